@@ -1,0 +1,66 @@
+# Everything runs inside .venv, which is made here on first use: no environment needs to be active.
+# A stamp per step keeps repeated runs quick; a change of pyproject.toml makes the steps again.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+TORCH  := torch==2.13.0
+
+# pytest-xdist's -n; two workers by default, so that a small machine is not swamped.
+WORKERS ?= 2
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: run test lint bench oracle clean help
+
+help:
+	@echo "make run      set up .venv, install dualtape, run 'dualtape tour'"
+	@echo "make test     run the tests            (PYTEST_ARGS='-k views' WORKERS=4)"
+	@echo "make lint     ruff and mypy"
+	@echo "make bench    dualtape and PyTorch side by side   (BENCH_ARGS=--quick)"
+	@echo "make oracle   install $(TORCH), which the comparison tests and the benchmarks use"
+	@echo "make clean    remove .venv and everything the commands wrote"
+
+.DEFAULT_GOAL := help
+
+run: $(STAMPS)/package
+	$(BIN)/dualtape tour
+
+test: $(STAMPS)/test
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(STAMPS)/dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMPS)/oracle $(STAMPS)/package
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+oracle: $(STAMPS)/oracle
+
+# The interpreter inside a virtual environment is a link whose date is the system's, hence a stamp here too.
+$(STAMPS)/venv:
+	$(PYTHON) -m venv $(VENV)
+	mkdir -p $(STAMPS)
+	touch $@
+
+$(STAMPS)/package: pyproject.toml | $(STAMPS)/venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(STAMPS)/test: pyproject.toml | $(STAMPS)/package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+$(STAMPS)/dev: pyproject.toml | $(STAMPS)/package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(STAMPS)/oracle: | $(STAMPS)/venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist dualtape-tour .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,10 @@
+"""What an array is. This package knows nothing above it: no tensor, no op, no graph.
+
+An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operators, and answers NumPy's functions through
+``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
+"""
+
+from .protocol import is_array, module_of, settle, zeros
+from .vocabulary import VOCABULARY
+
+__all__ = ["VOCABULARY", "is_array", "module_of", "settle", "zeros"]

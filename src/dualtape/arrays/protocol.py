@@ -1,0 +1,47 @@
+"""The array protocol: how raw arrays are recognised, settled, and created like one another."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+_KNOWN: set[type] = {np.ndarray}
+
+
+def is_array(value: Any) -> bool:
+    """Whether ``value`` is a raw array: NumPy's, or another library's that speaks NumPy's protocols (CuPy's)."""
+    kind = type(value)
+    if kind in _KNOWN:
+        return True
+    if isinstance(value, (np.ndarray, np.generic)):
+        return True
+    if hasattr(kind, "__array_function__") and hasattr(kind, "__array_ufunc__") and hasattr(kind, "__dlpack__"):
+        if not kind.__module__.startswith("dualtape"):
+            _KNOWN.add(kind)
+            return True
+    return False
+
+
+def settle(value: Any) -> Any:
+    """An op's raw result as an array: NumPy gives scalars for 0-d results, and this is the one place that undoes it."""
+    if isinstance(value, (np.generic, bool, int, float, complex)):
+        return np.asarray(value)
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+        return np.asarray(value)  # np.matrix, masked arrays and the like: their operators mean other things
+    return value
+
+
+def module_of(array: Any) -> ModuleType:
+    """The module whose functions make arrays of this kind: ``numpy`` or ``cupy``."""
+    name = type(array).__module__.partition(".")[0]
+    return sys.modules["cupy"] if name == "cupy" else np
+
+
+def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
+    """Zeros of the same kind of array as ``like``."""
+    if type(like) is np.ndarray or isinstance(like, np.generic):
+        return np.zeros(shape, dtype)
+    return np.zeros(shape, dtype, like=like)

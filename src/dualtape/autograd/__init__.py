@@ -1,0 +1,43 @@
+"""``dualtape.autograd``: gradients of what was recorded.
+
+The names are loaded on first use: the tensor is built on this package's lower modules, and its upper ones on the tensor.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import graph as graph
+    from .backward import backward as backward
+    from .backward import grad as grad
+    from .function import Function as Function
+    from .gradcheck import gradcheck as gradcheck
+    from .gradcheck import gradgradcheck as gradgradcheck
+    from .node import Node as Node
+
+_HOMES = {
+    "Function": "function", "Node": "node", "backward": "backward", "grad": "backward", "gradcheck": "gradcheck",
+    "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
+    "inference_mode": "..modes",
+}  # fmt: skip
+_MODULES = ("function", "graph")
+
+__all__ = [*_HOMES, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        home = _HOMES[name]
+        value = getattr(import_module(home if home[0] == "." else f".{home}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module 'dualtape.autograd' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

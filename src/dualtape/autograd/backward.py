@@ -1,0 +1,236 @@
+"""``backward`` and ``grad``: what the user asks of the engine, checked and put into the engine's terms."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..arrays import settle
+from ..tensor import Tensor, wrap
+from .engine import GraphTask, find_needed, run
+from .graph import GradientEdge
+from .node import Edge, edge_of
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of ``tensors`` to the ``.grad`` of the leaves they were computed from.
+
+    Parameters
+    ----------
+    tensors : Tensor, GradientEdge or sequence of them
+        What is differentiated.
+    grad_tensors : Tensor or sequence, optional
+        The gradient to start with for each; may be None for those of one element.
+    retain_graph : bool, optional
+        Keep saved values for another backward. Default: ``create_graph``.
+    create_graph : bool
+        Record the backward, for higher derivatives.
+    inputs : Tensor, GradientEdge or sequence of them, optional
+        Accumulate only into these; non-leaf tensors among them retain their gradient.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> dt.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`")
+        grad_tensors = grad_variables
+    roots = _listed(tensors)
+    if inputs is not None:
+        inputs = _listed(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which"
+            " can cause a memory leak: prefer autograd.grad, or reset the .grad fields to None after use",
+            UserWarning,
+            stacklevel=2,
+        )
+    task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
+    starts = _starts(roots, _per_root(grad_tensors, roots), create_graph)
+    if inputs is not None:
+        edges = [_input_edge(i, value) for i, value in enumerate(inputs)]
+        for value in inputs:
+            if isinstance(value, Tensor) and not value.is_leaf:
+                value.retain_grad()
+        task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges])
+    run(starts, task)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of ``outputs`` with respect to ``inputs``, without touching any ``.grad``.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor, GradientEdge or sequence of them
+    grad_outputs : Tensor or sequence, optional
+        The gradient to start with for each output; may be None for those of one element.
+    retain_graph : bool, optional
+        Keep saved values for another backward. Default: ``create_graph``.
+    create_graph : bool
+        Record the backward, for higher derivatives.
+    allow_unused : bool, optional
+        Give None for an input that the outputs do not depend on; otherwise that is an error.
+    is_grads_batched : bool
+        The first dimension of each of ``grad_outputs`` is a batch: one result for each entry, stacked.
+    materialize_grads : bool
+        Give zeros in place of None.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor(2.0, requires_grad=True)
+    >>> (g,) = dt.autograd.grad(x ** 3, x, create_graph=True)
+    >>> dt.autograd.grad(g, x)
+    (tensor(12.),)
+    """
+    roots, targets = _listed(outputs), _listed(inputs)
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if not targets:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if is_grads_batched:
+        return _batched(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
+    starts = _starts(roots, _per_root(grad_outputs, roots), create_graph)
+    edges = [_input_edge(i, value) for i, value in enumerate(targets)]
+    task.captures = {}
+    for place, (node, number) in enumerate(edges):
+        task.captures.setdefault(node, {}).setdefault(number, []).append(place)
+    task.results = [None] * len(edges)
+    task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges])
+    run(starts, task)
+    results: list = []
+    for i, (value, found) in enumerate(zip(targets, task.results, strict=True)):
+        if found is not None:
+            results.append(found if create_graph else wrap(settle(found)))
+        elif materialize_grads:
+            results.append(_zeros(value))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise errors.unused_input(i)
+    return tuple(results)
+
+
+def _zeros(target: Any) -> Tensor:
+    if isinstance(target, Tensor):
+        return wrap(np.zeros_like(target._array))
+    shape, dtype = target.node.outputs[target.output_nr]
+    return wrap(np.zeros(shape, dtype))
+
+
+def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None, create: bool, unused: bool | None, materialize: bool) -> tuple:
+    """One backward for each entry of the first dimension, stacked."""
+    starts = _per_root(grad_outputs, roots)
+    if any(start is None for start in starts):
+        raise RuntimeError("is_grads_batched=True needs grad_outputs: a batch of gradients for each output")
+    count = starts[0].shape[0]
+    rows = [
+        grad(roots, targets, [s[i] for s in starts], True if i + 1 < count else retain, create, unused, False, materialize)
+        for i in range(count)
+    ]
+    from ..ops.dispatch import FUNCTIONS
+
+    return tuple(None if column[0] is None else FUNCTIONS["stack"](list(column)) for column in zip(*rows, strict=True))
+
+
+def _listed(value: Any) -> list:
+    return [value] if isinstance(value, (Tensor, GradientEdge)) else list(value)
+
+
+def _per_root(grads: Any, roots: list) -> list:
+    if grads is None:
+        return [None] * len(roots)
+    listed = [grads] if isinstance(grads, Tensor) or not isinstance(grads, Sequence) else list(grads)
+    if len(listed) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(listed)} gradients: there must be one gradient for each tensor")
+    return listed
+
+
+def _starts(roots: list, grads: list, record: bool) -> list[tuple[Edge, Any]]:
+    """The edges to start from, each with its gradient."""
+    starts: list[tuple[Edge, Any]] = []
+    for i, (root, grad) in enumerate(zip(roots, grads, strict=True)):
+        if isinstance(root, GradientEdge):
+            edge: Edge = (root.node, root.output_nr)
+        elif isinstance(root, Tensor):
+            found = edge_of(root)
+            if found is None:
+                raise errors.no_graph(i)
+            edge = found
+        else:
+            raise TypeError(f"element {i} to differentiate must be a Tensor or a GradientEdge, got {type(root).__name__}")
+        starts.append((edge, _first(edge, grad, i, record)))
+    return starts
+
+
+def _first(edge: Edge, grad: Any, i: int, record: bool) -> Any:
+    """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
+    shape, dtype = edge[0].outputs[edge[1]]
+    if grad is None:
+        if int(np.prod(shape)) != 1:
+            raise errors.non_scalar(shape)
+        if dtype.kind == "c":
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient")
+        first = np.ones(shape, dtype)
+        return wrap(first) if record else first
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+    array = grad._array
+    if array.shape != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {list(array.shape)} and output[{i}] has a shape of {list(shape)}."
+        )
+    if (array.dtype.kind == "c") != (dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype."
+            f" Mismatch in dtype: grad_output[{i}] is {array.dtype} and output[{i}] is {dtype}."
+        )
+    if array.dtype != dtype:
+        grad = grad.to(dtype)  # type: ignore[attr-defined]
+    if record:
+        return grad
+    return grad._array
+
+
+def _input_edge(i: int, value: Any) -> Edge:
+    if isinstance(value, GradientEdge):
+        return (value.node, value.output_nr)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"inputs[{i}] must be a Tensor or a GradientEdge, got {type(value).__name__}")
+    edge = edge_of(value)
+    if edge is None:
+        raise RuntimeError(
+            f"One of the differentiated Tensors does not require grad: inputs[{i}]; call requires_grad_() before using it"
+        )
+    return edge
+
+

@@ -1,0 +1,322 @@
+"""The engine: walks the graph backward from the roots and delivers gradients to leaves or captures.
+
+Two passes. The first counts, for every node that will run, how many edges lead to it. The second runs nodes as they become
+ready, the youngest (highest sequence number) first, a leaf's sink at once. Gradients are raw arrays, unless the graph of the
+backward itself is wanted (``create_graph``): then they are tensors, and the same formulas record history. Both passes
+keep their own stacks: no recursion over the graph.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable, Sequence
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import modes
+from ..arrays import settle
+from .node import AccumulateGrad, Edge, Node
+from .unbroadcast import fit, fit_recorded
+from .versions import bump
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+_accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
+_ONLY_IN_LIST = getrefcount([np.empty(0)][0])  # reference count of an array that only a list holds
+
+
+class GraphTask:
+    """One run of the engine: what is asked, and what is under way.
+
+    Attributes
+    ----------
+    record : bool
+        Record the backward itself (``create_graph``); gradients are then tensors.
+    keep : bool
+        Keep saved values (``retain_graph``).
+    captures : dict
+        Edges whose gradient is asked for: ``{node: {output number: [places in the result]}}``.
+    needed : dict or None
+        Nodes that receive a gradient, each with whether it also runs; None means all do.
+    """
+
+    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "where", "node", "order")
+
+    def __init__(self, record: bool, keep: bool) -> None:
+        self.record = record
+        self.keep = keep
+        self.captures: dict[Node, dict[int, list[int]]] | None = None
+        self.results: list = []
+        self.needed: dict[Node, bool] | None = None
+        self.callbacks: list[Callable] = []
+        self.where: tuple | None = None
+        self.node: Node | None = None
+        self.order: list[Node] | None = None
+
+
+class _Running(threading.local):
+    task: GraphTask | None = None
+
+
+_running = _Running()
+
+
+def current_task() -> GraphTask | None:
+    """The innermost run of the engine in this thread."""
+    return _running.task
+
+
+def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
+    """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
+    outer = _running.task
+    mode = modes.current()
+    inside = mode if mode.grad == task.record else mode.replace(grad=task.record)
+    if not task.record and mode.grad:
+        inside = modes.without_grad(mode)
+    _running.task = task
+    modes._set(inside)
+    try:
+        with np.errstate(all="ignore"):
+            _walk(roots, task)
+        while task.callbacks:
+            task.callbacks.pop(0)()
+    finally:
+        modes._set(mode)
+        _running.task = outer
+
+
+def find_needed(roots: Sequence[Node], targets: Sequence[Node]) -> dict[Node, bool]:
+    """The nodes on a way from ``roots`` to ``targets``, each with whether it must run to get there.
+
+    An edge leads to an older node always, so that nodes older than every target need no visit, and one sweep from old to
+    young settles the rest.
+    """
+    oldest = min((node.seq for node in targets), default=0)
+    wanted = set(targets)
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None and edge[0] not in seen and edge[0].seq >= oldest:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    needed: dict[Node, bool] = {}
+    for node in sorted(seen, key=lambda node: node.seq):
+        runs = any(edge is not None and edge[0] in needed for edge in node.edges)
+        if runs or node in wanted:
+            needed[node] = runs
+    return needed
+
+
+def _count(roots: Sequence[tuple[Edge, Any]], needed: dict[Node, bool] | None) -> dict[Node, int]:
+    """How many edges lead to each node that will get a gradient."""
+    counts: dict[Node, int] = {edge[0]: 0 for edge, _ in roots}
+    stack = list(counts)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                child = edge[0]
+                if child in counts:
+                    counts[child] += 1
+                elif needed is None or child in needed:
+                    counts[child] = 1
+                    stack.append(child)
+    return counts
+
+
+def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
+    record, keep, captures, needed = task.record, task.keep, task.captures, task.needed
+    fit_edge = fit_recorded if record else fit
+    counts = _count(roots, needed)
+    buffers: dict[Node, list] = {}
+    for (node, number), grad in roots:
+        buffer = buffers.setdefault(node, [None] * len(node.outputs))
+        buffer[number] = grad if buffer[number] is None else _add(buffer[number], grad)
+    ready = [(-node.seq, node) for node in buffers if counts[node] == 0]
+    heapq.heapify(ready)
+    sinks: list[Node] = []  # leaves whose gradient is complete: they go first, in the order in which they got ready
+    while ready or sinks:
+        node = sinks.pop(0) if sinks else heapq.heappop(ready)[1]
+        buffer = buffers.pop(node)
+        task.node = node
+        sink = type(node) is AccumulateGrad
+        if node.extra is not None or (sink and node.variable._extra is not None):
+            _before(node, buffer, task)
+        if captures is not None and node in captures:
+            for number, places in captures[node].items():
+                for place in places:
+                    task.results[place] = buffer[number]
+            if sink:
+                continue
+        if sink:
+            _accumulate(node, buffer, task)
+            continue
+        if needed is not None and not needed[node]:
+            continue
+        if task.order is not None:
+            task.order.append(node)
+        try:
+            grads = node.apply(buffer, record)
+        except Exception as error:
+            error.add_note(f"dualtape: raised in the backward of {node.name()}")
+            raise
+        if node.extra is not None:
+            grads = _after(node, grads, buffer, task)
+        if not keep:
+            node.release(task)
+        buffer = None
+        for edge, grad in zip(node.edges, grads, strict=True):
+            if edge is None:
+                continue
+            child, number = edge
+            if child not in counts:
+                continue
+            waiting = buffers.get(child)
+            if waiting is None:
+                waiting = buffers[child] = [None] * len(child.outputs)
+            if grad is not None:
+                grad = fit_edge(grad, child.outputs[number], node)
+                held = waiting[number]
+                waiting[number] = grad if held is None else _add(held, grad)
+            left = counts[child] = counts[child] - 1
+            if left == 0:
+                if type(child) is AccumulateGrad:
+                    sinks.append(child)
+                else:
+                    heapq.heappush(ready, (-child.seq, child))
+        grads = grad = held = None  # a leaf may take an array over only if nothing else holds it
+    task.node = None
+
+
+def _add(held: Any, grad: Any) -> Any:
+    return np.add(held, grad)
+
+
+def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
+    """Add the gradient in ``buffer`` to the leaf's ``.grad``, then run the leaf's post-accumulation hooks."""
+    variable = node.variable
+    if buffer[0] is not None:
+        with _accumulation:
+            held = variable._grad
+            if task.record:
+                variable._grad = buffer[0].clone() if held is None else held + buffer[0]
+            elif held is None:
+                unshared = getrefcount(buffer[0]) <= _ONLY_IN_LIST
+                grad = settle(buffer[0])
+                if not (unshared and type(grad) is np.ndarray and grad.base is None and grad.flags.c_contiguous):
+                    grad = grad.copy()
+                variable._grad = _tensor(grad)
+            else:
+                np.add(held._array, buffer[0], out=held._array, casting="same_kind")
+                bump(held._counter)
+    extra = variable._extra
+    if extra is not None and extra.post_hooks:
+        for hook in tuple(extra.post_hooks.values()):
+            hook(variable)
+
+
+def _tensor(grad: Any) -> Any:
+    from ..tensor import wrap
+
+    return wrap(settle(grad))
+
+
+def _shown(grad: Any, task: GraphTask) -> Any:
+    """A gradient as hooks see it: a tensor."""
+    return grad if task.record or grad is None else _tensor(grad)
+
+
+def _taken(value: Any, task: GraphTask, meta: tuple, node: Node) -> Any:
+    """What a hook returned, as the engine keeps it."""
+    from ..tensor import Tensor
+
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"a hook on {node.name()} must return None or a Tensor for each gradient, got {type(value).__name__}"
+        )
+    return fit_recorded(value, meta, node) if task.record else fit(value._array, meta, node)
+
+
+def _before(node: Any, buffer: list, task: GraphTask) -> None:
+    """Run what hangs before a node: tensor hooks, retained gradients, pre-hooks."""
+    if type(node) is AccumulateGrad:
+        extra = node.variable._extra
+        if extra is not None:
+            for hook in tuple(extra.hooks.values()):
+                _tensor_hook(hook, node, 0, buffer, task)
+    extra = node.extra
+    if extra is None:
+        return
+    for number, hooks in extra.tensor_hooks.items():
+        for hook in tuple(hooks.values()):
+            _tensor_hook(hook, node, number, buffer, task)
+    for number, ref in extra.retained.items():
+        tensor = ref()
+        if tensor is not None and buffer[number] is not None:
+            _retain(tensor, buffer[number], task)
+    for hook in tuple(extra.pre_hooks.values()):
+        result = hook(tuple(_shown(grad, task) for grad in buffer))
+        if result is not None:
+            result = _as_tuple(result, len(buffer), f"a pre-hook of {node.name()}")
+            for number, value in enumerate(result):
+                buffer[number] = None if value is None else _taken(value, task, node.outputs[number], node)
+
+
+def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: GraphTask) -> None:
+    if buffer[number] is None:
+        return
+    result = hook(_shown(buffer[number], task))
+    if result is not None:
+        buffer[number] = _taken(result, task, node.outputs[number], node)
+
+
+def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
+    held = tensor._grad
+    if task.record:
+        tensor._grad = grad.clone() if held is None else held + grad
+    elif held is None:
+        tensor._grad = _tensor(grad.copy())
+    else:
+        tensor._grad = _tensor(np.add(held._array, grad))
+
+
+def _after(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
+    """Run a node's post-hooks on the gradients it produced."""
+    for hook in tuple(node.extra.post_hooks.values()):
+        shown = tuple(None if e is None else _shown(g, task) for e, g in zip(node.edges, grads, strict=True))
+        result = hook(shown, tuple(_shown(grad, task) for grad in buffer))
+        if result is not None:
+            result = _as_tuple(result, len(node.edges), f"a hook of {node.name()}")
+            grads = [
+                None if edge is None or value is None else _taken(value, task, edge[0].outputs[edge[1]], node)
+                for edge, value in zip(node.edges, result, strict=True)
+            ]
+    return grads
+
+
+def _as_tuple(value: Any, count: int, who: str) -> tuple:
+    if not isinstance(value, (tuple, list)):
+        value = (value,)
+    if len(value) != count:
+        raise RuntimeError(f"{who} returned {len(value)} gradients where {count} were expected; use None for no change")
+    return tuple(value)
+
+
+def call_node(node: Node, grads: tuple) -> Any:
+    """Run one node by hand on gradient tensors."""
+    record = modes.current().grad
+    if len(grads) != len(node.outputs):
+        raise RuntimeError(f"{node.name()} takes {len(node.outputs)} gradients, got {len(grads)}")
+    buffer = [g if record or g is None else g._array for g in grads]
+    with np.errstate(all="ignore"):
+        results = node.apply(buffer, record)
+    shown = tuple(
+        None if edge is None or g is None
+        else (fit_recorded(g, edge[0].outputs[edge[1]], node) if record else _tensor(fit(g, edge[0].outputs[edge[1]], node)))
+        for edge, g in zip(node.edges, results, strict=True)
+    )  # fmt: skip
+    return shown[0] if len(shown) == 1 else shown

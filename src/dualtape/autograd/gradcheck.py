@@ -1,0 +1,691 @@
+"""Derivatives checked against finite differences: ``gradcheck`` and ``gradgradcheck``.
+
+Each input is moved in place, so that whoever shares its memory moves along, and the change of the outputs is
+compared with what reverse mode (and, on request, forward mode) computes: entry by entry in slow mode, for one
+random direction in fast mode. Nothing here knows about single ops: it is a client of the public API.
+
+Complex numbers are pairs of reals throughout. An input ``a + ib`` is moved along ``a`` and along ``b``, and
+for a real ``L`` its gradient is ``dL/da + i dL/db``; a complex output is two real ones, which the output
+gradients ``1`` and ``1j`` select.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+# While the package is being imported this name is still being filled; it is only read when a check runs.
+import dualtape as dt
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+Tensor = Any  # whatever the public API calls a tensor
+
+
+class GradcheckError(RuntimeError):
+    """A derivative disagrees with finite differences, or breaks a rule that every derivative has to keep."""
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Check the gradients of a function against finite differences.
+
+    Every tensor among the inputs that requires grad (also inside nested tuples and lists) is checked against
+    every output that requires grad. If no output does, the function has to be constant.
+
+    Parameters
+    ----------
+    func : callable
+        Takes the inputs; returns a tensor, or a tuple or list of tensors.
+    inputs : tensor, or tuple or list of anything
+        The arguments. Use float64 or complex128: in lower precision finite differences are too coarse.
+    eps : float
+        How far an input is moved to either side.
+    atol, rtol : float
+        Entries may differ by ``atol + rtol * abs(numerical)``.
+    raise_exception : bool
+        If False, a failed check returns False instead of raising :class:`GradcheckError`.
+    nondet_tol : float
+        How far two backward passes over the same graph may differ.
+    check_undefined_grad : bool
+        Also check that output gradients (in forward mode: tangents) that are undefined count as zeros.
+    check_grad_dtypes : bool
+        Also check that a gradient has the dtype of its input.
+    check_batched_grad : bool
+        Also check ``autograd.grad(..., is_grads_batched=True)`` against a loop.
+    check_batched_forward_grad : bool
+        Also check ``vmap`` over forward mode against a loop.
+    check_forward_ad, check_backward_ad : bool
+        Which modes to check.
+    fast_mode : bool
+        Compare along random directions instead of entry by entry: much cheaper for large inputs.
+    masked : bool, optional
+        Accepted for compatibility; it concerns sparse tensors.
+
+    Returns
+    -------
+    bool
+        True if all checks passed, False if one failed and `raise_exception` is False.
+
+    Raises
+    ------
+    GradcheckError
+        If a check failed.
+    ValueError
+        If no input requires grad.
+
+    See Also
+    --------
+    gradgradcheck : The same for second derivatives.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([0.1, 0.2, 0.3], dtype=dt.float64, requires_grad=True)
+    >>> dt.autograd.gradcheck(lambda x: (x * x).sum(), (x,))
+    True
+    >>> dt.autograd.gradcheck(lambda x: x.detach() * 2, (x,), raise_exception=False)
+    False
+    """
+    _require(check_forward_ad or check_backward_ad, "check_forward_ad or check_backward_ad", "gradcheck")
+    _require(check_backward_ad or not check_batched_grad, "check_backward_ad", "check_batched_grad")
+    _require(
+        check_forward_ad or not check_batched_forward_grad, "check_forward_ad", "check_batched_forward_grad"
+    )
+    try:
+        check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
+        if not check.outputs:
+            check.constancy()
+            return True
+        if check_forward_ad:
+            check.jacobians("forward mode")
+            if check_undefined_grad:
+                check.undefined_tangents()
+            if check_batched_forward_grad:
+                check.batched_tangents()
+        if check_backward_ad:
+            check.jacobians("reverse mode")
+            if check_batched_grad:
+                check.batched_gradients()
+            check.zero_gradients()
+            if check_undefined_grad:
+                check.undefined_gradients()
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Check second derivatives: the gradients of the function that computes the gradients of `func`.
+
+    The first derivatives themselves are taken for granted; check them with :func:`gradcheck`, which also
+    describes the parameters that are not listed here.
+
+    Parameters
+    ----------
+    func, inputs
+        As for :func:`gradcheck`.
+    grad_outputs : tensor, or tuple or list of tensors, optional
+        The gradients of the outputs that require grad; random ones that require grad by default.
+    gen_non_contig_grad_outputs : bool
+        Make the random ones non-contiguous.
+    check_fwd_over_rev, check_rev_over_rev : bool
+        Differentiate the gradient in forward mode, in reverse mode.
+
+    Returns
+    -------
+    bool
+        True if all checks passed, False if one failed and `raise_exception` is False.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([0.1, 0.2, 0.3], dtype=dt.float64, requires_grad=True)
+    >>> dt.autograd.gradgradcheck(lambda x: x * x * x, (x,))
+    True
+    """
+    _require(
+        check_fwd_over_rev or check_rev_over_rev, "check_fwd_over_rev or check_rev_over_rev", "gradgradcheck"
+    )
+    _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev", "check_undefined_grad")
+    _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev", "check_batched_grad")
+    inputs = _as_tuple(inputs)
+    outputs = _requiring_grad(func(*inputs))
+    if not outputs:  # then neither are there gradients: the function has to be constant
+        return gradcheck(func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        grad_outputs = [_random_like(output, rng, gen_non_contig_grad_outputs) for output in outputs]
+
+    def gradients(*args: Any) -> tuple[Tensor, ...]:
+        func_args, given = args[: len(inputs)], args[len(inputs) :]
+        outputs = _requiring_grad(func(*func_args))
+        targets = [tensor for _, tensor in _named_inputs(func_args)]
+        found = dt.autograd.grad(outputs, targets, given, create_graph=True, allow_unused=True)
+        return tuple(gradient for gradient in found if gradient is not None)
+
+    return gradcheck(
+        gradients,
+        inputs + _as_tuple(grad_outputs),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+class _Probe:
+    """The directions in which one tensor is moved or read out: all its entries, or one random direction."""
+
+    def __init__(self, tensor: Tensor, rng: np.random.Generator | None) -> None:
+        self.shape = tuple(tensor.shape)
+        self.units: list[complex] = [1.0, 1.0j] if tensor.is_complex() else [1.0]
+        self.random = None
+        self.size, self.scale = tensor.numel(), 1.0
+        if rng is not None:
+            direction = rng.random(self.shape)
+            self.random = direction / max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+            self.size, self.scale = 1, float(self.random.sum())
+
+    def directions(self, unit: complex) -> Iterator[np.ndarray]:
+        if self.random is not None:
+            yield unit * self.random
+            return
+        for index in np.ndindex(*self.shape):
+            direction = np.zeros(self.shape, dtype=type(unit))
+            direction[index] = unit
+            yield direction
+
+    def read(self, values: np.ndarray) -> np.ndarray:
+        """The components of some values along the directions."""
+        return values.ravel() if self.random is None else np.vdot(self.random, values).reshape(1)
+
+
+class _Check:
+    """A function at a point: its differentiable inputs and outputs, and the checks that can be made there."""
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        inputs: Any,
+        eps: float,
+        atol: float,
+        rtol: float,
+        nondet_tol: float,
+        check_dtypes: bool,
+        fast: bool,
+    ) -> None:
+        self.func, self.args = func, _as_tuple(inputs)
+        self.eps, self.atol, self.rtol = eps, atol, rtol
+        self.nondet_tol, self.check_dtypes = nondet_tol, check_dtypes
+        named = list(_named_inputs(self.args))
+        _check_inputs(named)
+        self.names = [name for name, _ in named]
+        self.inputs = [tensor for _, tensor in named]
+        results = _tensors(func(*self.args))
+        self.positions = [k for k, result in enumerate(results) if result.requires_grad]
+        self.outputs = [results[k] for k in self.positions]
+        self.probe(np.random.default_rng(0) if fast else None)
+
+    def probe(self, rng: np.random.Generator | None) -> None:
+        """Choose the directions, and forget what was computed for others."""
+        self.fast = rng is not None
+        self.input_probes = [_Probe(tensor, rng) for tensor in self.inputs]
+        self.output_probes = [_Probe(output, rng) for output in self.outputs]
+        self.found: dict[Any, list[np.ndarray]] = {}
+        self.complaints: dict[int, str] = {}
+
+    # -- values and first derivatives against finite differences -----------------------------------
+
+    def jacobians(self, mode: str) -> None:
+        """Compare every Jacobian (input directions x output directions) with the numerical one."""
+        compare = self.reverse if mode == "reverse mode" else self.forward
+        for j, moved in enumerate(self.input_probes):
+            for i, read in enumerate(self.output_probes):
+                atol = self.atol * moved.scale * read.scale
+                for part, numerical, analytical in compare(i, j):
+                    if not np.allclose(analytical, numerical, self.rtol, atol):
+                        self.mismatch(mode, i, j, part, numerical, analytical)
+            # What else was noticed about these gradients comes second: a wrong value says more.
+            if j in self.complaints:
+                raise GradcheckError(self.complaints[j])
+
+    def numerical(self, i: int, j: int, unit: complex) -> np.ndarray:
+        key = ("numerical", j, unit)
+        if key not in self.found:
+            probe, tensor = self.input_probes[j], self.inputs[j]
+            moves = [_central_difference(self.values, tensor, d, self.eps) for d in probe.directions(unit)]
+            self.found[key] = [
+                _matrix([read.read(move[k]) for move in moves], probe.size, read.size)
+                for k, read in enumerate(self.output_probes)
+            ]
+        return self.found[key][i]
+
+    def values(self) -> list[np.ndarray]:
+        """The differentiable outputs for what the inputs hold now."""
+        results = _tensors(self.func(*self.args))
+        return [_numpy(results[k]) for k in self.positions]
+
+    def reverse(self, i: int, j: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        """Numerical and analytical gradients, separately for the parts of a complex output."""
+        output, moved = self.output_probes[i], self.input_probes[j]
+        slopes = [self.numerical(i, j, unit) for unit in moved.units]
+        for unit in output.units:
+            parts = [slope.imag if unit == 1j else slope.real for slope in slopes]
+            numerical = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+            rows = [self.gradients(i, unit, k, d)[j] for k, d in enumerate(output.directions(unit))]
+            analytical = _matrix([moved.read(row) for row in rows], output.size, moved.size).T
+            yield _part(output, unit, "output"), numerical, analytical
+
+    def gradients(self, i: int, unit: complex, k: int, direction: np.ndarray) -> list[np.ndarray]:
+        """The gradients of all inputs for one output gradient, computed twice to see that they repeat."""
+        key = ("reverse", i, unit, k)
+        if key not in self.found:
+            given = _tensor_like(self.outputs[i], direction)
+            first = self.backward(self.outputs[i], given)
+            second = self.backward(self.outputs[i], given)
+            self.found[key] = [
+                self.inspected(i, j, *both) for j, both in enumerate(zip(first, second, strict=True))
+            ]
+        return self.found[key]
+
+    def backward(self, outputs: Any, given: Any, **options: bool) -> Sequence[Tensor | None]:
+        return dt.autograd.grad(outputs, self.inputs, given, retain_graph=True, allow_unused=True, **options)
+
+    def inspected(self, i: int, j: int, first: Tensor | None, second: Tensor | None) -> np.ndarray:
+        tensor, where = self.inputs[j], f"of {self.names[j]} for output {self.positions[i]}"
+        values = []
+        for gradient in (first, second):
+            values.append(np.zeros(tuple(tensor.shape)) if gradient is None else _numpy(gradient))
+            if values[-1].shape != tuple(tensor.shape):
+                raise GradcheckError(
+                    f"The gradient {where} has shape {values[-1].shape}, the input {tuple(tensor.shape)}."
+                )
+            if self.check_dtypes and gradient is not None and gradient.dtype != tensor.dtype:
+                self.complaints.setdefault(
+                    j,
+                    f"The gradient {where} has dtype {gradient.dtype}, the input {tensor.dtype}: "
+                    "a backward has to return gradients in the dtype of the inputs.",
+                )
+        if not np.allclose(values[1], values[0], 0.0, self.nondet_tol, equal_nan=True):
+            self.complaints.setdefault(
+                j,
+                f"Backward is not reentrant: two backward passes over the same graph gave gradients {where} "
+                f"that differ by {np.abs(values[1] - values[0]).max()}; nondet_tol allows {self.nondet_tol}. "
+                "Look for random numbers, for state that backward changes, for saved values it overwrites.",
+            )
+        return values[0]
+
+    def forward(self, i: int, j: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        """Numerical derivatives and tangents, separately for the axes of a complex input."""
+        output, moved = self.output_probes[i], self.input_probes[j]
+        for unit in moved.units:
+            rows = [self.tangents(j, unit, k, d)[i] for k, d in enumerate(moved.directions(unit))]
+            analytical = _matrix([output.read(row) for row in rows], moved.size, output.size)
+            yield _part(moved, unit, "input"), self.numerical(i, j, unit), analytical
+
+    def tangents(self, j: int, unit: complex, k: int, direction: np.ndarray) -> list[np.ndarray]:
+        key = ("forward", j, unit, k)
+        if key not in self.found:
+            # The others get a tangent of zero rather than none: what none means is a check of its own.
+            tangents = {id(tensor): dt.zeros_like(tensor) for tensor in self.inputs}
+            tangents[id(self.inputs[j])] = _tensor_like(self.inputs[j], direction)
+            self.found[key] = [_numpy(tangent) for tangent in self.push_forward(tangents)]
+        return self.found[key]
+
+    def push_forward(self, tangents: dict[int, Tensor]) -> list[Tensor]:
+        """The tangents of the outputs for tangents of some inputs, which are known by their ``id``."""
+        forward_ad = dt.autograd.forward_ad
+        with forward_ad.dual_level():
+            duals = {}
+            for tensor in self.inputs:
+                primal, tangent = tensor.detach().requires_grad_(), tangents.get(id(tensor))
+                duals[id(tensor)] = primal if tangent is None else forward_ad.make_dual(primal, tangent)
+            results = _tensors(self.func(*_replaced(self.args, duals)))
+            found = [forward_ad.unpack_dual(results[k]) for k in self.positions]
+            return [dt.zeros_like(dual.primal) if dual.tangent is None else dual.tangent for dual in found]
+
+    def mismatch(
+        self, mode: str, i: int, j: int, part: str, numerical: np.ndarray, analytical: np.ndarray
+    ) -> None:
+        what = (
+            f"Jacobian mismatch for output {self.positions[i]} with respect to {self.names[j]} ({mode}{part})"
+        )
+        if self.fast:
+            self.probe(None)
+            self.jacobians(mode)  # raises with the entries at fault, if it sees any
+            raise GradcheckError(
+                f"{what}: along random directions the derivative is {numerical.item()} numerically and "
+                f"{analytical.item()} analytically, although entry by entry the Jacobians agree. Look for a "
+                "derivative that is not linear in the gradient or tangent it gets, or loosen the tolerances."
+            )
+        with np.errstate(invalid="ignore"):
+            excess = np.abs(analytical - numerical) - self.atol - self.rtol * np.abs(numerical)
+        excess[np.isnan(excess)] = np.inf
+        row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        raise GradcheckError(
+            f"{what}.\nWorst of the {int((excess > 0).sum())} wrong entries among {excess.size}: "
+            f"d output{_index(column, self.outputs[i])} / d input{_index(row, self.inputs[j])} is "
+            f"{numerical[row, column]} numerically and {analytical[row, column]} analytically; they may "
+            f"differ by {self.atol} + {self.rtol} * abs(numerical).\n"
+            f"Rows: entries of the input; columns: entries of the output.\n"
+            f"numerical:\n{numerical}\nanalytical:\n{analytical}\n{_hint(numerical, analytical)}"
+        )
+
+    # -- rules that hold for any derivative --------------------------------------------------------
+
+    def constancy(self) -> None:
+        """Check that a function without differentiable outputs does not change with its inputs."""
+
+        def values() -> list[np.ndarray]:
+            return [_numpy(result) for result in _tensors(self.func(*self.args))]
+
+        for name, tensor, probe in zip(self.names, self.inputs, self.input_probes, strict=True):
+            for direction in (d for unit in probe.units for d in probe.directions(unit)):
+                for k, slope in enumerate(_central_difference(values, tensor, direction, self.eps)):
+                    if slope.any():
+                        raise GradcheckError(
+                            "Numerical gradient for function expected to be zero: no output requires grad, "
+                            f"yet output {k} changes with {name}. Look for .detach(), .data, .numpy() or "
+                            "no_grad() on the way, or return an output that is meant to be differentiable."
+                        )
+
+    def zero_gradients(self) -> None:
+        """Check that output gradients of zero give input gradients of zero."""
+        what = "backward not multiplied by grad_output: for output gradients of zero, the gradient of"
+        self.expect_zero(self.outputs, what, "")
+
+    def undefined_gradients(self) -> None:
+        """Check that undefined output gradients count as zeros, all at once and one at a time."""
+        everywhere = range(len(self.outputs))
+        for undefined in [everywhere] + [range(k, k + 1) for k in everywhere if len(everywhere) > 1]:
+            results = _tensors(self.func(*self.args))
+            outputs = [results[k] for k in self.positions]
+            for k in undefined:
+                outputs[k] = _without_gradient(outputs[k])
+            where = (
+                "undefined output gradients (output "
+                + ", ".join(str(self.positions[k]) for k in undefined)
+                + ")"
+            )
+            advice = (
+                "Backward has to take an undefined output gradient (None, if they are not materialised) for "
+                "zeros; check_undefined_grad=False leaves this check out."
+            )
+            try:
+                self.expect_zero(outputs, f"For {where}, the gradient of", advice)
+            except GradcheckError:
+                raise
+            except RuntimeError as error:
+                raise GradcheckError(f"Backward failed for {where}: {error}. {advice}") from error
+
+    def expect_zero(self, outputs: list[Tensor], what: str, advice: str) -> None:
+        gradients = self.backward(outputs, [dt.zeros_like(output) for output in outputs])
+        for name, gradient in zip(self.names, gradients, strict=True):
+            if gradient is not None and _numpy(gradient).any():
+                raise GradcheckError(f"{what} {name} is {gradient.detach()} and not zero. {advice}")
+
+    def undefined_tangents(self) -> None:
+        """Check that an input without a tangent counts as one with a tangent of zero."""
+        rng = np.random.default_rng(0)
+        for name, tensor in zip(self.names, self.inputs, strict=True):
+            tangents = {
+                id(other): _random_like(other, rng).detach() for other in self.inputs if other is not tensor
+            }
+            if tangents:
+                undefined = self.push_forward(tangents)
+                defined = self.push_forward({**tangents, id(tensor): dt.zeros_like(tensor)})
+                what = f"If {name} has no tangent, forward mode gives"
+                self.expect_same(what, undefined, "if it has a tangent of zero", defined)
+
+    def batched_gradients(self) -> None:
+        """Check a batch of output gradients against a loop over them."""
+        rng = np.random.default_rng(0)
+        for k, output in zip(self.positions, self.outputs, strict=True):
+            rows = [_random_like(output, rng).detach() for _ in range(2)]
+            try:
+                batched = self.backward(output, dt.stack(rows), is_grads_batched=True)
+            except RuntimeError as error:
+                raise GradcheckError(f"Batched gradients of output {k} failed: {error}") from error
+            for b, row in enumerate(rows):
+                found = [None if gradient is None else gradient[b] for gradient in batched]
+                what = f"Row {b} of a batch of gradients of output {k} gives"
+                self.expect_same(what, found, "alone", self.backward(output, row))
+
+    def batched_tangents(self) -> None:
+        """Check ``vmap`` over forward mode against a loop."""
+        rng = np.random.default_rng(0)
+        for name, tensor in zip(self.names, self.inputs, strict=True):
+            rows = [_random_like(tensor, rng).detach() for _ in range(2)]
+
+            def outputs(primal: Tensor, replaced: int = id(tensor)) -> tuple[Tensor, ...]:
+                results = _tensors(self.func(*_replaced(self.args, {replaced: primal})))
+                return tuple(results[k] for k in self.positions)
+
+            def push(tangent: Tensor, primal: Tensor = tensor) -> tuple[Tensor, ...]:
+                return dt.func.jvp(outputs, (primal,), (tangent,))[1]
+
+            try:
+                batched = dt.func.vmap(push)(dt.stack(rows))
+            except RuntimeError as error:
+                raise GradcheckError(f"Batched tangents of {name} failed: {error}") from error
+            for b, row in enumerate(rows):
+                what = f"Row {b} of a batch of tangents of {name} gives"
+                self.expect_same(
+                    what, [tangent[b] for tangent in batched], "alone", self.push_forward({id(tensor): row})
+                )
+
+    def expect_same(
+        self, what: str, found: Sequence[Tensor | None], otherwise: str, expected: Sequence[Tensor | None]
+    ) -> None:
+        for k, (one, other) in enumerate(zip(found, expected, strict=True)):
+            a = np.zeros(()) if one is None else _numpy(one)
+            b = np.zeros(()) if other is None else _numpy(other)
+            if not np.allclose(a, b, self.rtol, self.atol):
+                raise GradcheckError(f"{what} {a} (result {k}), but {otherwise} it gives {b}.")
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def _central_difference(
+    values: Callable[[], list[np.ndarray]], tensor: Tensor, direction: np.ndarray, eps: float
+) -> list[np.ndarray]:
+    data = tensor.data  # shares the memory but not the version: graphs that saved the input stay valid
+    origin = _numpy(tensor)
+    try:
+        data.copy_(_tensor_like(tensor, origin + eps * direction))
+        ahead = values()
+        data.copy_(_tensor_like(tensor, origin - eps * direction))
+        behind = values()
+    finally:
+        data.copy_(_tensor_like(tensor, origin))
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite will not compare as close
+        return [(after - before) / (2 * eps) for after, before in zip(ahead, behind, strict=True)]
+
+
+def _matrix(rows: list[np.ndarray], height: int, width: int) -> np.ndarray:
+    return np.array(rows).reshape(height, width)  # the sizes matter where one of them is zero
+
+
+def _part(probe: _Probe, unit: complex, what: str) -> str:
+    if len(probe.units) == 1:
+        return ""
+    return f", {'imaginary' if unit == 1j else 'real'} part of the {what}"
+
+
+def _index(flat: Any, tensor: Tensor) -> str:
+    position = np.unravel_index(int(flat), tuple(tensor.shape)) if tensor.shape else ()
+    return str([int(k) for k in position]) if position else ""
+
+
+def _hint(numerical: np.ndarray, analytical: np.ndarray) -> str:
+    if not np.isfinite(numerical).all():
+        return (
+            "The function is not finite around this point: move the inputs away from the edge of its domain."
+        )
+    if not analytical.any():
+        return "The derivative is zero throughout: look for .detach(), .data or .numpy() on the way."
+    if np.iscomplexobj(numerical) and np.allclose(analytical, numerical.conj(), 1e-3, 1e-5):
+        return "The derivative is the conjugate of the right one: backward multiplies by conj(derivative)."
+    largest = np.unravel_index(int(np.argmax(np.abs(numerical))), numerical.shape)
+    factor = analytical[largest] / numerical[largest] if numerical[largest] else 1.0
+    if not np.isclose(factor, 1.0, 1e-3) and np.allclose(analytical, factor * numerical, 1e-3, 1e-5):
+        return f"The derivative is {factor:.4g} times the right one throughout: look for a factor."
+    return (
+        "Look at the formula for this input. If the two nearly agree, look at the precision of the inputs "
+        "(float64 is needed) and for kinks of the function within eps of this point."
+    )
+
+
+# -- tensors in and out ----------------------------------------------------------------------------
+
+
+def _require(condition: bool, option: str, wanted_by: str) -> None:
+    if not condition:
+        raise AssertionError(f"{wanted_by} requires {option} to be True")
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+
+
+def _tensors(results: Any) -> tuple[Tensor, ...]:
+    """What a function returned, as a tuple of tensors."""
+    results = _as_tuple(results)
+    for k, result in enumerate(results):
+        if not isinstance(result, dt.Tensor):
+            raise TypeError(
+                f"gradcheck expects a function that returns tensors, but output {k} is of type "
+                f"{type(result).__name__}. Wrap the function to return a tensor or a tuple of tensors."
+            )
+    return results
+
+
+def _requiring_grad(results: Any) -> list[Tensor]:
+    return [result for result in _tensors(results) if result.requires_grad]
+
+
+def _named_inputs(args: Sequence[Any], outer: str = "") -> Iterator[tuple[str, Tensor]]:
+    """The tensors that require grad among nested tuples and lists, with names such as ``input 1[0]``."""
+    for k, arg in enumerate(args):
+        name = f"{outer}[{k}]" if outer else f"input {k}"
+        if isinstance(arg, (tuple, list)):
+            yield from _named_inputs(arg, name)
+        elif isinstance(arg, dt.Tensor) and arg.requires_grad:
+            yield name, arg
+
+
+def _replaced(args: tuple[Any, ...], replacements: dict[int, Tensor]) -> tuple[Any, ...]:
+    """The same arguments, nested in the same way, with some tensors replaced."""
+
+    def replaced(arg: Any) -> Any:
+        if type(arg) in (tuple, list):
+            return type(arg)(replaced(item) for item in arg)
+        return replacements.get(id(arg), arg)
+
+    return replaced(args)
+
+
+def _check_inputs(named: list[tuple[str, Tensor]]) -> None:
+    if not named:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them does. "
+            "Create the inputs with requires_grad=True."
+        )
+    for name, tensor in named:
+        if tensor.dtype not in (dt.float64, dt.complex128):
+            warnings.warn(
+                f"gradcheck: {name} requires gradient but has dtype {tensor.dtype}. Finite differences need "
+                "float64 or complex128; in this precision the check is likely to fail.",
+                UserWarning,
+                stacklevel=4,
+            )
+        strides = zip(tensor.stride(), tensor.shape, strict=True)
+        if tensor.numel() and any(stride == 0 and size > 1 for stride, size in strides):
+            raise RuntimeError(
+                f"gradcheck: {name} has a dimension with stride 0: its entries share memory and cannot be "
+                "moved one at a time. Pass a copy, for instance x.detach().clone().requires_grad_()."
+            )
+
+
+def _numpy(tensor: Tensor) -> np.ndarray:
+    """The values, copied; in double precision, so that differences are not rounded once more."""
+    values = tensor.numpy(force=True)
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _tensor_like(tensor: Tensor, values: np.ndarray) -> Tensor:
+    return dt.tensor(values, dtype=tensor.dtype, device=tensor.device)
+
+
+def _random_like(tensor: Tensor, rng: np.random.Generator, non_contiguous: bool = False) -> Tensor:
+    """Values between -1 and 1 that require grad."""
+    values = rng.uniform(-1, 1, (*tensor.shape, 2))
+    if tensor.is_complex():
+        values = values + 1j * rng.uniform(-1, 1, (*tensor.shape, 2))
+    if non_contiguous:
+        return _tensor_like(tensor, values)[..., 0].requires_grad_()
+    return _tensor_like(tensor, values[..., 0].copy()).requires_grad_()
+
+
+def _without_gradient(output: Tensor) -> Tensor:
+    """The same values, through a node whose backward gives an undefined gradient."""
+
+    class Undefined(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Tensor) -> None:
+            return None
+
+    return Undefined.apply(output)

@@ -1,0 +1,200 @@
+"""The graph: nodes, edges, and the sink of a leaf.
+
+A node is what an operation leaves behind: ``edges`` to the nodes of its inputs (``(node, output number)`` or ``None``),
+``outputs`` (the shape and dtype of each of its results), what it saved, and a sequence number. The engine calls
+``apply``; nothing here walks the graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors
+from .hooks import NodeExtra, RemovableHandle
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+Edge = tuple  # (Node, int)
+
+next_sequence = itertools.count().__next__
+
+
+class Node:
+    """One step of the backward graph.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> y = dt.tensor(2.0, requires_grad=True) * 3
+    >>> y.grad_fn.name(), isinstance(y.grad_fn, dt.autograd.graph.Node)
+    ('MulBackward0', True)
+    """
+
+    __slots__ = ("edges", "outputs", "seq", "saved", "extra", "__weakref__")
+
+    edges: tuple
+    outputs: tuple
+    seq: int
+    saved: Any
+    extra: NodeExtra | None
+
+    def apply(self, grads: list, record: bool) -> Any:
+        """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays."""
+        raise NotImplementedError  # each kind of node has its own
+
+    def release(self, task: Any) -> None:
+        """Drop what was saved: the backward ``task`` has used it."""
+
+    def name(self) -> str:
+        """The node's name, as PyTorch names it.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.tensor(1.0, requires_grad=True).exp().grad_fn.name()
+        'ExpBackward0'
+        """
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple:
+        """The nodes behind this one: ``((node, output number), ...)``, with ``(None, 0)`` where no gradient flows."""
+        return tuple((None, 0) if edge is None else (edge[0], edge[1]) for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary of the user's own."""
+        extra = self._more()
+        if extra.metadata is None:
+            extra.metadata = {}
+        return extra.metadata
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    @property
+    def _input_metadata(self) -> list:
+        return [InputMetadata(shape, dtype) for shape, dtype in self.outputs]
+
+    def _more(self) -> NodeExtra:
+        if self.extra is None:
+            self.extra = NodeExtra()
+        return self.extra
+
+    def register_hook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; a result that is not None replaces grad_inputs.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(2.0, requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 10, None))
+        >>> y.backward(); x.grad
+        tensor(30.)
+        """
+        return RemovableHandle.add(self._more().post_hooks, fn)
+
+    def register_prehook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before this node runs; a result that is not None replaces grad_outputs.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(2.0, requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 10,))
+        >>> y.backward(); x.grad
+        tensor(30.)
+        """
+        return RemovableHandle.add(self._more().pre_hooks, fn)
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run the node by hand on gradient tensors, recording history if grad mode is on."""
+        from .engine import call_node
+
+        return call_node(self, grads)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class InputMetadata:
+    """Shape and dtype of one of a node's outputs: what an incoming gradient must look like."""
+
+    __slots__ = ("shape", "_numpy")
+
+    def __init__(self, shape: tuple, numpy: np.dtype) -> None:
+        self.shape = shape
+        self._numpy = numpy
+
+    @property
+    def dtype(self) -> Any:
+        from .. import dtypes
+
+        return dtypes.of(self._numpy)
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to ``variable.grad``. The graph keeps it, the leaf knows it weakly."""
+
+    __slots__ = ("variable",)
+
+    variable: Tensor
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self.edges = ()
+        self.saved = ()
+        self.extra = None
+        self.seq = next_sequence()
+
+    @property
+    def outputs(self) -> tuple:  # type: ignore[override]
+        array = self.variable._array
+        return ((array.shape, array.dtype),)
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+
+def leaf_edge(leaf: Tensor) -> Edge:
+    """The edge to a leaf's sink, made on first use."""
+    ref = leaf._accumulator
+    node = None if ref is None else ref()
+    if node is None:
+        node = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(node)
+    return (node, 0)
+
+
+def edge_of(tensor: Tensor) -> Edge | None:
+    """Where a tensor's gradient goes: its node, its sink, or nowhere."""
+    view = tensor._view
+    if view is not None and view.seen != tensor._counter[0]:
+        view.refresh(tensor)
+    if tensor._edge is not None:
+        return tensor._edge
+    return leaf_edge(tensor) if tensor._requires_grad else None
+
+
+class Freed:
+    """What a node holds in place of its saved values once they are released."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: tuple | None) -> None:
+        self.where = where
+
+
+def check_not_freed(node: Node) -> None:
+    if type(node.saved) is Freed:
+        from .versions import describe
+
+        raise errors.freed(node.name(), describe(node.saved.where))

@@ -1,0 +1,112 @@
+"""The node of a declared op: runs the op's formulas on what it saved.
+
+``saved`` is a tuple with one place for each name that some formula of the op asks for (``op.saves``). The same
+formula gets raw arrays, or tensors when the backward is recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import zeros
+from . import saved as saving
+from .node import Freed, Node, check_not_freed
+from .saved import SavedVariable
+from .versions import caller
+
+ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # what a place in ``saved`` holds
+
+
+class OpNode(Node):
+    """Base of the generated node classes; ``op`` is the declaration."""
+
+    __slots__ = ()
+
+    op: Any  # set on each generated subclass
+
+    def apply(self, grads: list, record: bool) -> Any:
+        op = self.op
+        if len(grads) > 1:
+            if all(grad is None for grad in grads):
+                return (None,) * len(self.edges)
+            grads = self._materialised(grads)
+        elif grads[0] is None:
+            return (None,) * len(self.edges)
+        check_not_freed(self)
+        values = self._unpacked(record)
+        values.extend(grads)
+        values.append(grads)  # the name ``grads`` in a formula means all of them
+        if op.listed_input:
+            formula, places = op.formulas[0]
+            return formula(*[values[k] for k in places])
+        return [
+            None if edge is None else formula(*[values[k] for k in places])
+            for edge, (formula, places) in zip(self.edges, op.formulas, strict=True)
+        ]
+
+    def _materialised(self, grads: list) -> list:
+        """Undefined gradients of some of several outputs, as zeros."""
+        like = next(grad for grad in grads if grad is not None)
+        return [
+            zeros(shape, dtype, like) if grad is None else grad
+            for grad, (shape, dtype) in zip(grads, self.outputs, strict=True)
+        ]
+
+    def _unpacked(self, record: bool) -> list:
+        values = []
+        for entry, (name, kind, number) in zip(self.saved, self.op.saves, strict=True):
+            if kind == ATTRIBUTE or entry is None:
+                values.append(entry)
+            elif kind == INPUTS:
+                values.append([self._one(e, name, INPUT, 0, record) for e in entry])
+            else:
+                values.append(self._one(entry, name, kind, number, record))
+        return values
+
+    def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
+        if type(entry) is tuple or type(entry) is SavedVariable:
+            if record:
+                return saving.unpack(entry, self, name, kind == OUTPUT, number)
+            return saving.unpack_raw(entry, self, name, kind == OUTPUT)
+        return entry  # a Python number in a tensor's place
+
+    def release(self, task: Any) -> None:
+        if self.op.saves_tensors and type(self.saved) is not Freed:
+            if task.where is None:
+                task.where = caller()
+            self.saved = Freed(task.where)
+
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_x`` and ``_raw_saved_x`` for each saved name."""
+        raw = name.startswith("_raw_saved_")
+        if not raw and not name.startswith("_saved_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        wanted = name[11:] if raw else name[7:]
+        for position, (saved, kind, number) in enumerate(self.op.saves):
+            if self.op.public_name(saved) == wanted or saved == wanted:
+                break
+        else:
+            raise AttributeError(f"{type(self).__name__} saves no {wanted!r}: it has {self._saved_names()}")
+        check_not_freed(self)
+        entry = self.saved[position]
+        if not raw:
+            return entry if kind == ATTRIBUTE or entry is None else self._one_public(entry, saved, kind, number)
+        if kind == ATTRIBUTE or kind == INPUTS:
+            raise AttributeError(f"{type(self).__name__} saves {wanted!r} as a plain value; read _saved_{wanted}")
+        if type(entry) is tuple:
+            entry = SavedVariable(entry, self, entry[0] if kind == OUTPUT else None, number)
+            places = list(self.saved)
+            places[position] = entry
+            self.saved = tuple(places)
+        return entry
+
+    def _one_public(self, entry: Any, name: str, kind: int, number: int) -> Any:
+        if kind == INPUTS:
+            return tuple(self._one(e, name, INPUT, 0, True) for e in entry)
+        return self._one(entry, name, kind, number, True)
+
+    def _saved_names(self) -> str:
+        return ", ".join(f"_saved_{self.op.public_name(name)}" for name, _, _ in self.op.saves) or "nothing saved"
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(f"_saved_{self.op.public_name(name)}" for name, _, _ in self.op.saves)]

@@ -1,0 +1,54 @@
+"""Version counters: how many times a piece of memory was written, and by whom last.
+
+A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. A list, since
+one is made for every tensor and nothing is cheaper to make. ``where`` is a (code, instruction) pair kept at each
+write, turned into a file and line only when an error needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+Counter = list  # [int, tuple | None]
+
+_PACKAGE = __name__.partition(".")[0] + "."
+
+
+def caller() -> tuple | None:
+    """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset)."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+            return (frame.f_code, frame.f_lasti)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def bump(counter: Counter) -> None:
+    """Count one write to the memory that ``counter`` guards."""
+    counter[0] += 1
+    counter[1] = caller()
+
+
+def describe(where: tuple | None) -> str | None:
+    """``file:line, in function`` of a place kept by :func:`caller`."""
+    if where is None:
+        return None
+    code, offset = where
+    line = code.co_firstlineno
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            line = number
+    return f"{code.co_filename}:{line}, in {code.co_name}"
+
+
+def check(entry: tuple, node: Any, name: str) -> None:
+    """Raise if what ``entry`` (value, counter, version) saved has been written since."""
+    from .. import errors
+
+    value, counter, version = entry
+    if counter[0] != version:
+        raise errors.overwritten(
+            node.name(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
+        )

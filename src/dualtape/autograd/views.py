@@ -1,0 +1,218 @@
+"""Views: tensors that share memory and history with a base.
+
+A view knows its base and the steps that lead from there to it. Writing in place to a view gives its *base* a new node
+(``CopySlices``); every view of that base, the written one included, then renews its own history when it is next
+asked for it. ``seen`` is the version at which a view's history was last right.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors, modes
+from .node import Node, edge_of, next_sequence
+from .unbroadcast import fit, fit_recorded
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+DEFAULT = "DEFAULT"
+IN_CUSTOM_FUNCTION = "IN_CUSTOM_FUNCTION"
+MULTI_OUTPUT = "MULTI_OUTPUT_NODE"
+NO_GRAD = "NO_GRAD_MODE"
+INFERENCE = "INFERENCE_MODE"
+
+_REFUSED = {
+    IN_CUSTOM_FUNCTION: "Output of a custom Function is a view and is being modified inplace. This view was created inside a"
+    " custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override"
+    " the custom backward: clone() the output of the custom Function",
+    MULTI_OUTPUT: "Output of a function that returns multiple views is a view and is being modified inplace. Such functions do"
+    " not allow their outputs to be modified: replace the write by an out-of-place one, or index the base instead",
+    NO_GRAD: "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Its history is unknown:"
+    " make the view with grad mode on, or clone() it",
+    INFERENCE: "A view was created in inference mode and is being modified inplace in normal mode: make the view outside of"
+    " inference mode, or clone() it",
+}
+
+
+class Step:
+    """One view op on the way from base to view; ``previous`` leads toward the base."""
+
+    __slots__ = ("previous", "op", "values", "number")
+
+    def __init__(self, previous: Step | None, op: Any, values: tuple, number: int | None) -> None:
+        self.previous = previous
+        self.op = op
+        self.values = values  # the op's arguments after the tensor
+        self.number = number  # which of several outputs
+
+
+def replay(array: Any, step: Step | None, raw: bool) -> Any:
+    """The steps applied to a new base, an array or (``raw=False``) a tensor."""
+    steps = []
+    while step is not None:
+        steps.append(step)
+        step = step.previous
+    for step in reversed(steps):
+        array = (step.op.forward if raw else step.op.function)(array, *step.values)
+        if step.number is not None:
+            array = array[step.number]
+    return array
+
+
+class View:
+    """A view's relation to its base."""
+
+    __slots__ = ("base", "step", "creation", "seen")
+
+    def __init__(self, base: Tensor, step: Step | None, creation: str, seen: int) -> None:
+        self.base = base
+        self.step = step
+        self.creation = creation
+        self.seen = seen
+
+    def refresh(self, tensor: Tensor) -> None:
+        """Renew the history of ``tensor`` (whose view relation this is) after its memory was written."""
+        self.seen = tensor._counter[0]
+        base = self.base
+        if not (base._requires_grad or tensor._requires_grad):
+            return
+        edge = edge_of(base)
+        if edge is None:
+            return
+        extra = None if tensor._edge is None else tensor._edge[0].extra
+        node = AsStridedBackward0(edge, base._array, self.step, tensor._array)
+        if extra is not None and tensor._edge is not None and tensor._edge[1] in extra.retained:
+            node._more().retained[0] = extra.retained.pop(tensor._edge[1])
+        tensor._edge = (node, 0)
+        tensor._requires_grad = True
+
+
+def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: bool = False) -> None:
+    """Make ``view`` (a fresh tensor over memory of ``source``) a view of ``source``'s base."""
+    if mode.inference:
+        creation = INFERENCE
+    elif not mode.grad:
+        creation = NO_GRAD
+    else:
+        creation = MULTI_OUTPUT if several else DEFAULT
+    outer = source._view
+    view._counter = source._counter
+    if outer is None:
+        view._view = View(source, step, creation, view._counter[0])
+    else:
+        step.previous = outer.step
+        if outer.creation is not DEFAULT and (creation is DEFAULT or outer.creation is INFERENCE):
+            creation = outer.creation
+        view._view = View(outer.base, step, creation, view._counter[0])
+
+
+class AsStridedBackward0(Node):
+    """The history of a view whose base was written since the view was made: straight to the base."""
+
+    __slots__ = ("step", "shape", "dtype")
+
+    def __init__(self, edge: tuple, base: Any, step: Step | None, view: Any) -> None:
+        self.edges = (edge,)
+        self.outputs = ((view.shape, view.dtype),)
+        self.shape, self.dtype = base.shape, base.dtype
+        self.step = step
+        self.saved = ()
+        self.extra = None
+        self.seq = next_sequence()
+
+    def apply(self, grads: list, record: bool) -> Any:
+        g = grads[0]
+        if g is None:
+            return (None,)
+        full = np.zeros(self.shape, self.dtype, like=g) if record or type(g) is not np.ndarray else np.zeros(self.shape, self.dtype)
+        if record:
+            replay(full, self.step, raw=False).copy_(g)
+        else:
+            replay(full, self.step, raw=True)[...] = g
+        return (full,)
+
+
+class CopySlices(Node):
+    """The history of a base one of whose views was written in place by ``fn``."""
+
+    __slots__ = ("fn", "step")
+
+    def __init__(self, base: Tensor, step: Step | None, fn: Node) -> None:
+        self.fn = fn
+        self.step = step
+        self.edges = (edge_of(base), *fn.edges[1:])
+        self.outputs = ((base._array.shape, base._array.dtype),)
+        self.saved = ()
+        self.extra = None
+        self.seq = next_sequence()
+
+    def apply(self, grads: list, record: bool) -> Any:
+        g = grads[0]
+        if g is None:
+            return (None,) * len(self.edges)
+        if record:
+            full = g.clone()
+            part = replay(full, self.step, raw=False)
+            inner = self.fn.apply([part.clone()], True)
+            mine = inner[0]
+            if mine is None or self.fn.edges[0] is None:
+                part.zero_()
+            else:
+                part.copy_(fit_recorded(mine, self.fn.outputs[0], self))
+        else:
+            full = g.copy()
+            part = replay(full, self.step, raw=True)
+            inner = self.fn.apply([part.copy()], False)
+            mine = inner[0]
+            part[...] = 0 if mine is None or self.fn.edges[0] is None else fit(mine, self.fn.outputs[0], self)
+        return (full, *inner[1:])
+
+    def release(self, task: Any) -> None:
+        self.fn.release(task)
+
+
+def check_write(tensor: Tensor, op: str, recording: bool) -> None:
+    """Raise, before anything is written, if ``tensor`` may not be written in place."""
+    view = tensor._view
+    if recording:
+        if view is not None:
+            if view.seen != tensor._counter[0]:
+                view.refresh(tensor)
+            if view.creation is not DEFAULT:
+                raise errors.view_write(op, _REFUSED[view.creation])
+            if tensor.requires_grad and view.base._edge is None:
+                raise errors.leaf_view_write(op)
+        if tensor._requires_grad and tensor._edge is None:
+            raise errors.leaf_write(op)
+    array = tensor._array
+    if 0 in getattr(array, "strides", ()) and array.size > 1:
+        if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):
+            raise errors.internal_overlap(op)
+
+
+def rebase(tensor: Tensor, node: Node) -> None:
+    """Give ``tensor`` (written in place, its version already bumped) the history ``node``."""
+    view = tensor._view
+    if view is None:
+        _move_retained(tensor, node)
+        tensor._edge = (node, 0)
+        tensor._requires_grad = True
+        return
+    base = view.base
+    copy = CopySlices(base, view.step, node)
+    _move_retained(base, copy)
+    base._edge = (copy, 0)
+    base._requires_grad = True
+    tensor._requires_grad = True
+    view.refresh(tensor)
+
+
+def _move_retained(tensor: Tensor, node: Node) -> None:
+    """``retain_grad`` follows the tensor to its new node; hooks stay with the old."""
+    if tensor._edge is not None and tensor._edge[0].extra is not None:
+        ref = tensor._edge[0].extra.retained.pop(tensor._edge[1], None)
+        if ref is not None:
+            node._more().retained[0] = ref

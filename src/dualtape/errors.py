@@ -1,0 +1,147 @@
+"""Every error the library words itself: classes where a type is needed, builders where a message is.
+
+A message says which operation, what was expected, what came, and what to do; the phrase that PyTorch users search for
+stays in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["DeclarationError"]
+
+
+class DeclarationError(TypeError):
+    """An op's declaration is wrong: raised when it is registered, before anything can use it."""
+
+
+def _shape(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"{list(shape)}" if shape is not None else repr(value)
+
+
+def promotion(a: Any, b: Any) -> RuntimeError:
+    return RuntimeError(
+        f"promotion of {a} and {b} is not supported: unsigned types other than uint8 mix with no signed type;"
+        " convert one side with .to(...)"
+    )
+
+
+def forward_failed(op: str, arrays: list, cause: Exception) -> RuntimeError:
+    shapes = ", ".join(_shape(a) for a in arrays if hasattr(a, "shape"))
+    return RuntimeError(f"{op}: {cause} (argument shapes: {shapes})")
+
+
+def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
+    return TypeError(
+        f"{op}(): argument '{param}' must be a Tensor or an array, got {type(value).__name__}; wrap it with dualtape.tensor(...)"
+    )
+
+
+def dtype_write(op: str, source: Any, target: Any) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: result type {source} can't be cast to the desired output type {target}: an in-place operation keeps its"
+        f" tensor's dtype; convert the tensor first, or use the out-of-place form"
+    )
+
+
+def shape_write(op: str, source: tuple, target: tuple) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: output with shape {list(target)} doesn't match the broadcast shape {list(source)}: an in-place operation keeps"
+        " its tensor's shape; use the out-of-place form, or expand the tensor first"
+    )
+
+
+def leaf_write(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: a leaf Variable that requires grad is being used in an in-place operation. Its value is what backward will"
+        " differentiate with respect to: write under no_grad(), or work on x.clone()"
+    )
+
+
+def leaf_view_write(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: a view of a leaf Variable that requires grad is being used in an in-place operation. Write under no_grad(), or"
+        " take the view from x.clone()"
+    )
+
+
+def internal_overlap(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: unsupported operation: more than one element of the written-to tensor refers to a single memory location."
+        " Please clone() the tensor before performing the operation"
+    )
+
+
+def view_write(op: str, why: str) -> RuntimeError:
+    return RuntimeError(f"{op}: {why}")
+
+
+def inference_write(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: Inplace update to inference tensor outside InferenceMode is not allowed. Make a normal tensor of it with clone()"
+    )
+
+
+def inference_saved(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: Inference tensors cannot be saved for backward. Make a normal tensor of it with clone() outside of inference mode"
+    )
+
+
+def freed(node: str, where: str | None = None) -> RuntimeError:
+    at = f" It was freed by the backward at {where}." if where else ""
+    return RuntimeError(
+        f"Trying to backward through the graph a second time: the values that {node} had saved have already been freed."
+        f"{at} Specify retain_graph=True in the first backward if you need to go through the graph twice, or to read saved"
+        " tensors after it"
+    )
+
+
+def overwritten(node: str, name: str, shape: tuple, dtype: Any, saved: int, now: int, where: str | None) -> RuntimeError:
+    at = f" The last write was at {where}." if where else ""
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{dtype} {list(shape)}], saved as '{name}' by {node}, is at version {now}; expected version {saved} instead.{at}"
+        " Use the out-of-place form of that write, or write before the value is used, or clone() what is saved"
+    )
+
+
+def no_graph(i: int) -> RuntimeError:
+    return RuntimeError(
+        f"element {i} of tensors does not require grad and does not have a grad_fn: nothing it was computed from requires"
+        " grad, or it was computed under no_grad(); call requires_grad_() on the inputs before computing it"
+    )
+
+
+def non_scalar(shape: tuple) -> RuntimeError:
+    return RuntimeError(
+        f"grad can be implicitly created only for scalar outputs, and this one has shape {list(shape)}: reduce it"
+        " (.sum()), or pass the gradient to start from"
+    )
+
+
+def unused_input(i: int) -> RuntimeError:
+    return RuntimeError(
+        f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}]. Set allow_unused=True"
+        " (its gradient is then None) or materialize_grads=True (then zeros) if this is the desired behavior"
+    )
+
+
+def formula_shape(node: str, i: int, got: tuple, expected: tuple) -> RuntimeError:
+    return RuntimeError(
+        f"Function {node} returned an invalid gradient at index {i} - got {list(got)} but expected shape compatible with"
+        f" {list(expected)}"
+    )
+
+
+def needs_detach() -> RuntimeError:
+    return RuntimeError(
+        "Can't call numpy() on Tensor that requires grad: the array would not carry the history. Use tensor.detach().numpy() instead"
+    )
+
+
+def ambiguous_bool(shape: tuple) -> RuntimeError:
+    return RuntimeError(
+        f"Boolean value of Tensor with more than one value is ambiguous (shape {list(shape)}): use .any() or .all(), or where()"
+    )

@@ -1,0 +1,22 @@
+"""Modules loaded on first use: SciPy costs more to import than everything else here together."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class Lazy:
+    """Stands for a module until an attribute is read; a function once read is kept."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(import_module(self.__name__), attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+special = Lazy("scipy.special")
+scipy_linalg = Lazy("scipy.linalg")

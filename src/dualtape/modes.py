@@ -1,0 +1,275 @@
+"""Modes: what a thread's operations do beside computing, as one immutable record.
+
+Every operation reads :func:`current` once. A context manager replaces the record by a changed copy and puts the previous
+one back on exit, so that an exception, a generator or a coroutine never leaves a mode behind. ``plain`` is true when
+nothing but grad mode matters: that one attribute is what the fast path of every operation looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, TypeVar
+
+__all__ = [
+    "Mode", "ModeContext", "current", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "no_grad", "set_grad_enabled",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Mode:
+    """One immutable setting of all the modes.
+
+    Attributes
+    ----------
+    grad : bool
+        Whether operations record history.
+    inference : bool
+        Inside :class:`inference_mode`.
+    anomaly : object or None
+        Settings of anomaly detection.
+    saved_hooks : tuple
+        Stack of default (pack, unpack) pairs for saved tensors; a string entry disables hooks, and says why.
+    levels : tuple
+        Forward-mode levels that are open.
+    forward : bool
+        Whether forward mode propagates tangents.
+    functions, dispatches : tuple
+        Stacks of function modes and dispatch modes.
+    threads : bool
+        Whether backward may use several threads.
+    profiler : object or None
+        Receiver of operation events.
+    plain : bool
+        Derived: nothing but ``grad`` matters.
+    """
+
+    __slots__ = (
+        "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "functions", "dispatches", "threads",
+        "profiler", "plain",
+    )  # fmt: skip
+
+    grad: bool
+    inference: bool
+    anomaly: Any
+    saved_hooks: tuple
+    levels: tuple
+    forward: bool
+    functions: tuple
+    dispatches: tuple
+    threads: bool
+    profiler: Any
+    plain: bool
+
+    def replace(self, **changes: Any) -> Mode:
+        """A copy with some settings changed."""
+        new = object.__new__(Mode)
+        for name in Mode.__slots__[:-1]:
+            setattr(new, name, changes.pop(name) if name in changes else getattr(self, name))
+        if changes:
+            raise TypeError(f"no such mode: {', '.join(changes)}")
+        unusual = new.inference or new.anomaly or new.saved_hooks or new.levels or new.functions or new.dispatches
+        new.plain = not (unusual or new.profiler)
+        return new
+
+
+def _initial() -> Mode:
+    mode = object.__new__(Mode)
+    mode.grad = mode.forward = mode.threads = mode.plain = True
+    mode.inference = False
+    mode.anomaly = mode.profiler = None
+    mode.saved_hooks = mode.levels = mode.functions = mode.dispatches = ()
+    return mode
+
+
+_mode: ContextVar[Mode] = ContextVar("dualtape.mode", default=_initial())
+current: Callable[[], Mode] = _mode.get
+_set = _mode.set
+
+_no_grad: dict[Mode, Mode] = {}
+
+
+def without_grad(mode: Mode) -> Mode:
+    """The same modes with grad mode off; remembered for the plain mode, since ``no_grad`` is entered all the time."""
+    if not mode.grad:
+        return mode
+    known = _no_grad.get(mode)
+    if known is None:
+        known = mode.replace(grad=False)
+        if mode.plain and len(_no_grad) < 8:
+            _no_grad[mode] = known
+    return known
+
+
+class ModeContext:
+    """Base of the context managers that change the mode; each also works as a decorator.
+
+    A decorated generator or coroutine has the mode while its own code runs, and its caller keeps the caller's.
+    """
+
+    _stack: list[Mode] | None = None
+
+    def change(self, mode: Mode) -> Mode:
+        """The mode inside, given the mode outside."""
+        raise NotImplementedError  # each subclass says what it changes
+
+    def clone(self) -> ModeContext:
+        """A fresh manager with the same settings: a decorated function may recurse or run in several threads."""
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        previous = current()
+        _set(self.change(previous))
+        if self._stack is None:
+            self._stack = []
+        self._stack.append(previous)
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._stack, "a mode is left that was not entered"
+        _set(self._stack.pop())
+
+    def __call__(self, function: F) -> F:
+        from ._decorate import decorate
+
+        return decorate(self.clone, function)
+
+
+class no_grad(ModeContext):
+    """Operations inside record no history.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0], requires_grad=True)
+    >>> with dt.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, orig_func: F | None = None) -> Any:
+        self = object.__new__(cls)
+        return self if orig_func is None else self(orig_func)
+
+    def change(self, mode: Mode) -> Mode:
+        return without_grad(mode)
+
+
+class enable_grad(ModeContext):
+    """Operations inside record history, also within :class:`no_grad`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0], requires_grad=True)
+    >>> with dt.no_grad(), dt.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    def __new__(cls, orig_func: F | None = None) -> Any:
+        self = object.__new__(cls)
+        return self if orig_func is None else self(orig_func)
+
+    def change(self, mode: Mode) -> Mode:
+        return mode if mode.grad else mode.replace(grad=True)
+
+
+class set_grad_enabled(ModeContext):
+    """Switch grad mode on or off: at once, when called as a function, and until the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.set_grad_enabled(False):
+    ...     dt.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.enabled = bool(mode)
+        self._outside = current()
+        _set(self.change(self._outside))
+
+    def change(self, mode: Mode) -> Mode:
+        return mode if mode.grad == self.enabled else mode.replace(grad=self.enabled)
+
+    def clone(self) -> ModeContext:
+        fresh = object.__new__(set_grad_enabled)
+        fresh.enabled = self.enabled
+        fresh._outside = current()
+        return fresh
+
+    def __enter__(self) -> None:
+        previous = self._outside if self._stack is None else current()
+        _set(self.change(current()))
+        self._stack = self._stack or []
+        self._stack.append(previous)
+
+    def __call__(self, function: F) -> F:
+        _set(self._outside)  # as a decorator it acts inside the function only
+        return super().__call__(function)
+
+
+class inference_mode(ModeContext):
+    """No history and no version counting: the fastest way to run code that is never differentiated.
+
+    Tensors made inside are *inference tensors*: outside, they can be read and used as constants, but neither written in
+    place nor saved for backward.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.inference_mode():
+    ...     y = dt.ones(2) * 3
+    >>> y.is_inference()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        if callable(mode) and not isinstance(mode, bool):
+            self.enabled = True
+            return self(mode)
+        self.enabled = bool(mode)
+        return self
+
+    def __init__(self, mode: Any = True) -> None:
+        pass
+
+    def change(self, mode: Mode) -> Mode:
+        return mode.replace(inference=self.enabled, grad=not self.enabled, forward=not self.enabled)
+
+    def clone(self) -> ModeContext:
+        return inference_mode(self.enabled)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations record history now.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.is_grad_enabled()
+    True
+    """
+    return current().grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.is_inference_mode_enabled()
+    False
+    """
+    return current().inference

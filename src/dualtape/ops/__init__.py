@@ -1,0 +1,17 @@
+"""The ops: one module for each family, declarations and nothing else; ``table`` reads them, ``dispatch`` runs them."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+from .dispatch import FUNCTIONS, operators
+
+# NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN in silence.
+# np.errstate(all="raise") still raises.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
+
+for _family in ("elementwise", "arithmetic", "shapes", "indexing", "conversion"):
+    importlib.import_module(f".{_family}", __name__)
+
+operators()

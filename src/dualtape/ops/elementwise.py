@@ -1,0 +1,322 @@
+"""Elementwise functions of one tensor: powers, exponentials, trigonometry, rounding, activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lazy import special
+from .samples import above_one, apart, edge, exact, positive, real, sample, unit
+from .table import ELEMENTWISE, FLOAT, LINEAR, op
+
+_PLAIN = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")))
+_POSITIVE = (sample(positive(3, 4)), sample(positive()), edge(exact([0.0, 1.0, np.inf])))
+_UNIT = (sample(unit(3, 4)), sample(unit()), edge(exact([0.0, 1.0, -1.0])))
+_APART = (sample(apart(3, 4)), sample(apart()), edge(exact([0.0, -0.0, 1.5, -1.5, 2.5])))
+
+# --- sign and rounding --------------------------------------------------------------------------------------------------------
+
+op("neg", np.negative, kind=ELEMENTWISE, vjp=dict(x=lambda g: -g), jvp=LINEAR, samples=_PLAIN, also=("negative",),
+   doc="""The negative of each element.
+
+   >>> import dualtape as dt
+   >>> dt.neg(dt.tensor([1.0, -2.0]))
+   tensor([-1.,  2.])
+   """)  # fmt: skip
+op("positive", np.positive, kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=LINEAR, samples=_PLAIN, inplace=False,
+   doc="""The tensor itself.
+
+   >>> import dualtape as dt
+   >>> +dt.tensor([1.0])
+   tensor([1.])
+   """)  # fmt: skip
+op("sign", np.sign, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0), samples=_APART, complex=False,
+   doc="""The sign of each element: -1, 0 or 1.
+
+   >>> import dualtape as dt
+   >>> dt.sign(dt.tensor([-3.0, 0.0, 2.0]))
+   tensor([-1.,  0.,  1.])
+   """)  # fmt: skip
+
+
+def _abs_gradient(g: Any, x: Any) -> Any:
+    return np.multiply(g, _direction(x))
+
+
+def _direction(x: Any) -> Any:
+    """x / |x|, and 0 at 0: the subgradient of the absolute value, differentiable itself for complex x."""
+    if x.dtype.kind != "c":
+        return np.sign(x)
+    size = np.absolute(x)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
+
+
+op("abs", np.absolute, kind=ELEMENTWISE, vjp=dict(x=_abs_gradient),
+   jvp=dict(x=lambda t, x: np.real(t * _direction(x).conj()) if x.dtype.kind == "c" else t * np.sign(x)),
+   samples=(*_APART, edge(exact([0.0, np.nan, -np.inf]))), also=("absolute",),
+   doc="""The absolute value of each element; the gradient at 0 is 0.
+
+   >>> import dualtape as dt
+   >>> dt.abs(dt.tensor([-1.5, 2.0]))
+   tensor([1.5000, 2.0000])
+   """)  # fmt: skip
+
+
+def _flat(name: str, forward: Any, doc: str, **more: Any) -> None:
+    """A step function: its gradient is zero wherever it has one."""
+    op(name, forward, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
+       samples=_APART, complex=False, doc=doc, **more)  # fmt: skip
+
+
+_flat("floor", np.floor, """The largest integer not above each element.
+
+   >>> import dualtape as dt
+   >>> dt.floor(dt.tensor([1.7, -1.2]))
+   tensor([ 1., -2.])
+   """)  # fmt: skip
+_flat("ceil", np.ceil, """The smallest integer not below each element.
+
+   >>> import dualtape as dt
+   >>> dt.ceil(dt.tensor([1.2, -1.7]))
+   tensor([ 2., -1.])
+   """)  # fmt: skip
+_flat("trunc", np.trunc, """Each element without its fraction.
+
+   >>> import dualtape as dt
+   >>> dt.trunc(dt.tensor([1.7, -1.7]))
+   tensor([ 1., -1.])
+   """, also=("fix",))  # fmt: skip
+
+
+def _round(x: Any, decimals: int = 0) -> Any:
+    return np.round(x, decimals) if decimals else np.rint(x)
+
+
+op("round", _round, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
+   samples=(*_APART, sample(apart(3, 4), decimals=1)), complex=False,
+   doc="""The nearest integer (the even one of two), or the nearest number of ``decimals`` digits.
+
+   >>> import dualtape as dt
+   >>> dt.round(dt.tensor([0.5, 1.5, -1.2]))
+   tensor([ 0.,  2., -1.])
+   """)  # fmt: skip
+op("frac", lambda x: x - np.trunc(x), kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=dict(x=lambda t: t), samples=_APART,
+   complex=False,
+   doc="""The fraction of each element, with its sign.
+
+   >>> import dualtape as dt
+   >>> dt.frac(dt.tensor([1.5, -2.25]))
+   tensor([ 0.5000, -0.2500])
+   """)  # fmt: skip
+
+# --- powers and exponentials ---------------------------------------------------------------------------------------------------
+
+
+def _function(name: str, forward: Any, derivative: Any, samples: Any, doc: str, **more: Any) -> None:
+    op(name, forward, kind=ELEMENTWISE, promote=FLOAT, derivative=derivative, samples=samples, doc=doc, **more)
+
+
+_function("exp", np.exp, lambda out: out, _PLAIN, """e to the power of each element.
+
+   >>> import dualtape as dt
+   >>> dt.exp(dt.tensor([0.0, 1.0]))
+   tensor([1.0000, 2.7183])
+   """)  # fmt: skip
+_function("exp2", np.exp2, lambda out: out * np.log(2.0), _PLAIN, """2 to the power of each element.
+
+   >>> import dualtape as dt
+   >>> dt.exp2(dt.tensor([0.0, 3.0]))
+   tensor([1., 8.])
+   """)  # fmt: skip
+_function("expm1", np.expm1, lambda out: out + 1, _PLAIN, """exp(x) - 1, exact for small x.
+
+   >>> import dualtape as dt
+   >>> dt.expm1(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 1.7183])
+   """)  # fmt: skip
+_function("log", np.log, lambda x: np.reciprocal(x), _POSITIVE, """The natural logarithm.
+
+   >>> import dualtape as dt
+   >>> dt.log(dt.tensor([1.0, 10.0]))
+   tensor([0.0000, 2.3026])
+   """)  # fmt: skip
+_function("log2", np.log2, lambda x: 1 / (x * np.log(2.0)), _POSITIVE, """The logarithm to base 2.
+
+   >>> import dualtape as dt
+   >>> dt.log2(dt.tensor([1.0, 8.0]))
+   tensor([0., 3.])
+   """)  # fmt: skip
+_function("log10", np.log10, lambda x: 1 / (x * np.log(10.0)), _POSITIVE, """The logarithm to base 10.
+
+   >>> import dualtape as dt
+   >>> dt.log10(dt.tensor([1.0, 100.0]))
+   tensor([0., 2.])
+   """)  # fmt: skip
+_function("log1p", np.log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", doc="""log(1 + x), exact for small x.
+
+   >>> import dualtape as dt
+   >>> dt.log1p(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 0.6931])
+   """)  # fmt: skip
+_function("sqrt", np.sqrt, lambda out: 0.5 / out, _POSITIVE, """The square root; the gradient at 0 is infinite, as PyTorch's.
+
+   >>> import dualtape as dt
+   >>> dt.sqrt(dt.tensor([4.0, 9.0]))
+   tensor([2., 3.])
+   """)  # fmt: skip
+_function("rsqrt", lambda x: 1 / np.sqrt(x), lambda out: -0.5 * out * out * out, _POSITIVE, """One over the square root.
+
+   >>> import dualtape as dt
+   >>> dt.rsqrt(dt.tensor([4.0, 0.25]))
+   tensor([0.5000, 2.0000])
+   """)  # fmt: skip
+op("square", np.square, kind=ELEMENTWISE, derivative=lambda x: 2 * x, samples=_PLAIN, node="PowBackward0",
+   doc="""The square of each element.
+
+   >>> import dualtape as dt
+   >>> dt.square(dt.tensor([2.0, -3.0]))
+   tensor([4., 9.])
+   """)  # fmt: skip
+_function("reciprocal", lambda x: 1 / x, lambda out: -out * out, (*_PLAIN[:3], edge(exact([0.0, np.inf, -1.0]))),
+   """One over each element.
+
+   >>> import dualtape as dt
+   >>> dt.reciprocal(dt.tensor([2.0, 4.0]))
+   tensor([0.5000, 0.2500])
+   """)  # fmt: skip
+
+# --- trigonometric and hyperbolic ------------------------------------------------------------------------------------------------
+
+_function("sin", np.sin, lambda x: np.cos(x), _PLAIN, """The sine.
+
+   >>> import dualtape as dt
+   >>> dt.sin(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 0.8415])
+   """)  # fmt: skip
+_function("cos", np.cos, lambda x: -np.sin(x), _PLAIN, """The cosine.
+
+   >>> import dualtape as dt
+   >>> dt.cos(dt.tensor([0.0, 1.0]))
+   tensor([1.0000, 0.5403])
+   """)  # fmt: skip
+_function("tan", np.tan, lambda out: 1 + out * out, _UNIT[:2], """The tangent.
+
+   >>> import dualtape as dt
+   >>> dt.tan(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 1.5574])
+   """)  # fmt: skip
+_function("asin", np.arcsin, lambda x: 1 / np.sqrt(1 - x * x), _UNIT, """The inverse sine.
+
+   >>> import dualtape as dt
+   >>> dt.asin(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 1.5708])
+   """, also=("arcsin",))  # fmt: skip
+_function("acos", np.arccos, lambda x: -1 / np.sqrt(1 - x * x), _UNIT, """The inverse cosine.
+
+   >>> import dualtape as dt
+   >>> dt.acos(dt.tensor([1.0, 0.0]))
+   tensor([0.0000, 1.5708])
+   """, also=("arccos",))  # fmt: skip
+_function("atan", np.arctan, lambda x: 1 / (1 + x * x), _PLAIN, """The inverse tangent.
+
+   >>> import dualtape as dt
+   >>> dt.atan(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 0.7854])
+   """, also=("arctan",))  # fmt: skip
+_function("sinh", np.sinh, lambda x: np.cosh(x), _PLAIN, """The hyperbolic sine.
+
+   >>> import dualtape as dt
+   >>> dt.sinh(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 1.1752])
+   """)  # fmt: skip
+_function("cosh", np.cosh, lambda x: np.sinh(x), _PLAIN, """The hyperbolic cosine.
+
+   >>> import dualtape as dt
+   >>> dt.cosh(dt.tensor([0.0, 1.0]))
+   tensor([1.0000, 1.5431])
+   """)  # fmt: skip
+_function("tanh", np.tanh, lambda out: 1 - out * out, _PLAIN, """The hyperbolic tangent.
+
+   >>> import dualtape as dt
+   >>> dt.tanh(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 0.7616])
+   """)  # fmt: skip
+_function("asinh", np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1), _PLAIN, """The inverse hyperbolic sine.
+
+   >>> import dualtape as dt
+   >>> dt.asinh(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 0.8814])
+   """, also=("arcsinh",))  # fmt: skip
+_function("acosh", np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)), (sample(above_one(3, 4)), edge(exact([1.0, 2.0]))),
+   """The inverse hyperbolic cosine.
+
+   >>> import dualtape as dt
+   >>> dt.acosh(dt.tensor([1.0, 2.0]))
+   tensor([0.0000, 1.3170])
+   """, also=("arccosh",))  # fmt: skip
+_function("atanh", np.arctanh, lambda x: 1 / (1 - x * x), _UNIT, """The inverse hyperbolic tangent.
+
+   >>> import dualtape as dt
+   >>> dt.atanh(dt.tensor([0.0, 0.5]))
+   tensor([0.0000, 0.5493])
+   """, also=("arctanh",))  # fmt: skip
+
+
+def _sinc(x: Any) -> Any:
+    return np.sinc(x)
+
+
+def _sinc_derivative(x: Any) -> Any:
+    """(cos(pi x) - sinc(x)) / x, and near 0 its series: so that every order is right there."""
+    y = x * np.pi
+    small = np.absolute(y) < 0.1
+    safe = np.where(small, 1, y)
+    series = np.where(small, y, 0)
+    s = series * series
+    near = series * (-1 / 3 + s * (1 / 30 + s * (-1 / 840 + s * (1 / 45360 - s / 3991680))))
+    return np.pi * np.where(small, near, (np.cos(safe) * safe - np.sin(safe)) / (safe * safe))
+
+
+_function("sinc", _sinc, _sinc_derivative, (*_PLAIN[:3], sample(exact([0.0, 0.5, -1.3]))), """sin(pi x) / (pi x), and 1 at 0.
+
+   >>> import dualtape as dt
+   >>> dt.sinc(dt.tensor([0.0, 0.5]))
+   tensor([1.0000, 0.6366])
+   """)  # fmt: skip
+
+# --- special functions --------------------------------------------------------------------------------------------------------------
+
+_TWO_OVER_ROOT_PI = 2 / np.sqrt(np.pi)
+
+_function("erf", lambda x: special.erf(x), lambda x: _TWO_OVER_ROOT_PI * np.exp(-(x * x)), _PLAIN, """The error function.
+
+   >>> import dualtape as dt
+   >>> dt.erf(dt.tensor([0.0, 1.0]))
+   tensor([0.0000, 0.8427])
+   """, complex=False)  # fmt: skip
+_function("erfc", lambda x: special.erfc(x), lambda x: -_TWO_OVER_ROOT_PI * np.exp(-(x * x)), _PLAIN, """1 - erf(x), exact for large x.
+
+   >>> import dualtape as dt
+   >>> dt.erfc(dt.tensor([0.0, 1.0]))
+   tensor([1.0000, 0.1573])
+   """, complex=False)  # fmt: skip
+_function("sigmoid", lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x)), lambda out: out * (1 - out),
+   (*_PLAIN, edge(exact([-200.0, 0.0, 200.0]))), """1 / (1 + exp(-x)).
+
+   >>> import dualtape as dt
+   >>> dt.sigmoid(dt.tensor([0.0, 2.0]))
+   tensor([0.5000, 0.8808])
+   """)  # fmt: skip
+
+# --- activations --------------------------------------------------------------------------------------------------------------------
+
+op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, out: np.where(out <= 0, 0, g)),
+   jvp=dict(x=lambda t, out: np.where(out <= 0, 0, t)),
+   samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False,
+   doc="""The positive part of each element; the gradient at 0 is 0.
+
+   >>> import dualtape as dt
+   >>> dt.relu(dt.tensor([-1.0, 2.0]))
+   tensor([0., 2.])
+   """)  # fmt: skip

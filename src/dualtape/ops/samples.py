@@ -1,0 +1,192 @@
+"""Samples: how a row of the table says what to test it with.
+
+A sample is the arguments of one call. Array arguments are *described* (shape, domain), and made when a test runs: for each
+dtype the op supports, from a fixed seed. A described array is differentiable unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Array:
+    """A described array: ``make(rng, dtype)`` gives its values.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    domain : str
+        "normal", "positive" (0.5 to 2), "unit" (-0.9 to 0.9), "probability" (0.1 to 0.9), "apart" (distinct values at least
+        0.1 apart, in random order), "above_one", "spd" (symmetric positive definite), "invertible", "int", "bool", "exact".
+    layout : str
+        "C", "F" (transposed memory), "strided" (every second element of a larger array).
+    """
+
+    __slots__ = ("shape", "domain", "low", "high", "values", "layout")
+
+    def __init__(
+        self, shape: tuple, domain: str, low: int = 0, high: int = 0, values: Any = None, layout: str = "C"
+    ) -> None:
+        self.shape, self.domain, self.low, self.high, self.values, self.layout = shape, domain, low, high, values, layout
+
+    @property
+    def differentiable(self) -> bool:
+        return self.domain not in ("int", "bool")
+
+    def make(self, rng: np.random.Generator, dtype: Any) -> np.ndarray:
+        """The values, in ``dtype`` unless the description fixes the type."""
+        dtype = np.dtype(dtype)
+        if self.values is not None and self.domain != "exact":
+            made = np.asarray(self.values)
+        elif self.domain == "int":
+            made = rng.integers(self.low, self.high, self.shape)
+        elif self.domain == "bool":
+            made = rng.random(self.shape) < 0.5
+        else:
+            made = np.asarray(self._real(rng))
+            if dtype.kind == "c" and self.domain != "exact":
+                made = made + 1j * self._real(rng) * (0.3 if self.domain in ("unit", "probability", "positive") else 1.0)
+                if self.domain == "spd":
+                    made = made @ made.conj().T.swapaxes(-1, -2) if made.ndim == 2 else made @ made.conj().swapaxes(-1, -2)
+                    made = made + np.eye(self.shape[-1])
+            made = made.astype(dtype)
+        return self._laid_out(np.asarray(made))
+
+    def _real(self, rng: np.random.Generator) -> np.ndarray:
+        shape = self.shape
+        if self.domain == "exact":
+            return np.asarray(self.values)
+        if self.domain == "positive":
+            return rng.uniform(0.5, 2.0, shape)
+        if self.domain == "above_one":
+            return rng.uniform(1.1, 3.0, shape)
+        if self.domain == "unit":
+            return rng.uniform(-0.9, 0.9, shape)
+        if self.domain == "probability":
+            return rng.uniform(0.1, 0.9, shape)
+        if self.domain == "apart":
+            count = int(np.prod(shape))
+            return ((rng.permutation(count) - count / 2 + 0.3) * 0.17).reshape(shape)
+        if self.domain == "spd":
+            a = rng.normal(size=shape)
+            return a @ a.swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])
+        if self.domain == "invertible":
+            return rng.normal(size=shape) + 2 * np.eye(shape[-2], shape[-1])
+        return rng.normal(size=shape)
+
+    def _laid_out(self, made: np.ndarray) -> np.ndarray:
+        if self.layout == "F":
+            return np.asfortranarray(made)
+        if self.layout == "strided" and made.ndim:
+            wide = np.zeros((*made.shape[:-1], 2 * made.shape[-1]), made.dtype)
+            wide[..., ::2] = made
+            return wide[..., ::2]
+        return made
+
+    def __repr__(self) -> str:
+        return f"{self.domain}{self.shape}"
+
+
+class Sample:
+    """The arguments of one test call.
+
+    Attributes
+    ----------
+    args, kwargs
+        Passed on, described arrays made first (also inside lists and tuples).
+    check : bool
+        Run gradcheck: off where the derivative does not exist and only the comparison with PyTorch makes sense.
+    torch : bool
+        Compare with PyTorch: off where it refuses what we do.
+    """
+
+    __slots__ = ("args", "kwargs", "check", "torch", "second")
+
+    def __init__(self, args: tuple, kwargs: dict, check: bool = True, torch: bool = True, second: bool = True) -> None:
+        self.args, self.kwargs, self.check, self.torch, self.second = args, kwargs, check, torch, second
+
+    def __repr__(self) -> str:
+        parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
+        return f"({', '.join(parts)})"
+
+
+def sample(*args: Any, **kwargs: Any) -> Sample:
+    """A sample that is differentiable where it stands."""
+    return Sample(args, kwargs)
+
+
+def edge(*args: Any, **kwargs: Any) -> Sample:
+    """A sample at a kink, a tie or a pole: compared with PyTorch, not with finite differences."""
+    return Sample(args, kwargs, check=False)
+
+
+def ours(*args: Any, **kwargs: Any) -> Sample:
+    """A sample that PyTorch refuses or answers wrongly: checked by finite differences alone."""
+    return Sample(args, kwargs, torch=False)
+
+
+def real(*shape: int, layout: str = "C") -> Array:
+    """Normally distributed values."""
+    return Array(shape, "normal", layout=layout)
+
+
+def positive(*shape: int) -> Array:
+    """Values between 0.5 and 2."""
+    return Array(shape, "positive")
+
+
+def above_one(*shape: int) -> Array:
+    """Values between 1.1 and 3."""
+    return Array(shape, "above_one")
+
+
+def unit(*shape: int) -> Array:
+    """Values between -0.9 and 0.9."""
+    return Array(shape, "unit")
+
+
+def probability(*shape: int) -> Array:
+    """Values between 0.1 and 0.9."""
+    return Array(shape, "probability")
+
+
+def apart(*shape: int, layout: str = "C") -> Array:
+    """Distinct values, at least 0.1 apart and away from zero: for what has kinks and order."""
+    return Array(shape, "apart", layout=layout)
+
+
+def spd(*shape: int) -> Array:
+    """Symmetric (Hermitian) positive definite matrices."""
+    return Array(shape, "spd")
+
+
+def invertible(*shape: int) -> Array:
+    """Well-conditioned matrices."""
+    return Array(shape, "invertible")
+
+
+def ints(*shape: int, low: int = 0, high: int = 2) -> Array:
+    """Integers (indices)."""
+    return Array(shape, "int", low=low, high=high)
+
+
+def mask(*shape: int) -> Array:
+    """Booleans."""
+    return Array(shape, "bool")
+
+
+def exact(values: Any) -> Array:
+    """These very values, in the tested dtype."""
+    return Array(np.shape(values), "exact", values=values)
+
+
+def exact_index(values: Any) -> Array:
+    """These very integers."""
+    return Array(np.shape(values), "int", values=np.asarray(values, np.int64))
+
+
+def exact_mask(values: Any) -> Array:
+    """These very booleans."""
+    return Array(np.shape(values), "bool", values=np.asarray(values, bool))

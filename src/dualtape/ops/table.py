@@ -1,0 +1,430 @@
+"""The op table: how an op is declared, and what is read off the declaration.
+
+One call of :func:`op` is one row: the forward on raw arrays, the derivative formulas, the properties, the samples that
+test it. A formula's parameter names say what it needs: ``g`` (the gradient; ``g_values`` and so on for named outputs, ``grads``
+for all), an input's name, an output's name (``out`` if there is one), another parameter, or ``x_shape``/``x_dtype`` of an input.
+What no formula names is not saved. Everything is checked here, when the row is read, so that a wrong row fails at import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ..autograd.op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode
+from ..errors import DeclarationError
+
+ELEMENTWISE = "elementwise"  # one input, same shape out
+BROADCASTING = "broadcasting"  # several inputs, broadcast together
+REDUCTION = "reduction"  # takes dim and keepdim
+CONTRACTION = "contraction"  # two inputs, summed over an axis they share
+GENERAL = "general"
+LINEAR = "linear"  # jvp: the op itself on the tangents, together
+BILINEAR = "bilinear"  # jvp: the op on one tangent at a time, summed
+LISTED = "listed"  # outputs: as many as the arguments ask for
+
+FLOAT = "float"  # promotion: to a common type that is floating point or complex
+COMMON = "common"  # promotion: to a common type
+
+TABLE: dict[str, Op] = {}
+COMPOSITES: dict[str, Composite] = {}
+UFUNCS: dict[np.ufunc, Callable] = {}
+
+_PUBLIC = {"x": "self", "y": "other", "out": "result", "x_shape": "self_sym_sizes"}
+_ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+_SUFFIXES = {"_shape": "shape", "_dtype": "dtype"}
+
+
+class Op:
+    """One row of the table, checked and ready to run."""
+
+    __slots__ = (
+        "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places", "input_places",
+        "formulas", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
+        "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans", "result_type",
+        "differentiable", "aliases", "torch_name", "complex",
+    )  # fmt: skip
+
+    def __init__(self, name: str, forward: Callable, **row: Any) -> None:
+        self.name = name
+        self.forward = forward
+        self.kind = row["kind"]
+        self.params, self.defaults = _signature(name, forward, row["params"])
+        self.required = len(self.params) - len(self.defaults)
+        self.doc = row["doc"]
+        self.samples = row["samples"]
+        self.promote = row["promote"]
+        self.view = row["view"]
+        self.varargs = None if row["varargs"] is None else self.params.index(row["varargs"])
+        self.outputs = row["outputs"]
+        self.result_type = _result_type(name, self.outputs) if isinstance(self.outputs, tuple) else None
+        self.variant = row["variant"]
+        names = row["node"] or f"{_camel(name)}Backward0"
+        self.node_names = (names,) if isinstance(names, str) else tuple(names)
+        self._node_classes: list[type[OpNode] | None] = [None] * len(self.node_names)
+        self.aliases = {**_ALIASES, "input": self.params[0], "self": self.params[0], "other": "y", **row["aliases"]}
+        self.torch_name = row["torch_name"] or name
+        self.complex = row["complex"]
+        self.inplace = row["inplace"]
+        self.jvp = row["jvp"]
+        self.plans: dict[tuple, Any] = {}
+
+        vjp = dict(row["vjp"] or {})
+        self.constants = tuple(row["constants"])
+        listed = row["listed"]
+        for key in (*vjp, *self.constants):
+            if key not in self.params:
+                raise DeclarationError(f"op {name!r}: {key!r} is not a parameter; it has {', '.join(self.params)}")
+        self.inputs = tuple(p for p in self.params if p in vjp)
+        self.listed_input = listed is not None and listed in vjp
+        if self.listed_input and len(self.inputs) > 1:
+            raise DeclarationError(f"op {name!r}: a list input must be the only differentiable one")
+        self.input_places = tuple(self.params.index(p) for p in self.inputs)
+        places = {*self.input_places, *(self.params.index(c) for c in self.constants)}
+        if not vjp and not self.constants and self.kind in (ELEMENTWISE, BROADCASTING, REDUCTION):
+            arity = forward.nin if isinstance(forward, np.ufunc) else (2 if self.kind == BROADCASTING else 1)
+            places = set(range(arity))
+        self.tensor_places = tuple(sorted(places)) or (0,)
+        self.scalars = row["scalars"] if row["scalars"] is not None else self.kind == BROADCASTING
+        self._read_formulas(vjp, listed)
+        _check_jvp(self)
+
+    def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
+        asked: list[tuple[Callable, tuple[str, ...]]] = []
+        saves: list[tuple[str, int, int]] = []
+        sources: list[tuple[int, int, str]] = []
+        if self.kind in (ELEMENTWISE, BROADCASTING, CONTRACTION) and any(_names(f) != ("g",) for f in vjp.values()):
+            # a fixed beginning, so that the fast paths can lay the tuple out without looking
+            heads = [p for p in self.params if self.params.index(p) in self.tensor_places]
+            for head in heads:
+                saves.append((head, INPUT, 0))
+                sources.append((INPUT, self.params.index(head), "value"))
+            saves.append(("out", OUTPUT, 0))
+            sources.append((OUTPUT, 0, "value"))
+        outputs = self.outputs if isinstance(self.outputs, tuple) else ("out",)
+        for key in self.inputs:
+            names = _names(vjp[key])
+            if not any(n == "g" or n == "grads" or n.startswith("g_") for n in names):
+                raise DeclarationError(f"op {self.name!r}: the formula of {key!r} takes no gradient (g)")
+            for name in names:
+                if name == "g" or name == "grads" or (name[:2] == "g_" and name[2:] in outputs):
+                    continue
+                if any(name == s[0] for s in saves):
+                    continue
+                saves.append(self._save(name, outputs, listed, key))
+                sources.append(self._source(name, outputs))
+            asked.append((vjp[key], names))
+        index = {s[0]: i for i, s in enumerate(saves)}
+        count = len(saves)
+
+        def place(name: str) -> int:
+            if name == "grads":
+                return -1
+            if name == "g":
+                return count
+            if name[:2] == "g_" and name[2:] in outputs:
+                return count + outputs.index(name[2:])
+            return index[name]
+
+        self.formulas = tuple((f, tuple(place(n) for n in names)) for f, names in asked)
+        self.saves = tuple(saves)
+        self.sources = tuple(sources)
+        self.saves_tensors = any(kind != ATTRIBUTE for _, kind, _ in saves)
+
+    def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
+        if name in outputs and self.outputs is not LISTED:
+            return (name, OUTPUT, outputs.index(name))
+        if name in self.params:
+            if self.params.index(name) in self.tensor_places:
+                return (name, INPUTS if name == listed else INPUT, 0)
+            return (name, ATTRIBUTE, 0)
+        if name[-6:] in _SUFFIXES and name[:-6] in self.params:
+            return (name, ATTRIBUTE, 0)
+        raise DeclarationError(
+            f"op {self.name!r}: the formula of {key!r} asks for {name!r}; it may ask for g, {', '.join((*self.params, *outputs))},"
+            " and an input's _shape or _dtype"
+        )
+
+    def _source(self, name: str, outputs: tuple) -> tuple[int, int, str]:
+        if name in outputs and name not in self.params:
+            return (OUTPUT, outputs.index(name), "value")
+        if name in self.params:
+            return (INPUT, self.params.index(name), "value")
+        return (INPUT, self.params.index(name[:-6]), _SUFFIXES[name[-6:]])
+
+    def plan(self, needs: tuple[bool, ...]) -> frozenset[int]:
+        """The places in ``saves`` that the formulas of the inputs that need a gradient use."""
+        known = self.plans.get(needs)
+        if known is None:
+            formulas = self.formulas if self.listed_input else [f for f, n in zip(self.formulas, needs, strict=True) if n]
+            known = frozenset(k for _, places in formulas for k in places if 0 <= k < len(self.saves))
+            self.plans[needs] = known
+        return known
+
+    def node_class(self, number: int = 0) -> type[OpNode]:
+        """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
+        made = self._node_classes[number]
+        if made is None:
+            made = type(self.node_names[number], (OpNode,), {"__slots__": (), "op": self, "__module__": __name__})
+            self._node_classes[number] = made
+        return made
+
+    def public_name(self, saved: str) -> str:
+        """The name under which a node shows a saved value, PyTorch's where it has one."""
+        return _PUBLIC.get(saved, saved)
+
+    def bind(self, args: tuple, kwargs: dict) -> list:
+        """The arguments of a call, one for each parameter."""
+        params = self.params
+        at = self.varargs
+        if at is not None and len(args) > at and not isinstance(args[at], (tuple, list)) and at not in self.tensor_places:
+            if args[at] is not None:
+                args = (*args[:at], tuple(args[at:]))
+        if len(args) > len(params):
+            raise TypeError(f"{self.name}() takes at most {len(params)} arguments ({', '.join(params)}), got {len(args)}")
+        values = [*args, *self.defaults[max(0, len(args) - self.required) :]] if not kwargs else None
+        if values is not None and len(values) == len(params):
+            return values
+        values = list(args) + [_MISSING] * (len(params) - len(args))
+        for key, value in kwargs.items():
+            name = key if key in params else self.aliases.get(key, key)
+            if name not in params:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument {key!r}; it takes {', '.join(params)}")
+            place = params.index(name)
+            if values[place] is not _MISSING:
+                raise TypeError(f"{self.name}() got multiple values for argument {key!r}")
+            values[place] = value
+        for place in range(len(params)):
+            if values[place] is _MISSING:
+                if place < self.required:
+                    raise TypeError(f"{self.name}() is missing its argument {params[place]!r}; it takes {', '.join(params)}")
+                values[place] = self.defaults[place - self.required]
+        return values
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}({', '.join(self.params)})>"
+
+
+class Composite:
+    """An op made of other ops: it has a name and samples, and no formula of its own."""
+
+    __slots__ = ("name", "function", "samples", "doc", "torch_name", "complex")
+
+    def __init__(self, name: str, function: Callable, samples: Any, doc: str, torch_name: str, complex: bool | str) -> None:
+        self.name, self.function, self.samples, self.doc = name, function, samples, doc
+        self.torch_name = torch_name
+        self.complex = complex
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+_MISSING = _Missing()
+
+
+def _names(function: Callable) -> tuple[str, ...]:
+    names = getattr(function, "formula_names", None)
+    if names is not None:
+        return names
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def named(function: Callable, names: Sequence[str]) -> Callable:
+    """``function`` with the parameter names that a formula is read by."""
+    function.formula_names = tuple(names)  # type: ignore[attr-defined]
+    return function
+
+
+def _signature(name: str, forward: Callable, params: Sequence[str] | None) -> tuple[tuple[str, ...], tuple]:
+    if isinstance(forward, np.ufunc):
+        return tuple(params or ("x", "y", "z")[: forward.nin]), ()
+    if not hasattr(forward, "__code__"):
+        if params is None:
+            raise DeclarationError(f"op {name!r}: give params=, the forward {forward!r} does not show its own")
+        return tuple(params), ()
+    code = forward.__code__
+    return code.co_varnames[: code.co_argcount], forward.__defaults__ or ()
+
+
+def _camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def _result_type(name: str, outputs: tuple[str, ...]) -> type:
+    fields: dict[str, Any] = {o: property(itemgetter(i)) for i, o in enumerate(outputs)}
+    fields.update(__slots__=(), _fields=outputs, __module__="dualtape.return_types")
+    return type(name, (ResultTuple,), fields)
+
+
+class ResultTuple(tuple):
+    """Several named results, also a tuple."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        inner = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+        return f"dualtape.return_types.{type(self).__name__}(\n{inner})"
+
+    def __reduce__(self) -> tuple:
+        return (tuple, (tuple(self),))
+
+
+def _check_jvp(op: Op) -> None:
+    jvp = op.jvp
+    if jvp is None or jvp in (LINEAR, BILINEAR):
+        return
+    if not isinstance(jvp, dict):
+        raise DeclarationError(f"op {op.name!r}: jvp is LINEAR, BILINEAR or a dict of formulas, got {jvp!r}")
+    outputs = op.outputs if isinstance(op.outputs, tuple) else ("out",)
+    for key, formula in jvp.items():
+        if key not in op.inputs:
+            raise DeclarationError(f"op {op.name!r}: jvp names {key!r}; its differentiable inputs are {', '.join(op.inputs)}")
+        for name in _names(formula):
+            known = name == "t" or name in op.params or name in outputs
+            if not known and not (name[-6:] in _SUFFIXES and name[:-6] in op.params):
+                raise DeclarationError(f"op {op.name!r}: the jvp formula of {key!r} asks for {name!r}, which it does not have")
+
+
+def _from_derivative(derivative: Callable) -> tuple[dict, dict]:
+    """vjp and jvp of an elementwise function from its derivative."""
+    names = _names(derivative)
+    vjp = named(lambda g, *values: np.multiply(g, derivative(*values).conj()), ("g", *names))
+    jvp = named(lambda t, *values: np.multiply(t, derivative(*values)), ("t", *names))
+    return {"x": vjp}, {"x": jvp}
+
+
+def op(
+    name: str,
+    forward: Callable,
+    *,
+    kind: str,
+    samples: Any,
+    vjp: dict[str, Callable] | None = None,
+    derivative: Callable | None = None,
+    jvp: Any = None,
+    params: Sequence[str] | None = None,
+    constants: Sequence[str] = (),
+    listed: str | None = None,
+    outputs: Any = None,
+    promote: str | None = None,
+    node: Any = None,
+    variant: Callable | None = None,
+    view: bool = False,
+    varargs: str | None = None,
+    scalars: bool | None = None,
+    inplace: bool | None = None,
+    method: bool | str = True,
+    public: bool = True,
+    also: Sequence[str] = (),
+    aliases: dict[str, str] | None = None,
+    torch_name: str | None = None,
+    complex: bool | str = True,
+    doc: str = "",
+) -> Callable:
+    """Declare an op, and return its function.
+
+    Parameters
+    ----------
+    name : str
+        PyTorch's name.
+    forward : callable
+        The op on raw arrays: a ufunc, or a function whose parameter names are the op's.
+    kind : str
+        ELEMENTWISE, BROADCASTING, REDUCTION, CONTRACTION or GENERAL: what batching and sharding can know without looking inside.
+    samples : sequence
+        Arguments to test with; see :mod:`dualtape.ops.samples`.
+    vjp : dict
+        For each differentiable input, the formula of its gradient.
+    derivative : callable
+        For an ELEMENTWISE op instead: its derivative, from which vjp and jvp follow.
+    jvp : dict, LINEAR or BILINEAR
+        For each differentiable input, what its tangent ``t`` adds to the output's; or the property that says it. Without it
+        the tangent comes from the vjp, transposed.
+    constants : sequence of str
+        Parameters that are tensors but not differentiable (indices, masks).
+    listed : str
+        The parameter that is a list of tensors.
+    outputs : tuple of str or LISTED
+        Names of several outputs; LISTED if their number depends on the arguments.
+    promote : FLOAT or COMMON
+        How the tensor arguments are brought to one dtype before the forward.
+    node : str or tuple of str; variant : callable
+        The node's name where it is not the default; several, and the function of the arguments that picks one.
+    view : bool
+        The result shares the first argument's memory.
+    varargs : str
+        The parameter that may also be given as separate integers.
+    scalars : bool
+        Python numbers may stand for tensors. Default: for BROADCASTING.
+    inplace : bool
+        There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
+    method : bool or str
+        There is a method (of another name).
+    public : bool
+        There is a function in the package's namespace.
+    also : sequence of str
+        Further names for the same function and method.
+    torch_name : str
+        Dotted name of PyTorch's function, where it is not ``torch.<name>``.
+    complex : bool or "only"
+        Complex inputs are supported; or no others are.
+    doc : str
+        One line on what it computes, and an example after a blank line.
+    """
+    if name in TABLE or name in COMPOSITES:
+        raise DeclarationError(f"op {name!r} is declared twice")
+    if derivative is not None:
+        if vjp is not None or jvp is not None:
+            raise DeclarationError(f"op {name!r}: give derivative, or vjp and jvp, not both")
+        vjp, jvp = _from_derivative(derivative)
+    if not samples:
+        raise DeclarationError(f"op {name!r} has no samples: nothing would test it")
+    if inplace is None:
+        inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp)
+    row = Op(
+        name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
+        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
+        inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
+    )  # fmt: skip
+    from .dispatch import publish
+
+    publish(row, method=method, public=public, also=also)
+    TABLE[name] = row
+    return row.function
+
+
+def composite(
+    name: str,
+    *,
+    samples: Any,
+    method: bool = True,
+    public: bool = True,
+    also: Sequence[str] = (),
+    torch_name: str | None = None,
+    complex: bool | str = True,
+) -> Callable[[Callable], Callable]:
+    """Declare a function made of other ops: a decorator. Its docstring is the user's.
+
+    The gradient, forward mode and batching come from the ops it is made of.
+    """
+
+    def declare(function: Callable) -> Callable:
+        if name in TABLE or name in COMPOSITES:
+            raise DeclarationError(f"op {name!r} is declared twice")
+        if not samples:
+            raise DeclarationError(f"op {name!r} has no samples: nothing would test it")
+        from .dispatch import publish_composite
+
+        row = Composite(name, function, samples, function.__doc__ or "", torch_name or name, complex)
+        row.function = publish_composite(row, method=method, public=public, also=also)
+        COMPOSITES[name] = row
+        return row.function
+
+    return declare

@@ -1,0 +1,423 @@
+"""Random numbers: a generator with a state that can be seeded, saved and restored, and the functions that draw from it.
+
+The streams are NumPy's (PCG64), not PyTorch's: the same seed gives the same numbers here, and other numbers than there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .autograd.versions import bump
+from .autograd.views import check_write
+from .creation import _finished, _numpy_dtype, _size_of, _sizes
+from .tensor import Tensor, wrap
+
+_WORDS = 5  # a PCG64 state as 64-bit words: state (2), increment (2), the spare 32 bits
+
+
+class Generator:
+    """A source of random numbers.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> g = dt.Generator().manual_seed(3)
+    >>> a = dt.rand(2, generator=g); g.manual_seed(3); bool((dt.rand(2, generator=g) == a).all())
+    <dualtape.Generator seed=3>
+    True
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = device
+        self._lock = threading.Lock()
+        self._bits: Any = None
+        self._seed = 67280421310721
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        """NumPy's generator, made on first use: importing ``numpy.random`` costs."""
+        if self._bits is None:
+            with self._lock:
+                if self._bits is None:
+                    self._bits = np.random.Generator(np.random.PCG64(self._seed))
+        return self._bits
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of ``seed``."""
+        if not isinstance(seed, (int, np.integer)):
+            raise TypeError(f"manual_seed expected an int, but got {type(seed).__name__}")
+        if not -(2**63) <= seed < 2**64:
+            raise RuntimeError(f"Overflow when unpacking long: the seed {seed} does not fit in 64 bits")
+        self._seed = int(seed) % 2**64
+        self._bits = None
+        return self
+
+    def seed(self) -> int:
+        """Start a stream from the operating system's randomness, and return its seed."""
+        import secrets
+
+        self.manual_seed(secrets.randbits(63))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the stream."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """The state, as a tensor of bytes."""
+        state = self._rng.bit_generator.state
+        inner = state["state"]
+        low = 2**64 - 1
+        words = [inner["state"] & low, inner["state"] >> 64, inner["inc"] & low, inner["inc"] >> 64]
+        words.append(state["has_uint32"] << 32 | state["uinteger"])
+        return wrap(np.array([*words, self._seed], np.uint64).view(np.uint8).copy())
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state that :meth:`get_state` gave."""
+        if not isinstance(new_state, Tensor) or new_state._array.dtype != np.uint8:
+            raise TypeError("expected a ByteTensor, the result of get_state(): the state is a tensor of dtype uint8")
+        if new_state._array.size != 8 * (_WORDS + 1):
+            raise RuntimeError(f"RNG state is wrong size: expected {8 * (_WORDS + 1)} bytes, got {new_state._array.size}")
+        words = [int(w) for w in np.ascontiguousarray(new_state._array).view(np.uint64)]
+        self._seed = words[5]
+        self._bits = None
+        self._rng.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": words[0] | words[1] << 64, "inc": words[2] | words[3] << 64},
+            "has_uint32": words[4] >> 32,
+            "uinteger": words[4] & (2**32 - 1),
+        }
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator that will give the same numbers."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __repr__(self) -> str:
+        return f"<dualtape.Generator seed={self._seed}>"
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> _ = dt.manual_seed(0); a = dt.rand(3); _ = dt.manual_seed(0); bool((dt.rand(3) == a).all())
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the default generator from the operating system's randomness.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> state = dt.get_rng_state()
+    >>> dt.seed() == dt.initial_seed()
+    True
+    >>> dt.set_rng_state(state)
+    """
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.manual_seed(5).initial_seed() == dt.initial_seed()
+    True
+    """
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_rng_state().dtype
+    dualtape.uint8
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> state = dt.get_rng_state(); a = dt.rand(2); dt.set_rng_state(state); bool((dt.rand(2) == a).all())
+    True
+    """
+    default_generator.set_state(new_state)
+
+
+def source(generator: Generator | None) -> np.random.Generator:
+    """NumPy's generator behind ``generator``, or behind the default one."""
+    return (default_generator if generator is None else generator)._rng
+
+
+# --- drawing raw arrays ---------------------------------------------------------------------------------------------------------------
+
+
+def _uniform(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind == "c":
+        part = dtypes.real_of(dtype)
+        return (_uniform(rng, shape, part) + 1j * _uniform(rng, shape, part)).astype(dtype)
+    _float_only("rand", dtype)
+    if dtype.itemsize < 4:
+        return (rng.integers(0, 2**11, shape) / 2**11).astype(dtype)  # rounding a finer draw could give 1
+    return np.asarray(rng.random(shape, dtype))
+
+
+def _gaussian(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind == "c":
+        part = dtypes.real_of(dtype)
+        return ((_gaussian(rng, shape, part) + 1j * _gaussian(rng, shape, part)) * np.sqrt(0.5)).astype(dtype)
+    _float_only("randn", dtype)
+    return np.asarray(rng.standard_normal(shape, dtype if dtype.itemsize >= 4 else np.float32)).astype(dtype, copy=False)
+
+
+def _float_only(name: str, dtype: np.dtype) -> None:
+    if dtype.kind != "f":
+        raise NotImplementedError(f"{name} is not implemented for {dtypes.of(dtype)!r}: ask for a floating-point dtype, or use randint")
+
+
+def _drawn(draw: Callable, size: tuple, kwargs: dict, generator: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    wanted = _numpy_dtype(dtype, dtypes.default_float() if out is None else out._array.dtype)
+    return _finished(draw(source(generator), _sizes(_size_of(size, kwargs)), wanted), device, requires_grad, out)
+
+
+def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+    """Uniform random numbers, at least 0 and below 1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.rand(100); bool((x >= 0).all() and (x < 1).all())
+    True
+    """
+    return _drawn(_uniform, size, ignored, generator, out, dtype, device, requires_grad)
+
+
+def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+    """Normally distributed random numbers, of mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randn(2, 3).shape
+    dualtape.Size([2, 3])
+    """
+    return _drawn(_gaussian, size, ignored, generator, out, dtype, device, requires_grad)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Random integers, at least ``low`` (0 if left out) and below ``high``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randint(5, (3,)).dtype
+    dualtape.int64
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint() takes (high, size) or (low, high, size): the size, a tuple, is missing")
+    if high <= low:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    made = source(generator).integers(low, high, _sizes((size,))).astype(_numpy_dtype(dtype, dtypes.int64.numpy))
+    return _finished(made, device, requires_grad, out)
+
+
+def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The integers below ``n`` in random order.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
+    if n < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    return _finished(source(generator).permutation(n).astype(_numpy_dtype(dtype, dtypes.int64.numpy)), device, requires_grad, out)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normally distributed random numbers of the given means and standard deviations (numbers or tensors).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.normal(dt.zeros(3), 1.0).shape
+    dualtape.Size([3])
+    """
+    arrays = [a._array for a in (mean, std) if isinstance(a, Tensor)]
+    if (np.asarray(std._array if isinstance(std, Tensor) else std) < 0).any():
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if not arrays and size is None:
+        raise TypeError("normal() of numbers needs a size, a tuple")
+    shape = _sizes((size,)) if size is not None else np.broadcast_shapes(*(a.shape for a in arrays))
+    wanted = _numpy_dtype(dtype, arrays[0].dtype if arrays else dtypes.default_float())
+    assert wanted is not None
+    drawn = _gaussian(source(generator), shape, wanted)
+    values = [a._array if isinstance(a, Tensor) else a for a in (mean, std)]
+    return _finished((drawn * values[1] + values[0]).astype(wanted), device, requires_grad, out)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Zeros and ones, each one with the probability that stands in ``input`` (or with ``p``).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.bernoulli(dt.ones(3))
+    tensor([1., 1., 1.])
+    """
+    chance = input._array if p is None else np.full_like(input._array, p)
+    if (~((chance >= 0) & (chance <= 1))).any():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1: probabilities lie between 0 and 1")
+    made = (source(generator).random(chance.shape) < chance).astype(chance.dtype)
+    return _finished(np.asarray(made), None, False, out)
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
+    """Indices drawn with probabilities proportional to the entries of each row.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.multinomial(dt.tensor([0.0, 1.0]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
+    weights = np.atleast_2d(input._array.astype(np.float64))
+    if (weights < 0).any() or not np.isfinite(weights).all() or (weights.sum(-1) <= 0).any():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or a row that sums to 0")
+    if not replacement and num_samples > (weights > 0).sum(-1).min():
+        raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} from {weights.shape[-1]}")
+    rng = source(generator)
+    rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
+    made = np.stack(rows).astype(np.int64)
+    return wrap(made[0] if input._array.ndim == 1 else made)
+
+
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+    """Uniform random numbers in the shape and dtype of ``input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.rand_like(dt.ones(2)).shape
+    dualtape.Size([2])
+    """
+    return rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+
+
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+    """Normally distributed random numbers in the shape and dtype of ``input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randn_like(dt.ones(2)).shape
+    dualtape.Size([2])
+    """
+    return randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+
+
+def randint_like(input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+    """Random integers in the shape and dtype of ``input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randint_like(dt.ones(2), 5).dtype
+    dualtape.float32
+    """
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+
+
+# --- filling in place -------------------------------------------------------------------------------------------------------------------
+
+
+def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Tensor:
+    """Write random values over a tensor, with the checks of every in-place write."""
+    from . import modes
+
+    recording = modes.current().grad and self.requires_grad
+    check_write(self, name, recording)
+    values = draw(self._array.shape, self._array.dtype)
+    if recording:
+        return self.copy_(wrap(np.asarray(values, self._array.dtype)))  # type: ignore[attr-defined]
+    self._array[...] = values
+    bump(self._counter)
+    return self
+
+
+def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+    """Fill with uniform random numbers between two bounds."""
+    low = kwargs.pop("from", from_)
+    if low > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+    return _fill(self, "uniform_", lambda shape, dtype: _uniform(source(generator), shape, dtype) * (to - low) + low)
+
+
+def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normally distributed random numbers."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return _fill(self, "normal_", lambda shape, dtype: _gaussian(source(generator), shape, dtype) * std + mean)
+
+
+def _random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random integers: below ``to``, between two bounds, or over the dtype's range."""
+    low, high = (0, from_) if to is None else (from_ or 0, to)
+    kind = self._array.dtype.kind
+    if high is None:
+        high = {"b": 2, "f": 2 ** (np.finfo(self._array.dtype).nmant + 1) if kind == "f" else 0}.get(kind) or int(np.iinfo(self._array.dtype).max) + 1
+    return _fill(self, "random_", lambda shape, dtype: source(generator).integers(low, high, shape, endpoint=False).astype(dtype))
+
+
+def _bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with zeros and ones, each one with probability ``p``."""
+    chance = p._array if isinstance(p, Tensor) else p
+    return _fill(self, "bernoulli_", lambda shape, dtype: source(generator).random(shape) < chance)
+
+
+def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed random numbers of rate ``lambd``."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _fill(self, "exponential_", lambda shape, dtype: source(generator).exponential(1 / lambd, shape))
+
+
+for _name, _method in (
+    ("uniform_", _uniform_), ("normal_", _normal_), ("random_", _random_), ("bernoulli_", _bernoulli_), ("exponential_", _exponential_),
+    ("bernoulli", bernoulli), ("multinomial", multinomial),
+):  # fmt: skip
+    setattr(Tensor, _name, _method)
+
+FUNCTIONS = (
+    manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, normal, bernoulli, multinomial,
+    rand_like, randn_like, randint_like, Generator,
+)  # fmt: skip

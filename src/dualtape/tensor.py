@@ -1,0 +1,595 @@
+"""The Tensor: an array with what differentiation needs to know about it.
+
+Eight slots and no logic on the way of an operation. Methods that compute (``x.tanh()``, ``x + y``) are put on the class by
+the op table; here is what a tensor *is*: its memory, its place in the graph, its conversions and protocols.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import dtypes, errors
+from .arrays import is_array, module_of
+from .autograd.hooks import RemovableHandle
+from .autograd.node import Node, edge_of
+from .autograd.versions import bump
+from .size import Size
+
+_new = object.__new__
+
+
+class TensorExtra:
+    """What few tensors have: hooks of a leaf, names. One slot of a tensor holds it, or None."""
+
+    __slots__ = ("hooks", "post_hooks", "names", "grad_dtype", "retains")
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, Callable] = {}
+        self.post_hooks: dict[int, Callable] = {}
+        self.names: tuple | None = None
+        self.grad_dtype: Any = None
+        self.retains = False
+
+
+class Tensor:
+    """An array that remembers how it was computed.
+
+    ``Tensor`` itself is seldom called: :func:`dualtape.tensor`, :func:`dualtape.from_numpy` and the creation functions
+    make tensors. ``Tensor(2, 3)`` is an uninitialised float32 tensor of that shape; ``Tensor(data)`` copies data as float32.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = (
+        "_array", "_edge", "_requires_grad", "_counter", "_view", "_grad", "_accumulator", "_extra",
+        "__dict__", "__weakref__",
+    )  # fmt: skip
+
+    _array: Any  # the values: a numpy or cupy array
+    _edge: tuple | None  # (grad_fn, output number), None for a leaf
+    _requires_grad: bool
+    _counter: list  # the counter of writes, shared with views and detached aliases
+    _view: Any  # relation to a base, or None
+    _grad: Tensor | None
+    _accumulator: weakref.ref | None  # a leaf's sink
+    _extra: TensorExtra | None
+
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __new__(cls, *data: Any, **kwargs: Any) -> Any:
+        from .creation import legacy
+
+        return legacy(cls, data, **kwargs)
+
+    def __init__(self, *data: Any, **kwargs: Any) -> None:
+        pass
+
+    # --- memory and type -------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return Size(self._array.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        return dtypes.of(self._array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        from .device import of
+
+        return of(self._array)
+
+    @property
+    def layout(self) -> Any:
+        from .device import strided
+
+        return strided
+
+    @property
+    def is_cuda(self) -> bool:
+        return module_of(self._array) is not np
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    @property
+    def is_cpu(self) -> bool:
+        return module_of(self._array) is np
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or one dimension's size."""
+        return self.shape if dim is None else self._array.shape[_dim(dim, self._array.ndim)]
+
+    def dim(self) -> int:
+        return self._array.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self._array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours along each dimension, in elements."""
+        array = self._array
+        strides = _strides(array)
+        return strides if dim is None else strides[_dim(dim, array.ndim)]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the memory the tensor lives in and its first element."""
+        root = self._view.base._array if self._view is not None else self._array
+        start = lambda a: a.__array_interface__["data"][0]
+        return (start(self._array) - start(root)) // (self._array.itemsize or 1)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        array = self._array
+        return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps."""
+        return bool(self._array.flags.c_contiguous)
+
+    def is_floating_point(self) -> bool:
+        return self._array.dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        return self._array.dtype.kind in "ifc"
+
+    # --- place in the graph -----------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this tensor."""
+        if self._requires_grad:
+            return True
+        return self._view is not None and self._view.base._requires_grad and self._view.seen != self._counter[0]
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switch recording on (or, for a leaf, off) and return the tensor.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).requires_grad_().requires_grad
+        True
+        """
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"requires_grad must be a bool, got {type(requires_grad).__name__}")
+        if self.grad_fn is not None:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables: this tensor was computed by"
+                    f" {self.grad_fn.name()}; use detach() for a copy without history"
+                )
+            return self
+        if requires_grad and self._array.dtype.kind not in "fc":
+            raise RuntimeError(
+                f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype!r}: convert it with"
+                " .to(dualtape.float32) first"
+            )
+        self._requires_grad = requires_grad
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that computed this tensor; None for a leaf."""
+        view = self._view
+        if view is not None and view.seen != self._counter[0]:
+            view.refresh(self)
+        return None if self._edge is None else self._edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` this is."""
+        return 0 if self.grad_fn is None else self._edge[1]  # type: ignore[index]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation computed this tensor."""
+        return self.grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has accumulated."""
+        if self._grad is None and self._edge is not None and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad won't be populated"
+                " during backward: call .retain_grad() on it first, or read the leaf's",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            self._grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad must be a Tensor or None, got {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad: assign a clone() of it")
+        a, b = value._array, self._array
+        if a.dtype != b.dtype:
+            raise RuntimeError(
+                f"assigned grad has data of a different type: the tensor is {self.dtype!r}, the gradient {value.dtype!r}"
+            )
+        if module_of(a) is not module_of(b):
+            raise RuntimeError(f"assigned grad has data located on a different device: {value.device} where {self.device} is")
+        if a.shape != b.shape:
+            raise RuntimeError(f"assigned grad has data of a different size: {list(a.shape)} for a tensor of {list(b.shape)}")
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history and with a version counter of its own: writes to it go unnoticed."""
+        return _fresh_alias(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
+        if self._requires_grad and value._array.dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = value._array
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Compute the gradients of this tensor and add them to the ``.grad`` of the leaves.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            The gradient of what is differentiated with respect to this tensor; needed unless it has one element.
+        retain_graph : bool, optional
+            Keep what the graph has saved, for another backward. Default: the value of ``create_graph``.
+        create_graph : bool
+            Record the backward itself, for higher derivatives.
+        inputs : sequence of Tensor, optional
+            Accumulate only into these.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> (x ** 2).backward()
+        >>> x.grad
+        tensor(6.)
+        """
+        from .autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def detach(self) -> Tensor:
+        """The same memory, without history; writes to it are noticed.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, requires_grad=True).detach().requires_grad
+        False
+        """
+        return alias(self)
+
+    def detach_(self) -> Tensor:
+        """Forget this tensor's history, in place."""
+        if self._view is not None:
+            raise RuntimeError("Can't detach views in-place: use detach() instead, which gives a new tensor")
+        self._edge = None
+        self._requires_grad = False
+        return self
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in ``.grad``.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> y = x * 2; y.retain_grad(); y.sin().backward(); y.grad
+        tensor(0.9602)
+        """
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False: call requires_grad_() first")
+        edge = edge_of(self)
+        if self._edge is None or edge is None:
+            return
+        edge[0]._more().retained[edge[1]] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf tensor keeps its gradient."""
+        if self._edge is None:
+            return False
+        extra = self._edge[0].extra
+        return extra is not None and self._edge[1] in extra.retained
+
+    def register_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(grad)`` when the gradient of this tensor is known; a tensor it returns replaces the gradient.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 2)
+        >>> x.sin().backward(); x.grad
+        tensor(-1.9800)
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient: call requires_grad_() first")
+        if self.grad_fn is None:
+            return RemovableHandle.add(self._more().hooks, hook)
+        node, number = self._edge  # type: ignore[misc]
+        return RemovableHandle.add(node._more().tensor_hooks.setdefault(number, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(tensor)`` each time a gradient has been added to this leaf.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print("grad is", leaf.grad))
+        >>> (x * 2).backward()
+        grad is tensor(2.)
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient: call requires_grad_() first")
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors: use register_hook")
+        return RemovableHandle.add(self._more().post_hooks, hook)
+
+    def _more(self) -> TensorExtra:
+        if self._extra is None:
+            self._extra = TensorExtra()
+        return self._extra
+
+    @property
+    def _version(self) -> int:
+        if self._counter is None:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._counter[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._counter is None
+
+    # --- conversions -----------------------------------------------------------------------------------------------------
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The array behind the tensor, sharing its memory.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).numpy()
+        array([1., 1.], dtype=float32)
+        """
+        if not force:
+            if self.requires_grad:
+                raise errors.needs_detach()
+            if not isinstance(self._array, np.ndarray):
+                raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
+        return self._array if isinstance(self._array, np.ndarray) else self._array.get()
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar; use tolist()")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists."""
+        return self._array.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return np.asarray(array, dtype=dtype) if copy is None else np.array(array, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from .ops.numpy_entries import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
+        from .ops.numpy_entries import call_function
+
+        return call_function(self, func, args, kwargs)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("can't export tensors that require gradient: use tensor.detach()")
+        return self._array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    # --- Python protocols -------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, Tensor):
+            element = element._array
+        elif not isinstance(element, (int, float, complex, bool)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
+            )
+        return bool((self._array == element).any())
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            if self._array.size == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous: use numel() to ask whether it is empty")
+            raise errors.ambiguous_bool(self._array.shape)
+        return bool(self._array.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iub" or self._array.size != 1:
+            raise TypeError(f"only integer tensors of a single element can be converted to an index, got {self!r}")
+        return int(self._array.item())
+
+    def __format__(self, spec: str) -> str:
+        if self._array.ndim == 0 and spec:
+            return format(self.item(), spec)
+        return format(str(self), spec)
+
+    def __repr__(self) -> str:
+        from .printing import tensor_repr
+
+        return tensor_repr(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(super().__dir__()))
+
+    def __copy__(self) -> Tensor:
+        return copied(self)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        from .copying import deepcopy
+
+        return deepcopy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        from .copying import reduce
+
+        return reduce(self)
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+
+
+def _dim(dim: int, ndim: int) -> int:
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+        )
+    return dim
+
+
+def _strides(array: Any) -> tuple:
+    return tuple(s // (array.itemsize or 1) for s in array.strides)
+
+
+def wrap(array: Any) -> Tensor:
+    """A new leaf tensor over ``array``, no questions asked."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._edge = tensor._view = tensor._grad = tensor._accumulator = tensor._extra = None
+    tensor._requires_grad = False
+    tensor._counter = [0, None]
+    return tensor
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A tensor over the same memory and version counter, without history."""
+    new = wrap(tensor._array)
+    new._counter = tensor._counter
+    return new
+
+
+def _fresh_alias(tensor: Tensor) -> Tensor:
+    return wrap(tensor._array)
+
+
+def copied(tensor: Tensor) -> Tensor:
+    """A shallow copy: same memory, history and attributes."""
+    new = alias(tensor)
+    new._edge, new._requires_grad, new._view, new._grad = tensor._edge, tensor._requires_grad, tensor._view, tensor._grad
+    if tensor.__dict__:
+        new.__dict__.update(tensor.__dict__)
+    return new
+
+
+def raw(value: Any) -> Any:
+    """The array of a tensor; anything else as it is."""
+    return value._array if isinstance(value, Tensor) else value
+
+
+def written(tensor: Tensor) -> None:
+    """Note that the memory of ``tensor`` was written."""
+    bump(tensor._counter)
+
+
+def tensor_like(value: Any) -> bool:
+    """Whether ``value`` can stand where an op takes a tensor."""
+    return isinstance(value, Tensor) or is_array(value)
+
+

@@ -1,0 +1,82 @@
+"""Cases for the generated tests: every op of the table with every one of its samples, made into arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import dualtape as dt
+from dualtape.ops.samples import Array, Sample
+from dualtape.ops.table import COMPOSITES, TABLE
+
+
+def rows() -> list[Any]:
+    return [*TABLE.values(), *COMPOSITES.values()]
+
+
+def cases() -> Iterator[tuple[str, Any, Sample]]:
+    """(id, row, sample) for each sample of each op."""
+    for row in rows():
+        for i, sample in enumerate(row.samples):
+            yield f"{row.name}-{i}{sample!r}".replace(" ", ""), row, sample
+
+
+def mapped(value: Any, function: Any) -> Any:
+    """``value`` with ``function`` applied to the described arrays in it, also inside lists and tuples."""
+    if isinstance(value, Array):
+        return function(value)
+    if type(value) in (list, tuple):
+        return type(value)(mapped(item, function) for item in value)
+    return value
+
+
+def arrays(sample: Sample, dtype: Any) -> tuple[tuple, dict, list[np.ndarray]]:
+    """The sample's arguments with arrays made; and the list of those that are differentiable."""
+    rng = np.random.default_rng(abs(hash(repr(sample.args))) % 2**32 if False else 20240)
+    made: list[np.ndarray] = []
+
+    def make(described: Array) -> np.ndarray:
+        array = described.make(rng, dtype)
+        if described.differentiable:
+            made.append(array)
+        return array
+
+    args = tuple(mapped(a, make) for a in sample.args)
+    kwargs = {k: mapped(v, make) for k, v in sample.kwargs.items()}
+    return args, kwargs, made
+
+
+def converted(value: Any, convert: Any) -> Any:
+    """``value`` with its ndarrays converted, also inside lists and tuples."""
+    if isinstance(value, np.ndarray):
+        return convert(value)
+    if type(value) in (list, tuple):
+        return type(value)(converted(item, convert) for item in value)
+    return value
+
+
+def leaves(value: Any) -> list:
+    """The tensors of a result, in order."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+def prepared(sample: Sample, dtype: Any) -> tuple[Any, list]:
+    """A function of the differentiable tensors, and those tensors, for gradient checks."""
+    args, kwargs, made = arrays(sample, dtype)
+    inputs = [dt.tensor(a, requires_grad=True) for a in made]
+
+    def bind(tensors: tuple) -> tuple[tuple, dict]:
+        by_id = {id(a): t for a, t in zip(made, tensors, strict=True)}
+        convert = lambda a: by_id.get(id(a), dt.from_numpy(a) if id(a) not in by_id else None)
+        return tuple(converted(a, convert) for a in args), {k: converted(v, convert) for k, v in kwargs.items()}
+
+    return bind, inputs
+
+
+def indexed_by_array(row: Any) -> bool:
+    """Whether the row takes raw index arrays, which must stay raw."""
+    return row.name in ("index", "index_zero")

@@ -1,0 +1,193 @@
+"""Generated from the table: every op, for each of its samples, against PyTorch and against finite differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from op_cases import arrays, cases, converted, leaves, prepared, rows
+
+import dualtape as dt
+from dualtape.autograd import gradcheck, gradgradcheck
+from dualtape.ops.table import TABLE
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+CASES = list(cases())
+IDS = [c[0] for c in CASES]
+TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "complex128": 1e-9}
+
+
+def oracle(row: Any) -> Any:
+    """PyTorch's function for a row, or None if it has none."""
+    if row.torch_name == "-":
+        return None
+    found: Any = torch
+    for part in row.torch_name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def is_float(tensor: Any) -> bool:
+    return isinstance(tensor, dt.Tensor) and tensor.is_floating_point() or isinstance(tensor, dt.Tensor) and tensor.is_complex()
+
+
+def cotangents(outputs: list, seed: int = 3) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    made = []
+    for out in outputs:
+        g = rng.normal(size=tuple(out.shape))
+        if out.is_complex():
+            g = g + 1j * rng.normal(size=tuple(out.shape))
+        made.append(np.asarray(g).astype(out.detach().numpy().dtype))
+    return made
+
+
+def close(ours: Any, theirs: Any, tolerance: float, what: str) -> None:
+    assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {tuple(ours.shape)} where PyTorch has {tuple(theirs.shape)}"
+    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch."), f"{what}: {ours.dtype} where PyTorch has {theirs.dtype}"
+    np.testing.assert_allclose(
+        ours.detach().numpy(), theirs.detach().resolve_conj().numpy(), rtol=tolerance, atol=tolerance, equal_nan=True, err_msg=what
+    )
+
+
+def dtypes_of(row: Any) -> list[str]:
+    if row.complex == "only":
+        return ["complex128"]
+    return ["float64", "float32", "complex128"] if row.complex else ["float64", "float32"]
+
+
+@pytest.mark.skipif(torch is None, reason="torch is not installed")
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in CASES], ids=IDS)
+def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: Any) -> None:
+    function = oracle(row)
+    if function is None or not sample.torch:
+        return  # an op of our own: the finite-difference tests below cover it
+    for dtype in dtypes_of(row):
+        args, kwargs, made = arrays(sample, dtype)
+        ours_in = {id(a): dt.tensor(a, requires_grad=True) for a in made}
+        theirs_in = {id(a): torch.tensor(a, requires_grad=True) for a in made}
+
+        def ours_of(a: Any, known: Any = ours_in) -> Any:
+            return known.get(id(a)) if id(a) in known else dt.from_numpy(a)
+
+        def theirs_of(a: Any, known: Any = theirs_in) -> Any:
+            return known.get(id(a)) if id(a) in known else torch.from_numpy(np.ascontiguousarray(a))
+
+        theirs_args = tuple(converted(a, theirs_of) for a in args)
+        theirs_kwargs = {k: converted(v, theirs_of) for k, v in kwargs.items()}
+        try:
+            theirs = leaves(function(*theirs_args, **theirs_kwargs))
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            if dtype == "complex128":
+                continue  # PyTorch has no complex form; ours is checked by finite differences
+            raise AssertionError(f"PyTorch refuses the sample: {error}") from error
+        ours = leaves(row.function(*(converted(a, ours_of) for a in args), **{k: converted(v, ours_of) for k, v in kwargs.items()}))
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            if isinstance(a, dt.Tensor):
+                close(a, b, TOLERANCE[dtype], f"{row.name} value {dtype}")
+                assert a.requires_grad == b.requires_grad, f"{row.name}: requires_grad {a.requires_grad}"
+                if a.grad_fn is not None and row.name in TABLE and torch.is_tensor(b) and b.grad_fn is not None:
+                    if row.torch_name == row.name:
+                        assert a.grad_fn.name() == b.grad_fn.name(), f"node {a.grad_fn.name()}, PyTorch's {b.grad_fn.name()}"
+            else:
+                assert a == b
+        pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if is_float(a) and a.requires_grad]
+        if not pairs:
+            continue
+        starts = cotangents([a for a, _ in pairs])
+        mine = dt.autograd.grad([a for a, _ in pairs], list(ours_in.values()), [dt.tensor(g) for g in starts], allow_unused=True)
+        other = torch.autograd.grad([b for _, b in pairs], list(theirs_in.values()), [torch.tensor(g) for g in starts], allow_unused=True)
+        for k, (a, b) in enumerate(zip(mine, other, strict=True)):
+            if b is None or a is None:
+                zero = a if b is None else b
+                assert zero is None or not np.any(zero.numpy()), f"gradient {k}: {a} where PyTorch has {b}"
+                continue
+            close(a, b, TOLERANCE[dtype] * 10, f"{row.name} gradient {k} {dtype}")
+
+
+def checked(row: Any, sample: Any, dtype: str) -> tuple[Any, tuple]:
+    bind, inputs = prepared(sample, dtype)
+
+    def function(*tensors: Any) -> Any:
+        args, kwargs = bind(tensors)
+        return tuple(out for out in leaves(row.function(*args, **kwargs)) if is_float(out))
+
+    return function, tuple(inputs)
+
+
+DIFFERENTIABLE = [c for c in CASES if c[2].check and (c[1].name not in TABLE or TABLE[c[1].name].inputs)]
+
+
+def check_dtypes(row: Any) -> list[str]:
+    if row.complex == "only":
+        return ["complex128"]
+    return ["float64", "complex128"] if row.complex else ["float64"]
+
+
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in DIFFERENTIABLE], ids=[c[0] for c in DIFFERENTIABLE])
+def test_gradients_are_right_by_finite_differences(row: Any, sample: Any) -> None:
+    for dtype in check_dtypes(row):
+        function, inputs = checked(row, sample, dtype)
+        if inputs:
+            assert gradcheck(function, inputs, check_undefined_grad=False)
+
+
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in DIFFERENTIABLE], ids=[c[0] for c in DIFFERENTIABLE])
+def test_second_derivatives_are_right_by_finite_differences(row: Any, sample: Any) -> None:
+    if not sample.second:
+        return
+    for dtype in check_dtypes(row):
+        function, inputs = checked(row, sample, dtype)
+        if inputs:
+            assert gradgradcheck(function, inputs, check_undefined_grad=False, atol=1e-4)
+
+
+INPLACE = [c for c in CASES if getattr(c[1], "inplace", False)]
+
+
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in INPLACE], ids=[c[0] for c in INPLACE])
+def test_the_in_place_form_equals_the_other_and_writes_the_same_memory(row: Any, sample: Any) -> None:
+    args, kwargs, made = arrays(sample, "float64")
+    if not isinstance(args[0], np.ndarray):
+        return
+    tensors = {id(a): dt.tensor(a, requires_grad=True) for a in made}
+    convert = lambda a: tensors[id(a)] if id(a) in tensors else dt.from_numpy(a)
+    rest = [converted(a, convert) for a in args[1:]]
+    named = {k: converted(v, convert) for k, v in kwargs.items()}
+    first = convert(args[0])
+    expected = row.function(first, *rest, **named)
+    target = first.clone()
+    method = getattr(dt.Tensor, f"{row.name}_")
+    if tuple(expected.shape) != tuple(target.shape) or expected.dtype != target.dtype:
+        with pytest.raises(RuntimeError):
+            method(target, *rest, **named)
+        assert target._version == 0
+        return
+    memory, version = target.data_ptr(), target._version
+    result = method(target, *rest, **named)
+    assert result is target
+    assert target.data_ptr() == memory
+    assert target._version == version + 1
+    np.testing.assert_array_equal(target.detach().numpy(), expected.detach().numpy())
+    if not expected.requires_grad:
+        return
+    inputs = list(tensors.values())
+    start = dt.tensor(cotangents([expected])[0])
+    a = dt.autograd.grad(expected, inputs, start, allow_unused=True)
+    b = dt.autograd.grad(target, inputs, start, allow_unused=True)
+    for x, y in zip(a, b, strict=True):
+        assert (x is None) == (y is None)
+        if x is not None:
+            np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_every_op_has_samples_and_a_docstring(row: Any) -> None:
+    assert row.samples
+    assert row.doc
