@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,8 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
     if function is None or not sample.torch:
         return  # an op of our own: the finite-difference tests below cover it
     for dtype in dtypes_of(row):
+        if dtype == "complex128" and not sample.check:
+            continue  # at poles and ties complex division gives NaN in other places in NumPy than in PyTorch
         args, kwargs, made = arrays(sample, dtype)
         ours_in = {id(a): dt.tensor(a, requires_grad=True) for a in made}
         theirs_in = {id(a): torch.tensor(a, requires_grad=True) for a in made}
@@ -76,12 +79,14 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
             return known.get(id(a)) if id(a) in known else dt.from_numpy(a)
 
         def theirs_of(a: Any, known: Any = theirs_in) -> Any:
-            return known.get(id(a)) if id(a) in known else torch.from_numpy(np.ascontiguousarray(a))
+            return known.get(id(a)) if id(a) in known else torch.from_numpy(a.copy())
 
         theirs_args = tuple(converted(a, theirs_of) for a in args)
         theirs_kwargs = {k: converted(v, theirs_of) for k, v in kwargs.items()}
         try:
-            theirs = leaves(function(*theirs_args, **theirs_kwargs))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                theirs = leaves(function(*theirs_args, **theirs_kwargs))
         except (RuntimeError, NotImplementedError, TypeError) as error:
             if dtype == "complex128":
                 continue  # PyTorch has no complex form; ours is checked by finite differences
@@ -93,12 +98,12 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
                 close(a, b, TOLERANCE[dtype], f"{row.name} value {dtype}")
                 assert a.requires_grad == b.requires_grad, f"{row.name}: requires_grad {a.requires_grad}"
                 if a.grad_fn is not None and row.name in TABLE and torch.is_tensor(b) and b.grad_fn is not None:
-                    if row.torch_name == row.name:
+                    if row.torch_name == row.name and "NotImplemented" not in b.grad_fn.name():
                         assert a.grad_fn.name() == b.grad_fn.name(), f"node {a.grad_fn.name()}, PyTorch's {b.grad_fn.name()}"
             else:
                 assert a == b
         pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if is_float(a) and a.requires_grad]
-        if not pairs:
+        if not pairs or any(b.grad_fn is not None and "NotImplemented" in b.grad_fn.name() for _, b in pairs):
             continue
         starts = cotangents([a for a, _ in pairs])
         mine = dt.autograd.grad([a for a, _ in pairs], list(ours_in.values()), [dt.tensor(g) for g in starts], allow_unused=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.printing import get_printoptions, printoptions, set_printoptions, tensor_str
+from dualtape.printing import get_printoptions, printoptions, set_printoptions, tensor_repr, tensor_str
 
 TABLE = [
     pytest.param(np.float32(3), {}, "tensor(3.)", id="a scalar"),
@@ -36,12 +36,8 @@ TABLE = [
         id="fractions among non-finite ones",
     ),
     pytest.param(np.array([np.nan, -np.inf]), {}, "tensor([nan, -inf])", id="only non-finite numbers"),
-    pytest.param(
-        np.array([1e-3, 1.5, 10.0]), {}, "tensor([1.0000e-03, 1.5000e+00, 1.0000e+01])", id="a wide range"
-    ),
-    pytest.param(
-        np.array([1.0, 2000.0]), {}, "tensor([1.0000e+00, 2.0000e+03])", id="whole numbers of a wide range"
-    ),
+    pytest.param(np.array([1e-3, 1.5, 10.0]), {}, "tensor([1.0000e-03, 1.5000e+00, 1.0000e+01])", id="a wide range"),
+    pytest.param(np.array([1.0, 2000.0]), {}, "tensor([1.0000e+00, 2.0000e+03])", id="whole numbers of a wide range"),
     pytest.param(np.array([1.0, 1000.0]), {}, "tensor([   1., 1000.])", id="a ratio of exactly a thousand"),
     pytest.param(np.array([1.5e8, 2e8]), {}, "tensor([1.5000e+08, 2.0000e+08])", id="a large number"),
     pytest.param(np.array([1e8]), {}, "tensor([100000000.])", id="exactly the largest fixed number"),
@@ -67,12 +63,8 @@ TABLE = [
         "tensor([1.0000e-06+1.0000j, 1.0000e+00+2.5000j])",
         id="complex numbers of a wide range",
     ),
-    pytest.param(
-        np.arange(6.0).reshape(2, 3), {}, ("tensor([[0., 1., 2.],\n        [3., 4., 5.]])"), id="a matrix"
-    ),
-    pytest.param(
-        np.arange(3.0).reshape(3, 1), {}, ("tensor([[0.],\n        [1.],\n        [2.]])"), id="a column"
-    ),
+    pytest.param(np.arange(6.0).reshape(2, 3), {}, ("tensor([[0., 1., 2.],\n        [3., 4., 5.]])"), id="a matrix"),
+    pytest.param(np.arange(3.0).reshape(3, 1), {}, ("tensor([[0.],\n        [1.],\n        [2.]])"), id="a column"),
     pytest.param(
         np.arange(8).reshape(2, 2, 2),
         {},
@@ -118,12 +110,8 @@ TABLE = [
         ),
         id="a wrapped matrix",
     ),
-    pytest.param(
-        np.arange(1001), {}, "tensor([   0,    1,    2,  ...,  998,  999, 1000])", id="a summarised vector"
-    ),
-    pytest.param(
-        np.arange(7), {"threshold": 7}, "tensor([0, 1, 2, 3, 4, 5, 6])", id="not yet a summarised vector"
-    ),
+    pytest.param(np.arange(1001), {}, "tensor([   0,    1,    2,  ...,  998,  999, 1000])", id="a summarised vector"),
+    pytest.param(np.arange(7), {"threshold": 7}, "tensor([0, 1, 2, 3, 4, 5, 6])", id="not yet a summarised vector"),
     pytest.param(
         np.arange(1100.0).reshape(11, 100),
         {},
@@ -165,13 +153,9 @@ TABLE = [
         id="a summary that hides the odd one",
     ),
     pytest.param(np.arange(8.0), {"edgeitems": 0, "threshold": 4}, "tensor([...])", id="no edge items"),
-    pytest.param(
-        np.array([np.pi, np.e]), {"precision": 8}, "tensor([3.14159265, 2.71828183])", id="precision"
-    ),
+    pytest.param(np.array([np.pi, np.e]), {"precision": 8}, "tensor([3.14159265, 2.71828183])", id="precision"),
     pytest.param(np.array([1.5, 2.5]), {"precision": 0}, "tensor([2, 2])", id="no precision"),
-    pytest.param(
-        np.array([1.0, 2.0]), {"sci_mode": True}, "tensor([1.0000e+00, 2.0000e+00])", id="always scientific"
-    ),
+    pytest.param(np.array([1.0, 2.0]), {"sci_mode": True}, "tensor([1.0000e+00, 2.0000e+00])", id="always scientific"),
     pytest.param(
         np.array([0.0, np.nan]),
         {"sci_mode": True},
@@ -343,6 +327,37 @@ class TestSuffixes:
     def test_printing_a_non_contiguous_view_shows_its_own_elements(self):
         assert repr(dt.arange(6).reshape(2, 3).t()) == "tensor([[0, 3],\n        [1, 4],\n        [2, 5]])"
 
+    def test_a_subclass_is_printed_under_its_own_name(self):
+        Marked = type("Marked", (dt.Tensor,), {})
+        x = Marked([[1.0, 2.0], [3.0, 4.0]])
+        assert type(x) is Marked
+        assert repr(x) == "Marked([[1., 2.],\n        [3., 4.]])"
+
+    def test_a_device_other_than_the_cpu_comes_first(self, monkeypatch):
+        x = dt.ones(2, dtype=dt.float64)
+        monkeypatch.setattr(dt.Tensor, "device", property(lambda self: dt.device("cuda", 0)))
+        assert repr(x) == "tensor([1., 1.], device='cuda:0', dtype=dualtape.float64)"
+
+    def test_a_history_that_cannot_be_computed_does_not_keep_a_tensor_from_printing(self, monkeypatch):
+        def refuse(self):
+            raise RuntimeError("this view is no longer valid")
+
+        x = dt.ones(2, requires_grad=True)
+        monkeypatch.setattr(dt.Tensor, "grad_fn", property(refuse))
+        assert repr(x) == "tensor([1., 1.], grad_fn=<Invalid>)"
+
+    def test_other_contents_can_stand_in_for_the_values(self):
+        assert tensor_repr(dt.ones(2, requires_grad=True), tensor_contents="?") == "tensor(?, requires_grad=True)"
+
+    @pytest.mark.skipif(not hasattr(dt.autograd, "forward_ad"), reason="needs autograd.forward_ad")
+    def test_a_dual_tensor_shows_its_tangent(self):
+        forward_ad = dt.autograd.forward_ad
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(dt.ones(2), dt.tensor([3.0, 4.0]))
+            assert repr(x) == "tensor([1., 1.], tangent=tensor([3., 4.]))"
+            assert repr(x * 2) == "tensor([2., 2.], tangent=tensor([6., 8.]))"
+        assert repr(x) == "tensor([1., 1.])"
+
 
 # ---------------------------------------------------------------------------------------------------------
 # PyTorch itself
@@ -413,7 +428,7 @@ def test_random_tensors_are_printed_as_pytorch_prints_them(seed):
             theirs.requires_grad_()
             ours.requires_grad_()
             if rng.random() < 0.5:
-                theirs, ours = theirs.neg(), ours.neg()
+                theirs, ours = theirs.clone(), ours.clone()
         with torch._tensor_str.printoptions(**options):
             expected = repr(theirs)
         # With dtype names of another length, lines would break at other places.

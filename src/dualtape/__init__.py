@@ -40,4 +40,6 @@ pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), f
 globals().update(_NAMED)
 globals().update(_FUNCTIONS)
 globals().update({function.__name__: function for function in (*_creation.FUNCTIONS, *random.FUNCTIONS)})
+for _name in autograd.__all__:
+    getattr(autograd, _name)
 asarray = as_tensor  # type: ignore[name-defined]  # noqa: F821 - from the table of creation functions

@@ -178,9 +178,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
-        if self._requires_grad:
-            return True
-        return self._view is not None and self._view.base._requires_grad and self._view.seen != self._counter[0]
+        return self._requires_grad or (self._view is not None and self._view.base._requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -197,12 +195,12 @@ class Tensor:
         """
         if not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad must be a bool, got {type(requires_grad).__name__}")
-        if self.grad_fn is not None:
-            if not requires_grad:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables: this tensor was computed by"
-                    f" {self.grad_fn.name()}; use detach() for a copy without history"
-                )
+        if not requires_grad and self.grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables: this tensor was computed by"
+                f" {self.grad_fn.name()}; use detach() for a copy without history"
+            )
+        if self._edge is not None:
             return self
         if requires_grad and self._array.dtype.kind not in "fc":
             raise RuntimeError(
@@ -507,14 +505,15 @@ class Tensor:
         return int(self._array.item())
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and spec:
-            return format(self.item(), spec)
-        return format(str(self), spec)
+        return format(self.item(), spec) if self._array.ndim == 0 else object.__format__(self, spec)
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from .printing import tensor_repr
 
-        return tensor_repr(self)
+        return tensor_repr(self, tensor_contents=tensor_contents)
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()))

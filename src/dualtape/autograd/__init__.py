@@ -1,6 +1,8 @@
 """``dualtape.autograd``: gradients of what was recorded.
 
-The names are loaded on first use: the tensor is built on this package's lower modules, and its upper ones on the tensor.
+The tensor is built on this package's lower modules (node, engine, views), and its upper ones (backward, function) on the tensor.
+So the names here are loaded on first use; the package's ``__init__`` asks for them once the tensor stands, since some modules
+are named as the function in them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ __all__ = [*_HOMES, *_MODULES]
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         home = _HOMES[name]
-        value = getattr(import_module(home if home[0] == "." else f".{home}", __name__), name)
+        module = import_module(home if home[0] == "." else f".{home}", __name__)
+        globals().update({n: getattr(module, n) for n, h in _HOMES.items() if h == home})
+        value = getattr(module, name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
     else:

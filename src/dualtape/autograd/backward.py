@@ -13,7 +13,7 @@ from ..arrays import settle
 from ..tensor import Tensor, wrap
 from .engine import GraphTask, find_needed, run
 from .graph import GradientEdge
-from .node import Edge, edge_of
+from .node import AccumulateGrad, Edge, edge_of
 
 
 def backward(
@@ -227,6 +227,8 @@ def _input_edge(i: int, value: Any) -> Edge:
     if not isinstance(value, Tensor):
         raise TypeError(f"inputs[{i}] must be a Tensor or a GradientEdge, got {type(value).__name__}")
     edge = edge_of(value)
+    if edge is None and value.requires_grad:
+        return (AccumulateGrad(value), 0)  # a view made without history: nothing leads there
     if edge is None:
         raise RuntimeError(
             f"One of the differentiated Tensors does not require grad: inputs[{i}]; call requires_grad_() before using it"

@@ -145,17 +145,19 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         task.node = node
         sink = type(node) is AccumulateGrad
         if node.extra is not None or (sink and node.variable._extra is not None):
-            _before(node, buffer, task)
+            _tensor_hooks(node, buffer, task)
         if captures is not None and node in captures:
             for number, places in captures[node].items():
                 for place in places:
                     task.results[place] = buffer[number]
             if sink:
                 continue
+        if needed is not None and not (needed.get(node) or (sink and node in needed)):
+            continue
+        if node.extra is not None:
+            _pre_hooks(node, buffer, task)
         if sink:
             _accumulate(node, buffer, task)
-            continue
-        if needed is not None and not needed[node]:
             continue
         if task.order is not None:
             task.order.append(node)
@@ -199,6 +201,8 @@ def _add(held: Any, grad: Any) -> Any:
 def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     """Add the gradient in ``buffer`` to the leaf's ``.grad``, then run the leaf's post-accumulation hooks."""
     variable = node.variable
+    if not variable._requires_grad:
+        return
     if buffer[0] is not None:
         with _accumulation:
             held = variable._grad
@@ -230,19 +234,23 @@ def _shown(grad: Any, task: GraphTask) -> Any:
     return grad if task.record or grad is None else _tensor(grad)
 
 
-def _taken(value: Any, task: GraphTask, meta: tuple, node: Node) -> Any:
+def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
     """What a hook returned, as the engine keeps it."""
     from ..tensor import Tensor
 
+    name = getattr(hook, "__qualname__", repr(hook))
     if not isinstance(value, Tensor):
-        raise TypeError(
-            f"a hook on {node.name()} must return None or a Tensor for each gradient, got {type(value).__name__}"
-        )
-    return fit_recorded(value, meta, node) if task.record else fit(value._array, meta, node)
+        raise TypeError(f"hook '{name}' must return None or a Tensor for each gradient, got {type(value).__name__}")
+    shape, dtype = meta
+    if value._array.dtype != dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {dtype} got {value._array.dtype}): convert it back")
+    if value._array.shape != shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value (was {list(shape)} got {list(value._array.shape)})")
+    return value if task.record else value._array
 
 
-def _before(node: Any, buffer: list, task: GraphTask) -> None:
-    """Run what hangs before a node: tensor hooks, retained gradients, pre-hooks."""
+def _tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
+    """Run the hooks of the tensors whose gradients have arrived, and keep the gradients that are to be retained."""
     if type(node) is AccumulateGrad:
         extra = node.variable._extra
         if extra is not None:
@@ -258,20 +266,22 @@ def _before(node: Any, buffer: list, task: GraphTask) -> None:
         tensor = ref()
         if tensor is not None and buffer[number] is not None:
             _retain(tensor, buffer[number], task)
-    for hook in tuple(extra.pre_hooks.values()):
+
+
+def _pre_hooks(node: Any, buffer: list, task: GraphTask) -> None:
+    """Run a node's pre-hooks."""
+    for hook in tuple(node.extra.pre_hooks.values()):
         result = hook(tuple(_shown(grad, task) for grad in buffer))
         if result is not None:
             result = _as_tuple(result, len(buffer), f"a pre-hook of {node.name()}")
             for number, value in enumerate(result):
-                buffer[number] = None if value is None else _taken(value, task, node.outputs[number], node)
+                buffer[number] = None if value is None else _taken(value, task, node.outputs[number], hook)
 
 
 def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: GraphTask) -> None:
-    if buffer[number] is None:
-        return
     result = hook(_shown(buffer[number], task))
     if result is not None:
-        buffer[number] = _taken(result, task, node.outputs[number], node)
+        buffer[number] = _taken(result, task, node.outputs[number], hook)
 
 
 def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
@@ -292,7 +302,7 @@ def _after(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
         if result is not None:
             result = _as_tuple(result, len(node.edges), f"a hook of {node.name()}")
             grads = [
-                None if edge is None or value is None else _taken(value, task, edge[0].outputs[edge[1]], node)
+                None if edge is None or value is None else _taken(value, task, edge[0].outputs[edge[1]], hook)
                 for edge, value in zip(node.edges, result, strict=True)
             ]
     return grads

@@ -663,7 +663,7 @@ def _numpy(tensor: Tensor) -> np.ndarray:
 
 
 def _tensor_like(tensor: Tensor, values: np.ndarray) -> Tensor:
-    return dt.tensor(values, dtype=tensor.dtype, device=tensor.device)
+    return dt.as_tensor(values, dtype=tensor.dtype, device=tensor.device)
 
 
 def _random_like(tensor: Tensor, rng: np.random.Generator, non_contiguous: bool = False) -> Tensor:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors, modes
+from ..arrays import zeros
 from .node import Node, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
 
@@ -62,6 +63,43 @@ def replay(array: Any, step: Step | None, raw: bool) -> Any:
     return array
 
 
+def unview(g: Any, shape: tuple, dtype: np.dtype, step: Step | None, record: bool) -> Any:
+    """The gradient of a base, zero outside of the view, given that of the view."""
+    steps: list[Step] = []
+    while step is not None:
+        steps.append(step)
+        step = step.previous
+    if any(step.op.view == "overlapping" for step in steps):
+        return _unview_by_steps(g, np.empty(shape, dtype), steps[::-1])
+    full = zeros(shape, dtype, g)
+    if record:
+        replay(full, steps[0] if steps else None, raw=False).copy_(g)
+    else:
+        replay(full, steps[0] if steps else None, raw=True)[...] = g
+    return full
+
+
+def _unview_by_steps(g: Any, like: Any, steps: list[Step]) -> Any:
+    """The same where several elements of the view share one of the base: each op's own formula adds them up."""
+    inputs = []
+    for step in steps:
+        inputs.append(like.shape)
+        like = step.op.forward(like, *step.values)
+        outputs = like
+        if step.number is not None:
+            inputs[-1] = (inputs[-1], [part.shape for part in outputs])
+            like = outputs[step.number]
+    for step, shapes in zip(reversed(steps), reversed(inputs), strict=True):
+        if step.number is None:
+            grads = [g]
+        else:
+            shapes, parts = shapes
+            grads = [zeros(part, like.dtype, g) for part in parts]
+            grads[step.number] = g
+        g = step.op.pull_back(grads, shapes, like.dtype, step.values)
+    return g
+
+
 class View:
     """A view's relation to its base."""
 
@@ -75,13 +113,13 @@ class View:
 
     def refresh(self, tensor: Tensor) -> None:
         """Renew the history of ``tensor`` (whose view relation this is) after its memory was written."""
-        self.seen = tensor._counter[0]
         base = self.base
-        if not (base._requires_grad or tensor._requires_grad):
+        if tensor._edge is None and not base.requires_grad:
             return
+        if self.creation is not DEFAULT:
+            raise errors.view_write("view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}")
+        self.seen = tensor._counter[0]
         edge = edge_of(base)
-        if edge is None:
-            return
         extra = None if tensor._edge is None else tensor._edge[0].extra
         node = AsStridedBackward0(edge, base._array, self.step, tensor._array)
         if extra is not None and tensor._edge is not None and tensor._edge[1] in extra.retained:
@@ -114,7 +152,7 @@ class AsStridedBackward0(Node):
 
     __slots__ = ("step", "shape", "dtype")
 
-    def __init__(self, edge: tuple, base: Any, step: Step | None, view: Any) -> None:
+    def __init__(self, edge: tuple | None, base: Any, step: Step | None, view: Any) -> None:
         self.edges = (edge,)
         self.outputs = ((view.shape, view.dtype),)
         self.shape, self.dtype = base.shape, base.dtype
@@ -127,12 +165,7 @@ class AsStridedBackward0(Node):
         g = grads[0]
         if g is None:
             return (None,)
-        full = np.zeros(self.shape, self.dtype, like=g) if record or type(g) is not np.ndarray else np.zeros(self.shape, self.dtype)
-        if record:
-            replay(full, self.step, raw=False).copy_(g)
-        else:
-            replay(full, self.step, raw=True)[...] = g
-        return (full,)
+        return (unview(g, self.shape, self.dtype, self.step, record),)
 
 
 class CopySlices(Node):
@@ -174,8 +207,11 @@ class CopySlices(Node):
         self.fn.release(task)
 
 
-def check_write(tensor: Tensor, op: str, recording: bool) -> None:
-    """Raise, before anything is written, if ``tensor`` may not be written in place."""
+def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False) -> None:
+    """Raise, before anything is written, if ``tensor`` may not be written in place.
+
+    ``overlap`` allows elements that share memory: one value written to all of them is no conflict.
+    """
     view = tensor._view
     if recording:
         if view is not None:
@@ -187,6 +223,8 @@ def check_write(tensor: Tensor, op: str, recording: bool) -> None:
                 raise errors.leaf_view_write(op)
         if tensor._requires_grad and tensor._edge is None:
             raise errors.leaf_write(op)
+    if overlap:
+        return
     array = tensor._array
     if 0 in getattr(array, "strides", ()) and array.size > 1:
         if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):

@@ -11,7 +11,7 @@ from .dispatch import FUNCTIONS, operators
 # np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
-for _family in ("elementwise", "arithmetic", "shapes", "indexing", "conversion"):
+for _family in ("elementwise", "arithmetic", "shapes", "indexing", "conversion", "products", "reductions", "norms", "softmax", "cumulative", "sorting", "statistics", "activations", "convolution", "pooling", "normalisation", "losses", "nn"):
     importlib.import_module(f".{_family}", __name__)
 
 operators()

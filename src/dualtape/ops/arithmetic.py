@@ -72,6 +72,10 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.remainder(x, y)
 
 
+def _tensor_divisor(x: Any, y: Any) -> int:
+    return int(hasattr(y, "dtype"))
+
+
 _STEP = dict(x=lambda g: g * 0, y=lambda g: g * 0)
 _STILL = dict(x=lambda t: t * 0, y=lambda t: t * 0)
 _DIVISIONS = (edge(apart(3, 4), exact([0.4, -0.3, 0.25, 2.0])), edge(apart(3), 0.25), edge(apart(), apart()))
@@ -87,7 +91,7 @@ floor_divide = op("floor_divide", _floor_divide, kind=BROADCASTING, promote=COMM
 trunc_divide = op("trunc_divide", lambda x, y: np.trunc(np.true_divide(x, y)).astype(x.dtype), kind=BROADCASTING, promote=COMMON,
    public=False, method=False, inplace=False, vjp=_STEP, jvp=_STILL, node="DivBackward1", samples=_DIVISIONS[:1], torch_name="-", complex=False,
    doc="The quotient rounded towards zero.")  # fmt: skip
-op("remainder", _remainder, kind=BROADCASTING, promote=COMMON, node="RemainderBackward1",
+op("remainder", _remainder, kind=BROADCASTING, promote=COMMON, node=("RemainderBackward0", "RemainderBackward1"), variant=_tensor_divisor,
    vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.floor(x / y)), jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.floor(x / y)),
    samples=(sample(apart(3, 4), exact([0.43, -0.31, 0.27, 2.1])), sample(apart(3), 0.29), edge(exact([1.0, -1.0]), exact([0.0, 1.0]))),
    complex=False,
@@ -97,7 +101,7 @@ op("remainder", _remainder, kind=BROADCASTING, promote=COMMON, node="RemainderBa
    >>> dt.remainder(dt.tensor([7.0, -7.0]), 4)
    tensor([3., 1.])
    """)  # fmt: skip
-op("fmod", np.fmod, kind=BROADCASTING, promote=COMMON, node="FmodBackward1",
+op("fmod", np.fmod, kind=BROADCASTING, promote=COMMON, node=("FmodBackward0", "FmodBackward1"), variant=_tensor_divisor,
    vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.trunc(x / y)), jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.trunc(x / y)),
    samples=(sample(apart(3, 4), exact([0.43, -0.31, 0.27, 2.1])), sample(apart(3), 0.29)), complex=False,
    doc="""What division towards zero leaves, with the dividend's sign.

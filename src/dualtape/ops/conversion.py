@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .elementwise import _direction
 from .formulas import use
-from .samples import real, sample
+from .samples import positive, real, sample
 from .table import BROADCASTING, COMMON, ELEMENTWISE, GENERAL, LINEAR, composite, op
 
 
@@ -210,7 +210,7 @@ op("complex", _as_complex, kind=BROADCASTING, promote=COMMON, vjp=dict(re=lambda
    """)  # fmt: skip
 
 
-@composite("polar", samples=(sample(real(3), real(3)),), method=False, complex=False)
+@composite("polar", samples=(sample(positive(3), real(3)),), method=False, complex=False)
 def polar(abs: Any, angle: Any) -> Any:
     """Complex numbers from absolute values and angles.
 

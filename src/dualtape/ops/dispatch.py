@@ -18,7 +18,7 @@ from ..autograd import saved as saving
 from ..autograd.node import edge_of, leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
-from ..autograd.views import Step, attach, check_write, rebase
+from ..autograd.views import DEFAULT, Step, attach, check_write, rebase
 from ..tensor import Tensor, wrap
 from . import table
 from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, UFUNCS, Op
@@ -66,6 +66,8 @@ def unwrap(op: Op, values: list) -> list:
     for place in op.tensor_places:
         value = values[place]
         if isinstance(value, Tensor):
+            if value._view is not None and modes.current().grad:
+                edge_of(value)  # a view that may not be used says so before anything is computed
             raws[place] = value._array
         elif value is None or isinstance(value, (bool, int, float, complex)):
             if value is not None and not op.scalars:
@@ -226,7 +228,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         raise errors.not_a_tensor(name, op.params[0], target)
     raws = unwrap(op, values)
     needs = modes.current().grad and _needs(op, values)
-    check_write(target, name, needs)
+    check_write(target, name, needs, overlap=op.name in ("refill", "zero"))
     result = settle(compute(op, raws))
     if not needs:
         store(target, result, name)
@@ -296,6 +298,13 @@ def _into(op: Op, values: list, out: Any) -> Any:
     return out
 
 
+def fresh(tensor: Tensor) -> bool:
+    """Whether a view's own fields tell its history: it was not written behind its back, and made where history is known."""
+    view = tensor._view
+    known = tensor._requires_grad or not view.base._requires_grad
+    return known and view.seen == tensor._counter[0] and view.creation is DEFAULT
+
+
 # --- the short cuts ---------------------------------------------------------------------------------------------------------------
 
 
@@ -313,7 +322,7 @@ def _unary(op: Op) -> Callable:
     def function(x: Any = None, *args: Any, **kwargs: Any) -> Tensor:
         if type(x) is tensor_type and not args and not kwargs:
             mode = current()
-            if mode.plain:
+            if mode.plain and (x._view is None or fresh(x)):
                 a = x._array
                 try:
                     r = forward(a)
@@ -325,9 +334,6 @@ def _unary(op: Op) -> Callable:
                     out._edge = out._view = out._grad = out._accumulator = out._extra = None
                     out._requires_grad = False
                     version = out._counter = [0, None]
-                    view = x._view
-                    if view is not None and view.seen != x._counter[0]:
-                        view.refresh(x)
                     if x._requires_grad and mode.grad and differentiable:
                         node = new(op.node_class())
                         node.edges = (x._edge or leaf_edge(x),)
@@ -367,6 +373,7 @@ def _binary(op: Op, operator: bool = False) -> Callable:
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
     new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
+    numbers = op.scalars
     missing = table._MISSING
 
     def function(x: Any = missing, y: Any = missing, *args: Any, **kwargs: Any) -> Any:
@@ -376,11 +383,11 @@ def _binary(op: Op, operator: bool = False) -> Callable:
             kind = type(y)
             if kind is tensor_type:
                 b = y._array
-                fits = b.dtype is a.dtype
+                fits = b.dtype is a.dtype and (y._view is None or fresh(y))
             else:
                 b = y
-                fits = kind is float or kind is int
-            if fits and mode.plain:
+                fits = numbers and (kind is float or kind is int)
+            if fits and mode.plain and (x._view is None or fresh(x)):
                 try:
                     r = forward(a, b)
                 except (RuntimeWarning, ValueError, TypeError, OverflowError):
@@ -392,16 +399,8 @@ def _binary(op: Op, operator: bool = False) -> Callable:
                     out._requires_grad = False
                     version = out._counter = [0, None]
                     if differentiable and mode.grad:
-                        view = x._view
-                        if view is not None and view.seen != x._counter[0]:
-                            view.refresh(x)
                         left = x._requires_grad
-                        right = False
-                        if kind is tensor_type:
-                            view = y._view
-                            if view is not None and view.seen != y._counter[0]:
-                                view.refresh(y)
-                            right = y._requires_grad
+                        right = kind is tensor_type and y._requires_grad
                         if (left or right) and both:
                             node = new(op.node_class())
                             node.edges = (

@@ -41,19 +41,19 @@ op("sign", np.sign, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=la
 
 
 def _abs_gradient(g: Any, x: Any) -> Any:
-    return np.multiply(g, _direction(x))
+    if x.dtype.kind == "c":
+        return np.multiply(g, _direction(x))
+    return np.where(x > 0, g, np.where(x < 0, -g, 0))  # not g * sign(x): at NaN the gradient is 0
 
 
 def _direction(x: Any) -> Any:
-    """x / |x|, and 0 at 0: the subgradient of the absolute value, differentiable itself for complex x."""
-    if x.dtype.kind != "c":
-        return np.sign(x)
+    """x / |x| of complex x, and 0 at 0: the subgradient of the absolute value, differentiable itself."""
     size = np.absolute(x)
     return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
 
 
 op("abs", np.absolute, kind=ELEMENTWISE, vjp=dict(x=_abs_gradient),
-   jvp=dict(x=lambda t, x: np.real(t * _direction(x).conj()) if x.dtype.kind == "c" else t * np.sign(x)),
+   jvp=dict(x=lambda t, x: np.real(t * _direction(x).conj()) if x.dtype.kind == "c" else _abs_gradient(t, x)),
    samples=(*_APART, edge(exact([0.0, np.nan, -np.inf]))), also=("absolute",),
    doc="""The absolute value of each element; the gradient at 0 is 0.
 
@@ -94,6 +94,7 @@ def _round(x: Any, decimals: int = 0) -> Any:
 
 
 op("round", _round, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
+   node=("RoundBackward0", "RoundBackward1"), variant=lambda x, decimals: int(decimals != 0),
    samples=(*_APART, sample(apart(3, 4), decimals=1)), complex=False,
    doc="""The nearest integer (the even one of two), or the nearest number of ``decimals`` digits.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """``dim`` (None, an int or several) as a tuple of axes from 0 up; raises IndexError out of range."""
     if dim is None:
         return tuple(range(ndim))
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (index(dim),)
     return tuple(normal_dim(d, ndim) for d in dims) if dims else tuple(range(ndim))
 
 

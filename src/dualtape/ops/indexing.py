@@ -15,7 +15,7 @@ from ..tensor import Tensor, raw, wrap
 from . import shapes
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
-from .samples import edge, exact, exact_index, exact_mask, ints, mask, real, sample
+from .samples import edge, exact, exact_index, exact_mask, ints, mask, ours, real, sample
 from .table import GENERAL, LINEAR, TABLE, composite, op
 
 # --- x[key] ------------------------------------------------------------------------------------------------------------------------
@@ -258,16 +258,23 @@ def _filled(x: Any, value: Any) -> Any:
 op("copy", _copied, kind=GENERAL, inplace=True, public=False, method=False, node="CopyBackwards", torch_name="-",
    vjp=dict(x=lambda g: g * 0, src=lambda g: g), jvp=dict(x=lambda t: t * 0, src=lambda t, x_shape: np.broadcast_to(t, x_shape)),
    samples=(sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4)), sample(real(2), real())), doc="src in the shape and type of x.")  # fmt: skip
-op("fill", _filled, kind=GENERAL, inplace=True, scalars=True, node=("FillBackward0", "FillBackward1"),
-   variant=lambda x, value: int(hasattr(value, "dtype")),
-   vjp=dict(x=lambda g: g * 0, value=lambda g: np.sum(g)), jvp=dict(x=lambda t: t * 0, value=lambda t, x_shape: np.broadcast_to(t, x_shape)),
-   samples=(sample(real(3, 4), 2.0), sample(real(3, 4), real())),
-   doc="""One value everywhere.
+
+
+def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
+    op(name, _filled, kind=GENERAL, scalars=True, node=nodes, variant=lambda x, value: int(hasattr(value, "dtype")),
+       vjp=dict(x=lambda g: g * 0, value=lambda g: np.sum(g)), jvp=dict(x=lambda t: t * 0, value=lambda t, x_shape: np.broadcast_to(t, x_shape)),
+       samples=(sample(real(3, 4), 2.0), sample(real(3, 4), real())),
+       doc="""One value everywhere.
 
    >>> import dualtape as dt
    >>> dt.fill(dt.zeros(2), 3.0)
    tensor([3., 3.])
-   """)  # fmt: skip
+   """, **more)  # fmt: skip
+
+
+_declare_fill("fill", ("FillBackward0", "FillBackward1"))
+_declare_fill("refill", ("FillBackward2", "FillBackward3"), inplace=True, public=False, method=False, torch_name="-")  # its nodes have names of their own
+Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
 op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, public=False, method=False, vjp=dict(x=lambda g: g * 0),
    jvp=dict(x=lambda t: t * 0), samples=(sample(real(3, 4)),), torch_name="-", doc="Zeros in the shape of x.")  # fmt: skip
 
@@ -462,7 +469,7 @@ op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
    """)  # fmt: skip
 op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
-   samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)), sample(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
+   samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)), ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
    doc="""The tensor with values added at an index along a dimension.
 
    >>> import dualtape as dt
@@ -477,7 +484,7 @@ _scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=Fal
    doc="The tensor with values written at an index along a dimension.")  # fmt: skip
 
 
-@composite("scatter", samples=(sample(real(4), 0, exact_index([1, 0]), real(2)), sample(real(4), 0, exact_index([1, 1]), real(2), reduce="add")))
+@composite("scatter", samples=(sample(real(4), 0, exact_index([1, 0]), real(2)), ours(real(4), 0, exact_index([1, 1]), real(2), reduce="add")))
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
     """The tensor with values written (or added, or multiplied) at an index along a dimension.
 
@@ -572,7 +579,8 @@ def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     return out
 
 
-op("index_fill", _index_fill, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR, scalars=True,
+op("index_fill", _index_fill, kind=GENERAL, inplace=True, node=("IndexFillBackward0", "IndexFillBackward1"),
+   variant=lambda x, dim, index, value: int(hasattr(value, "dtype")), constants=("index",), jvp=LINEAR, scalars=True,
    vjp=dict(x=lambda g, dim, index: use("index_fill")(g, dim, index, 0), value=lambda g, dim, index: np.sum(use("index_select")(g, dim, index))),
    samples=(sample(real(3, 4), 0, exact_index([2, 0]), 1.5), sample(real(3, 4), 1, exact_index([2]), real())),
    doc="""The tensor with one value at indices along a dimension.

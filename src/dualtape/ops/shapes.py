@@ -214,7 +214,7 @@ def _expand(x: Any, size: Any) -> Any:
     return np.broadcast_to(x, tuple(shape))
 
 
-expand = op("expand", _expand, kind=GENERAL, view=True, varargs="size", jvp=LINEAR, vjp=dict(x=lambda g, x_shape: _shrink(g, x_shape)), public=False,
+expand = op("expand", _expand, kind=GENERAL, view="overlapping", varargs="size", jvp=LINEAR, vjp=dict(x=lambda g, x_shape: _shrink(g, x_shape)), public=False,
    torch_name="Tensor.expand",
    samples=(sample(real(3, 1), (3, 4)), sample(real(3), (2, -1)), sample(real(), (2, 3)), sample(real(1), (0,))),
    doc="""Dimensions of size 1 repeated without copying.
@@ -315,6 +315,8 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     >>> dt.narrow(dt.arange(5), 0, 1, 2)
     tensor([1, 2])
     """
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     n = input._array.shape[normal_dim(dim, input.ndim)]
     first = int(start) + n if start < 0 else int(start)
     if length < 0 or first < 0 or first + length > n:
@@ -338,6 +340,8 @@ def _split_sizes(n: int, split_size: Any) -> list[int]:
 
 
 def _split(x: Any, split_size: Any, dim: int = 0) -> Any:
+    if not x.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = normal_dim(dim, x.ndim)
     parts, start = [], 0
     for size in _split_sizes(x.shape[d], split_size):
@@ -377,6 +381,8 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     >>> dt.chunk(dt.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input._array.shape[normal_dim(dim, input.ndim)]
@@ -727,7 +733,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
         expand(t.reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape) for i, t in enumerate(tensors)
     ]
     if swap:
-        grids = [transpose(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -831,6 +836,8 @@ def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     n = x.shape[d] if x.ndim else 1
     if size > n or size < 0 or step <= 0:
         raise RuntimeError(f"unfold: maximum size for tensor at dimension {d} is {n} but size is {size}, with step {step}")
+    if not x.ndim:
+        return x[None][:size]
     windows = np.lib.stride_tricks.sliding_window_view(x, size, axis=d, writeable=True)
     return windows[(slice(None),) * d + (slice(None, None, step),)]
 
@@ -838,15 +845,17 @@ def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
 def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> Any:
     d = normal_dim(dimension, len(shape))
     out = zeros_like_shape(shape, x)
+    if not shape:
+        return out + x.sum()
     for k in range(size):  # a window position at a time: these never overlap
         last = k + step * (x.shape[d] - 1) + 1
         out[(slice(None),) * d + (slice(k, last, step),)] += x[..., k]
     return out
 
 
-op("unfold", _unfold, kind=GENERAL, view=True, public=False, jvp=LINEAR, torch_name="Tensor.unfold",
+op("unfold", _unfold, kind=GENERAL, view="overlapping", public=False, jvp=LINEAR, torch_name="Tensor.unfold",
    vjp=dict(x=lambda g, x_shape, dimension, size, step: use("unfold_sum")(g, x_shape, dimension, size, step)),
-   samples=(sample(real(7), 0, 3, 2), sample(real(3, 6), 1, 2, 1)),
+   samples=(sample(real(7), 0, 3, 2), sample(real(3, 6), 1, 2, 1), sample(real(), 0, 1, 1)),
    doc="""Windows along a dimension, as a view with the window last.
 
    >>> import dualtape as dt
@@ -879,7 +888,7 @@ def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: A
     return real.reshape(shape).astype(x.dtype)
 
 
-op("as_strided", _as_strided, kind=GENERAL, view=True, jvp=LINEAR,
+op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, size, stride, storage_offset: use("strided_sum")(g, x_shape, size, stride, storage_offset)),
    samples=(sample(real(3, 4), (2, 2), (4, 1)), sample(real(6), (3, 2), (1, 2), 1), sample(real(4), (3,), (0,), 2)),
    doc="""A view by size, stride and offset in elements of the tensor's own memory.
@@ -918,7 +927,7 @@ def _reversed(x: Tensor) -> Tensor:
 
 
 def _matrix(x: Tensor, name: str) -> Tensor:
-    if x.ndim == 1 or (x.ndim == 0 and name != "H"):
+    if x.ndim == 1:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return transpose(x, -2, -1) if x.ndim else x
 

@@ -132,7 +132,8 @@ class Op:
         self.formulas = tuple((f, tuple(place(n) for n in names)) for f, names in asked)
         self.saves = tuple(saves)
         self.sources = tuple(sources)
-        self.saves_tensors = any(kind != ATTRIBUTE for _, kind, _ in saves)
+        used = {k for _, places in self.formulas for k in places if 0 <= k < count}
+        self.saves_tensors = any(saves[k][1] != ATTRIBUTE for k in used)
 
     def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
         if name in outputs and self.outputs is not LISTED:
@@ -163,6 +164,15 @@ class Op:
             known = frozenset(k for _, places in formulas for k in places if 0 <= k < len(self.saves))
             self.plans[needs] = known
         return known
+
+    def pull_back(self, grads: list, x_shape: tuple, x_dtype: Any, values: tuple) -> Any:
+        """The gradient of a view op's tensor from those of its results, given its other arguments."""
+        formula, places = self.formulas[0]
+        saved: list = []
+        for kind, place, what in self.sources:
+            saved.append({"shape": x_shape, "dtype": x_dtype}[what] if what != "value" else values[place - 1])
+        everything = [*saved, *grads, grads]
+        return formula(*(everything[k] for k in places))
 
     def node_class(self, number: int = 0) -> type[OpNode]:
         """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
@@ -316,7 +326,7 @@ def op(
     promote: str | None = None,
     node: Any = None,
     variant: Callable | None = None,
-    view: bool = False,
+    view: bool | str = False,
     varargs: str | None = None,
     scalars: bool | None = None,
     inplace: bool | None = None,
@@ -357,8 +367,8 @@ def op(
         How the tensor arguments are brought to one dtype before the forward.
     node : str or tuple of str; variant : callable
         The node's name where it is not the default; several, and the function of the arguments that picks one.
-    view : bool
-        The result shares the first argument's memory.
+    view : bool or "overlapping"
+        The result shares the first argument's memory; its elements may share memory with each other.
     varargs : str
         The parameter that may also be given as separate integers.
     scalars : bool

@@ -15,9 +15,9 @@ __all__ = ["TITLE", "WHAT", "fly", "solve"]
 
 TITLE = "Steering an orbit"
 WHAT = """
-A probe leaves (1, 0) and flies around a star for 4 units of time: 800 leapfrog steps under an inverse-
-square pull. Which launch velocity brings it to the target at the end? The derivative of the end point by
-the velocity comes from backward() through all the steps, and Newton's method does the rest.
+A probe leaves (1, 0) and flies around a star for 4 units of time: 800 leapfrog steps under an
+inverse-square pull. Which launch velocity brings it to the target at the end? The derivative of the end
+point by the velocity comes from backward() through all the steps, and Newton's method does the rest.
 """
 
 STEPS = 800

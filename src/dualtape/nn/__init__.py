@@ -1,0 +1,5 @@
+"""Neural networks: the functions, as ``dualtape.nn.functional``."""
+
+from __future__ import annotations
+
+from . import functional as functional

@@ -1,0 +1,89 @@
+"""The functions of ``torch.nn.functional``: activations, layers, pools, norms, losses; declared in :mod:`dualtape.ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ops import FUNCTIONS
+from ..ops.dispatch import call_inplace
+from ..ops.table import COMPOSITES, TABLE
+
+_ALSO_IN_PLACE = (
+    "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid", "threshold",
+)  # fmt: skip
+_DIRECT = (
+    "gelu", "softplus", "logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink", "prelu", "glu", "sigmoid", "tanh",
+    "linear", "bilinear", "one_hot", "dropout", "dropout2d", "pad", "interpolate", "pixel_shuffle", "scaled_dot_product_attention",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool2d",
+    "layer_norm", "group_norm", "batch_norm", "instance_norm", "rms_norm", "normalize", "cosine_similarity", "pairwise_distance",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "nll_loss", "cross_entropy", "kl_div",
+)  # fmt: skip
+_RENAMED = {"embedding": "nn_embedding", "unfold": "nn_unfold", "fold": "nn_fold"}
+
+
+def _row(name: str) -> Any:
+    return TABLE[name] if name in TABLE else COMPOSITES[name]
+
+
+def _with_inplace(name: str) -> Callable:
+    """The function of an activation that takes ``inplace=`` as its last argument, as PyTorch's does."""
+    row = TABLE[name]
+    count = len(row.params) - 1
+
+    def function(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > count:
+            *args, inplace = args  # type: ignore[assignment]
+        return call_inplace(row, (input, *args), kwargs) if inplace else row.function(input, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.doc
+    return function
+
+
+globals().update({name: _with_inplace(name) for name in _ALSO_IN_PLACE})
+globals().update({name: _row(name).function for name in _DIRECT})
+globals().update({name: _row(own).function for name, own in _RENAMED.items()})
+
+
+def _implicit(dim: int | None, ndim: int) -> int:
+    return dim if dim is not None else 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """Exponentials along ``dim``, divided by their sum.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.softmax(dt.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return FUNCTIONS["softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """The logarithm of the softmax along ``dim``, without overflow.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.log_softmax(dt.zeros(2), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return FUNCTIONS["log_softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
+
+
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """The softmax of ``-input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.softmin(dt.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return softmax(-input, dim, dtype=dtype)
+
+
+__all__ = sorted((*_ALSO_IN_PLACE, *_DIRECT, *_RENAMED, "softmax", "log_softmax", "softmin"))

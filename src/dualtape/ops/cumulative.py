@@ -1,0 +1,273 @@
+"""Running sums, products and extremes along a dimension, and differences and integrals, which undo or use them.
+
+Gradients of running products come from one linear recurrence, :func:`scan`, which is its own derivative's: no division, so
+zeros are like other numbers at every order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dispatch import FUNCTIONS
+from .formulas import normal_dim, use, zeros_like_shape
+from .reductions import HALF, LONG, SINGLE, cast, refuse_complex, shifted
+from .samples import apart, edge, exact, ints, mask, real, sample
+from .table import GENERAL, LINEAR, composite, op
+
+_FEW = 8  # columns up to which Python's own numbers are quicker than a row of them at a time
+
+_ALONG = (
+    sample(real(3, 4), 0), sample(real(3, 4), -1), sample(real(2, 3, 4), 1), sample(real(), 0), sample(real(0, 3), 0), sample(real(3, 0), 0),
+    sample(real(3, 4, layout="F"), 0), sample(real(3, 4, layout="strided"), 1), sample(real(3, 9), 0),
+)  # fmt: skip
+
+
+# --- the recurrence ------------------------------------------------------------------------------------------------------------
+
+
+def _column(x: list, factor: list) -> list:
+    y = x[0]
+    out = [y]
+    for value, by in zip(x[1:], factor[1:], strict=True):
+        y = value + by * y
+        out.append(y)
+    return out
+
+
+def _scan(x: Any, factor: Any, dim: int) -> Any:
+    if x.ndim == 0 or x.size == 0:
+        return x.copy()
+    d = normal_dim(dim, x.ndim)
+    rows, factors = np.moveaxis(x, d, 0), np.moveaxis(factor, d, 0)
+    n = len(rows)
+    out = np.empty(rows.shape, np.result_type(x.dtype, factor.dtype))
+    if x.size // n < _FEW:
+        columns = zip(rows.reshape(n, -1).T.tolist(), factors.reshape(n, -1).T.tolist(), strict=True)
+        out[...] = np.array([_column(*column) for column in columns]).T.reshape(rows.shape)
+    else:
+        out[0] = rows[0]
+        for k in range(1, n):
+            np.multiply(out[k - 1], factors[k], out=out[k])
+            out[k] += rows[k]
+    return np.moveaxis(out, 0, d)
+
+
+scan = use("scan")
+
+
+def scan_back(g: Any, factor: Any, dim: int) -> Any:
+    """y[k] = g[k] + factor[k + 1] * y[k + 1]: the recurrence from the end."""
+    if g.ndim == 0:
+        return g
+    d = normal_dim(dim, g.ndim)
+    return np.flip(scan(np.flip(g, d), shifted(np.flip(factor, d), d, np.zeros_like), d), d)
+
+
+def _previous(out: Any, dim: int, fill: Any) -> Any:
+    return fill(out) if out.ndim == 0 else shifted(out, normal_dim(dim, out.ndim), fill)
+
+
+op("scan", _scan, kind=GENERAL, public=False, method=False, torch_name="-",
+   vjp=dict(x=lambda g, factor, dim: scan_back(g, factor.conj(), dim),
+            factor=lambda g, factor, out, dim: scan_back(g, factor.conj(), dim) * _previous(out, dim, np.zeros_like).conj()),
+   jvp=dict(x=lambda t, factor, dim: scan(t, factor, dim),
+            factor=lambda t, factor, out, dim: scan(t * _previous(out, dim, np.zeros_like), factor, dim)),
+   samples=(sample(real(4), real(4), 0), sample(real(3, 4), real(3, 4), 1), sample(real(3, 9), real(3, 9), 0), sample(real(), real(), 0),
+            sample(real(0, 3), real(0, 3), 0), sample(real(4), exact([1.0, 0.0, 2.0, 0.0]), 0)),
+   doc="The recurrence y[k] = x[k] + factor[k] * y[k - 1] along a dimension, from y[0] = x[0].")  # fmt: skip
+
+# --- sums and products -----------------------------------------------------------------------------------------------------------
+
+
+def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
+    d = normal_dim(dim, x.ndim)
+    x = cast(x, dtype)
+    if x.dtype.kind in "biu" and dtype is None:
+        x = x.astype(LONG)
+    if x.ndim == 0:
+        return x.copy()
+    if x.dtype == HALF:
+        return ufunc.accumulate(x.astype(SINGLE), d).astype(HALF)
+    return ufunc.accumulate(x, d)
+
+
+def _cumsum_gradient(g: Any, dim: int) -> Any:
+    if g.ndim == 0:
+        return g
+    d = normal_dim(dim, g.ndim)
+    return np.flip(np.add.accumulate(np.flip(g, d), axis=d), d)
+
+
+op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, inplace=True, jvp=LINEAR, vjp=dict(x=_cumsum_gradient),
+   samples=(*_ALONG, edge(ints(3, 4, high=9), 0), edge(mask(5), 0)),
+   doc="""The sums of the elements so far along ``dim``.
+
+   >>> import dualtape as dt
+   >>> dt.cumsum(dt.tensor([1.0, 2.0, 3.0]), 0)
+   tensor([1., 3., 6.])
+   """)  # fmt: skip
+op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, inplace=True,
+   vjp=dict(x=lambda g, x, out, dim: scan_back(g, x.conj(), dim) * _previous(out, dim, np.ones_like).conj()),
+   jvp=dict(x=lambda t, x, out, dim: scan(t * _previous(out, dim, np.ones_like), x, dim)),
+   samples=(*_ALONG, sample(exact([2.0, 0.0, 3.0, 0.0, 1.0]), 0), sample(exact([[0.0, 2.0], [1.0, 0.0]]), 1), edge(ints(3, 4, high=3), 0), edge(mask(5), 0)),
+   doc="""The products of the elements so far along ``dim``; derivatives of every order are right where factors are 0.
+
+   >>> import dualtape as dt
+   >>> dt.cumprod(dt.tensor([1.0, 2.0, 3.0]), 0)
+   tensor([1., 2., 6.])
+   """)  # fmt: skip
+
+
+def _logcumsumexp(x: Any, dim: int) -> Any:
+    d = normal_dim(dim, x.ndim)
+    if x.dtype.kind not in "fc":
+        raise NotImplementedError(f"logcumsumexp: not implemented for {x.dtype}; convert the tensor to a floating-point type")
+    if x.ndim == 0 or x.size == 0:
+        return x.copy()
+    if x.dtype.kind == "f":
+        return np.logaddexp.accumulate(x.astype(SINGLE), d).astype(HALF) if x.dtype == HALF else np.logaddexp.accumulate(x, d)
+    rows = np.moveaxis(x, d, 0).copy()
+    for k in range(1, len(rows)):
+        largest = np.maximum(rows[k - 1].real, rows[k].real)
+        largest = np.where(np.isinf(largest), 0, largest)
+        rows[k] = np.log(np.exp(rows[k - 1] - largest) + np.exp(rows[k] - largest)) + largest
+    return np.moveaxis(rows, 0, d)
+
+
+def _shares(x: Any, out: Any, dim: int) -> tuple:
+    """What one element and what the sum before it are of the sum up to it: the two terms of its recurrence."""
+    before = _previous(out, dim, lambda first: np.full_like(first, -np.inf))
+    same = np.logical_and(before == out, np.isinf(out))
+    return np.exp(x - out), np.exp(np.where(same, 0, before - out))
+
+
+def _logcumsumexp_gradient(g: Any, x: Any, out: Any, dim: int) -> Any:
+    own, earlier = _shares(x, out, dim)
+    return own.conj() * scan_back(g, earlier.conj(), dim)
+
+
+def _logcumsumexp_tangent(t: Any, x: Any, out: Any, dim: int) -> Any:
+    own, earlier = _shares(x, out, dim)
+    return scan(t * own, earlier, dim)
+
+
+op("logcumsumexp", _logcumsumexp, kind=GENERAL, vjp=dict(x=_logcumsumexp_gradient), jvp=dict(x=_logcumsumexp_tangent),
+   samples=(*_ALONG, sample(exact([1000.0, 999.0, -1000.0, 1001.0]), 0), edge(exact([-np.inf, -np.inf, 1.0, np.inf, 2.0]), 0)),
+   doc="""log(sum(exp(x))) of the elements so far along ``dim``, without overflow.
+
+   >>> import dualtape as dt
+   >>> dt.logcumsumexp(dt.tensor([0.0, 0.0, 0.0]), 0)
+   tensor([0.0000, 0.6931, 1.0986])
+   """)  # fmt: skip
+
+# --- extremes -----------------------------------------------------------------------------------------------------------------------
+
+
+def _running(name: str, ufunc: np.ufunc, x: Any, dim: int) -> tuple:
+    refuse_complex(name, x)
+    d = normal_dim(dim, x.ndim)
+    if x.ndim == 0 or x.size == 0:
+        return x.copy(), np.zeros(x.shape, LONG)
+    values = ufunc.accumulate(x, d)
+    new = np.equal(x, values)
+    if x.dtype.kind == "f":
+        new = np.logical_or(new, np.isnan(x))
+    places = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - d - 1))
+    return values, np.maximum.accumulate(np.where(new, places, 0), d)
+
+
+for _name, _ufunc, _what in (("cummax", np.maximum, "largest"), ("cummin", np.minimum, "smallest")):
+    op(_name, (lambda name, ufunc: lambda x, dim: _running(name, ufunc, x, dim))(_name, _ufunc), kind=GENERAL, outputs=("values", "indices"), complex=False,
+       vjp=dict(x=lambda g_values, x_shape, dim, indices: use("scatter_add")(zeros_like_shape(x_shape, g_values), dim, indices, g_values)),
+       jvp=dict(x=lambda t, dim, indices: (use("gather")(t, dim, indices), None)),
+       samples=(sample(apart(3, 4), 0), sample(apart(3, 4), -1), sample(apart(2, 3, 4), 1), sample(apart(), 0), sample(apart(0, 3), 0),
+                edge(exact([3.0, 1.0, 3.0, 2.0, 3.0]), 0), edge(exact([3.0, np.nan, 1.0, np.nan]), 0), edge(exact([[np.inf, 1.0], [-np.inf, -np.inf]]), 1)),
+       doc=f"""The {_what} of the elements so far along ``dim``, and its index: the last of those that tie.
+
+   >>> import dualtape as dt
+   >>> dt.{_name}(dt.tensor([2.0, 1.0, 3.0]), 0).indices
+   tensor([{"0, 0, 2" if _name == "cummax" else "0, 1, 1"}])
+   """)  # fmt: skip
+
+# --- differences and integrals --------------------------------------------------------------------------------------------------------
+
+
+@composite("diff", samples=(sample(real(5)), sample(real(3, 4), 2), sample(real(3, 4), 1, 0), sample(real(3, 4), 9), sample(real(3, 4), prepend=real(3, 1)),
+                            sample(real(3, 4), dim=0, append=real(2, 4)), edge(mask(5)), sample(real(3), 0)))  # fmt: skip
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along ``dim``, ``n`` times over.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.diff(dt.tensor([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    """
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = normal_dim(dim, input.ndim)
+    parts = [t for t in (prepend, input, append) if t is not None]
+    out = FUNCTIONS["cat"](parts, d) if len(parts) > 1 else input
+    if n == 0:
+        return out.clone()
+    for _ in range(min(n, out._array.shape[d])):
+        size = out._array.shape[d] - 1
+        left, right = out.narrow(d, 0, size), out.narrow(d, 1, size)
+        out = FUNCTIONS["logical_xor"](left, right) if out._array.dtype.kind == "b" else right - left
+    return out
+
+
+def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> tuple[Any, int]:
+    """The areas between neighbours along ``dim``, times 2."""
+    if y.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = normal_dim(dim, y.ndim)
+    size = max(y._array.shape[d] - 1, 0)
+    sums = y.narrow(d, min(1, y._array.shape[d]), size) + y.narrow(d, 0, size)
+    if x is None:
+        return sums * dx, d
+    if x.ndim == 1:
+        if x._array.shape[0] != y._array.shape[d]:
+            raise RuntimeError(f"trapezoid: there must be one `x` value for each sample point, got {x._array.shape[0]} for {y._array.shape[d]}")
+        x = x.reshape((-1,) + (1,) * (y.ndim - d - 1))
+    at = d - y.ndim  # x may have fewer or more dimensions: they line up at the end
+    points = x._array.shape[at]
+    return sums * (x.narrow(at, 1, points - 1) - x.narrow(at, 0, points - 1)), d
+
+
+_INTEGRALS = (
+    sample(real(5)), sample(real(3, 4), dx=0.5), sample(real(3, 4), dx=0.5, dim=0), sample(real(3, 4), real(4)), sample(real(3, 4), real(3), dim=0),
+    sample(real(3, 4), real(3, 4)), sample(real(1)),
+)  # fmt: skip
+
+
+@composite("trapezoid", also=("trapz",), samples=_INTEGRALS, method=False)
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+    """The integral along ``dim`` by the trapezoidal rule, at points ``x`` or ``dx`` apart.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.trapezoid(dt.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    areas, d = _trapezoids(y, x, dx, dim)
+    return areas.sum(d) / 2
+
+
+@composite("cumulative_trapezoid", samples=_INTEGRALS, method=False)
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+    """The integrals up to each point along ``dim`` by the trapezoidal rule.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.cumulative_trapezoid(dt.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    areas, d = _trapezoids(y, x, dx, dim)
+    return areas.cumsum(d) / 2

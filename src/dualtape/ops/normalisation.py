@@ -1,0 +1,286 @@
+"""Normalisations: layer, batch and group norm as one op that differs in what it averages over; and those by a vector's length.
+
+The op gives mean and variance as outputs beside the result: what its gradient needs is then computed once, and differentiated
+like everything else.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from .dispatch import FUNCTIONS
+from .samples import edge, exact, real, sample
+from .table import GENERAL, composite, op
+
+_KINDS = ("layer", "batch", "group")
+
+
+def _statistics(x: Any, axes: tuple, n: int) -> tuple:
+    mean = np.add.reduce(x, axis=axes, keepdims=True) / n
+    centred = x - mean
+    return mean, centred, np.add.reduce(centred * centred, axis=axes, keepdims=True) / n
+
+
+def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
+    v = x.reshape(shape)
+    if v.dtype.itemsize == 2:  # the sums of half precision overflow
+        v = v.astype(np.float32)
+    mean, centred, variance = _statistics(v, axes, max(1, prod(shape[a] for a in axes)))
+    centred *= 1 / np.sqrt(variance + eps)
+    if weight is not None:
+        centred *= weight.reshape(view)
+    if bias is not None:
+        centred += bias.reshape(view)
+    return centred.reshape(x.shape).astype(x.dtype, copy=False), mean, variance
+
+
+def _norm_gradient(
+    g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple, axes: tuple, eps: float, x_shape: tuple
+) -> Any:
+    g = g_out.reshape(shape)
+    if weight is not None:
+        g = g * weight.reshape(view)
+    n = max(1, prod(shape[a] for a in axes))
+    scale = 1 / np.sqrt(variance + eps)
+    centred = x.reshape(shape) - mean
+    # per group: what the three outputs together send along the deviation, and along the mean
+    along = 2 * g_variance - scale * scale * scale * np.add.reduce(g * centred, axis=axes, keepdims=True)
+    level = g_mean - scale * np.add.reduce(g, axis=axes, keepdims=True)
+    return (g * scale + centred * (along / n) + level / n).reshape(x_shape)
+
+
+def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
+    """``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was broadcast."""
+    lead = len(v.shape) - len(view)
+    axes = (*range(lead), *(lead + i for i, n in enumerate(view) if n == 1))
+    return np.add.reduce(v, axis=axes).reshape(shape) if axes else v.reshape(shape)
+
+
+def _weight_gradient(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple) -> Any:
+    normal = (x.reshape(shape) - mean) * (1 / np.sqrt(variance + eps))
+    return _to_parameter(g_out.reshape(shape) * normal, view, weight_shape)
+
+
+_native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False, outputs=("out", "mean", "variance"), torch_name="-", complex=False,
+   node=("NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0"),
+   variant=lambda x, weight, bias, shape, view, axes, eps, kind: _KINDS.index(kind),
+   vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view, bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
+   samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"), sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3), (1, 2, 2, 1), (2, 3), 1e-5, "group")),
+   doc="""Deviations from the mean in units of the standard deviation, scaled and shifted; the mean; the variance.""")  # fmt: skip
+
+
+@composite("layer_norm", method=False, complex=False, torch_name="nn.functional.layer_norm", samples=(
+    sample(real(3, 4), (4,)), sample(real(2, 3, 4), (3, 4), real(3, 4), real(3, 4)), sample(real(3, 4), [4], real(4)), sample(real(3, 4), (4,), None, real(4)),
+    sample(real(3, 4, layout="F"), (4,), eps=0.1), sample(real(0, 4), (4,), real(4), real(4)),
+))  # fmt: skip
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The last dimensions brought to mean 0 and variance 1, then scaled and shifted.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.layer_norm(dt.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+    tail = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = tuple(input.shape)
+    if not tail or shape[len(shape) - len(tail) :] != tail or len(tail) > len(shape):
+        raise RuntimeError(f"layer_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got {list(shape)}")
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and tuple(value.shape) != tail:
+            raise RuntimeError(f"layer_norm: expected {name} to be of the same shape as normalized_shape {list(tail)}, got {list(value.shape)}")
+    return _native_norm(input, weight, bias, shape, tail, tuple(range(len(shape) - len(tail), len(shape))), eps, "layer")[0]
+
+
+@composite("group_norm", method=False, complex=False, torch_name="nn.functional.group_norm", samples=(
+    sample(real(2, 4, 3), 2), sample(real(2, 6, 2, 2), 3, real(6), real(6)), sample(real(2, 4), 2, real(4)),
+))  # fmt: skip
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Groups of channels brought to mean 0 and variance 1, then each channel scaled and shifted.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.group_norm(dt.tensor([[1.0, 3.0, 2.0, 2.0]]), 2)
+    tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
+    """
+    if input.ndim < 2 or input.shape[1] % num_groups:
+        raise RuntimeError(
+            f"group_norm: expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)}"
+            f" and num_groups={num_groups}"
+        )
+    n, c, *rest = input.shape
+    shape, view = (n, num_groups, c // num_groups, prod(rest)), (1, num_groups, c // num_groups, 1)
+    return _native_norm(input, weight, bias, shape, view, (2, 3), eps, "group")[0]
+
+
+def _running(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, view: tuple, eps: float) -> Any:
+    out = (x - mean.reshape(view)) * (1 / np.sqrt(variance.reshape(view) + eps))
+    if weight is not None:
+        out = out * weight.reshape(view)
+    out = out if bias is None else out + bias.reshape(view)
+    return out.astype(x.dtype, copy=False)
+
+
+def _running_scale(weight: Any, variance: Any, view: tuple, eps: float) -> Any:
+    scale = 1 / np.sqrt(variance.reshape(view) + eps)
+    return scale if weight is None else scale * weight.reshape(view)
+
+
+def _running_normal(x: Any, mean: Any, variance: Any, view: tuple, eps: float) -> Any:
+    return (x - mean.reshape(view)) * _running_scale(None, variance, view, eps)
+
+
+_batch_norm_eval = op("batch_norm_eval", _running, kind=GENERAL, public=False, method=False, torch_name="-", complex=False, node="NativeBatchNormBackward0",
+   constants=("mean", "variance"),
+   vjp=dict(x=lambda g, weight, variance, view, eps: g * _running_scale(weight, variance, view, eps),
+            weight=lambda g, x, mean, variance, view, eps, weight_shape: _to_parameter(g * _running_normal(x, mean, variance, view, eps), view, weight_shape),
+            bias=lambda g, view, bias_shape: _to_parameter(g, view, bias_shape)),
+   jvp=dict(x=lambda t, weight, variance, view, eps: t * _running_scale(weight, variance, view, eps),
+            weight=lambda t, x, mean, variance, view, eps: t.reshape(view) * _running_normal(x, mean, variance, view, eps),
+            bias=lambda t, out, view: np.broadcast_to(t.reshape(view), out.shape)),
+   samples=(sample(real(2, 3, 2), real(3), real(3), np.array([0.1, 0.2, -0.3]), np.array([1.0, 0.5, 2.0]), (3, 1), 1e-5),),
+   doc="""Batch norm with fixed mean and variance.""")  # fmt: skip
+
+
+@composite("batch_norm", method=False, complex=False, torch_name="nn.functional.batch_norm", samples=(
+    sample(real(4, 3), None, None, training=True), sample(real(2, 3, 2, 2), None, None, real(3), real(3), training=True), sample(real(3, 2, 4), None, None, real(2), training=True),
+))  # fmt: skip
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5
+) -> Any:
+    """Each channel brought to mean 0 and variance 1, then scaled and shifted.
+
+    In training, by the batch's own mean and variance, which also move the running ones; else by the running ones.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.batch_norm(dt.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected an input of at least 2 dimensions, got {list(input.shape)}")
+    shape = tuple(input.shape)
+    c = shape[1]
+    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if value is not None and tuple(value.shape) != (c,):
+            raise RuntimeError(f"batch_norm: {name} should contain {c} elements not {value.numel()}")
+    view = (c,) + (1,) * (len(shape) - 2)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")
+        return _batch_norm_eval(input, weight, bias, running_mean.detach(), running_var.detach(), view, eps)
+    n = input.numel() // c if c else 0
+    if n <= 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    out, mean, variance = _native_norm(input, weight, bias, shape, view, (0, *range(2, len(shape))), eps, "batch")
+    with modes.no_grad():
+        for running, value in ((running_mean, mean), (running_var, variance * (n / (n - 1)))):
+            if running is not None:
+                running.mul_(1 - momentum).add_(value.detach().reshape(c) * momentum)
+    return out
+
+
+@composite("instance_norm", method=False, complex=False, public=False, torch_name="nn.functional.instance_norm", samples=(
+    sample(real(2, 3, 4)), sample(real(2, 3, 2, 2), None, None, real(3), real(3)),
+))  # fmt: skip
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """Each channel of each sample brought to mean 0 and variance 1, then scaled and shifted.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.instance_norm(dt.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    n, c = input.shape[:2]
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    repeated = [None if v is None else v.repeat(n) for v in (running_mean, running_var, weight, bias)]
+    out = batch_norm(input.reshape((1, n * c, *input.shape[2:])), *repeated, True, momentum, eps)
+    with modes.no_grad():
+        for running, many in ((running_mean, repeated[0]), (running_var, repeated[1])):
+            if running is not None:
+                running.copy_(many.reshape(n, c).mean(0))
+    return out.reshape(input.shape)
+
+
+@composite("rms_norm", method=False, torch_name="nn.functional.rms_norm", complex=False, samples=(
+    sample(real(3, 4), (4,)), sample(real(2, 3, 4), (3, 4), real(3, 4)), sample(real(3, 4), (4,), real(4), 0.1),
+))  # fmt: skip
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """The last dimensions divided by the root of their mean square, then scaled.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.rms_norm(dt.tensor([[1.0, 7.0]]), (2,))
+    tensor([[0.2000, 1.4000]])
+    """
+    tail = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if tuple(input.shape[input.ndim - len(tail) :]) != tail:
+        raise RuntimeError(f"rms_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got {list(input.shape)}")
+    small = float(np.finfo(input._array.dtype).eps) if eps is None else eps
+    out = input * ((input * input).mean(tuple(range(-len(tail), 0)), keepdim=True) + small).rsqrt()
+    return out if weight is None else out * weight
+
+
+# --- by a vector's length -------------------------------------------------------------------------------------------------------------
+
+
+@composite("normalize", method=False, public=False, torch_name="nn.functional.normalize", samples=(
+    sample(real(3, 4)), sample(real(3, 4), 1.0, 0), sample(real(4), 2.0, 0), sample(real(2, 3, 2), dim=-1), edge(exact([[3.0, 4.0], [1e-13, 0.0]])),
+))  # fmt: skip
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
+    """Vectors along ``dim`` divided by their norm, or by ``eps`` if that is larger.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.normalize(dt.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    length = input.norm(p, dim, keepdim=True)
+    return input / FUNCTIONS["clamp"](length, eps).expand_as(input)
+
+
+@composite("cosine_similarity", method=False, torch_name="nn.functional.cosine_similarity", complex=False, samples=(
+    sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4), dim=-1), sample(real(4), real(4), 0),
+))  # fmt: skip
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosines of the angles between vectors along ``dim``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.cosine_similarity(dt.tensor([3.0, 4.0]), dt.tensor([4.0, 3.0]), dim=0)
+    tensor(0.9600)
+    """
+    shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    units = [x / FUNCTIONS["clamp"](FUNCTIONS["norm"](x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
+    return (units[0] * units[1]).sum(dim)
+
+
+@composite("pairwise_distance", method=False, torch_name="nn.functional.pairwise_distance", complex=False, samples=(
+    sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4), p=1.0, keepdim=True),
+))  # fmt: skip
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The norm of the difference of vectors along the last dimension.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.pairwise_distance(dt.tensor([[3.0, 4.0]]), dt.zeros(1, 2))
+    tensor([5.0000])
+    """
+    return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim=keepdim)

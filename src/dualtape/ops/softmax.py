@@ -1,0 +1,89 @@
+"""Softmax and its kin: exponentials that are normalised or summed, taken from the largest element so that nothing overflows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .formulas import normal_dim, restore
+from .reductions import HALF, SINGLE, add_reduce, axes, cast, maximum_reduce, total
+from .samples import edge, exact, real, sample
+from .table import FLOAT, GENERAL, REDUCTION, op
+
+_ALONG = (
+    sample(real(3, 4), 0), sample(real(3, 4), 1), sample(real(2, 3, 4), -2), sample(real(), 0), sample(real(0, 3), 0), sample(real(3, 4, layout="F"), -1),
+    sample(real(3, 4, layout="strided"), 0), sample(exact([1000.0, 999.0, -1000.0]), 0), edge(exact([-np.inf, 1.0, 2.0]), 0),
+    edge(exact([-np.inf, -np.inf]), 0), edge(exact([np.inf, 1.0]), 0), edge(exact([np.nan, 1.0]), 0),
+)  # fmt: skip
+
+
+def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
+    """The elements less their largest, and the axis; the dtype of the result."""
+    x = cast(x, dtype)
+    if x.dtype.kind != "f":
+        raise NotImplementedError(f"{name}: not implemented for {x.dtype}; convert the tensor, or give dtype=")
+    axis = (normal_dim(dim, x.ndim),) if x.ndim or normal_dim(dim, 0) else ()
+    wide = x.astype(SINGLE) if x.dtype == HALF else x
+    return wide - maximum_reduce(wide, axis, None, None, True, -np.inf), axis, x.dtype
+
+
+def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    powers, axis, target = _exponents("softmax", x, dim, dtype)
+    if powers.ndim == 0:
+        return (np.exp(powers) / np.exp(powers)).astype(target)
+    np.exp(powers, out=powers)
+    return np.true_divide(powers, add_reduce(powers, axis, None, None, True), out=powers).astype(target, copy=False)
+
+
+def _log_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    shifted, axis, target = _exponents("log_softmax", x, dim, dtype)
+    return np.subtract(shifted, np.log(add_reduce(np.exp(shifted), axis, None, None, True))).astype(target, copy=False)
+
+
+def _softmax_change(v: Any, out: Any, dim: int) -> Any:
+    """The Jacobian, which is symmetric, times ``v``."""
+    return out * (v - total(v * out, dim, True))
+
+
+op("softmax", _softmax, kind=GENERAL, complex=False, samples=_ALONG,
+   vjp=dict(x=lambda g, out, dim: _softmax_change(g, out, dim)), jvp=dict(x=lambda t, out, dim: _softmax_change(t, out, dim)),
+   doc="""Exponentials along ``dim``, scaled so that they sum to 1.
+
+   >>> import dualtape as dt
+   >>> dt.softmax(dt.tensor([0.0, 1.0]), 0)
+   tensor([0.2689, 0.7311])
+   """)  # fmt: skip
+op("log_softmax", _log_softmax, kind=GENERAL, complex=False, samples=_ALONG,
+   vjp=dict(x=lambda g, out, dim: g - np.exp(out) * total(g, dim, True)), jvp=dict(x=lambda t, out, dim: t - total(np.exp(out) * t, dim, True)),
+   doc="""The logarithm of :func:`softmax`, exact where that underflows.
+
+   >>> import dualtape as dt
+   >>> dt.log_softmax(dt.tensor([0.0, 1.0]), 0)
+   tensor([-1.3133, -0.3133])
+   """)  # fmt: skip
+
+
+def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' must be an int or several, not None")
+    axis = axes(dim, x.ndim)
+    wide = x.astype(SINGLE) if x.dtype == HALF else x
+    largest = maximum_reduce(wide.real, axis, None, None, True, -np.inf)
+    largest = np.where(np.isinf(largest), 0, largest)
+    out = np.log(add_reduce(np.exp(wide - largest), axis, None, None, True)) + largest
+    return (out if keepdim else out.reshape(tuple(n for d, n in enumerate(x.shape) if d not in axis))).astype(x.dtype, copy=False)
+
+
+op("logsumexp", _logsumexp, kind=REDUCTION, promote=FLOAT,
+   vjp=dict(x=lambda g, x, out, dim, keepdim: restore(g, x.shape, dim, keepdim) * np.exp(x - restore(out, x.shape, dim, keepdim)).conj()),
+   jvp=dict(x=lambda t, x, out, dim, keepdim: total(t * np.exp(x - restore(out, x.shape, dim, keepdim)), dim, keepdim)),
+   samples=(sample(real(3, 4), 1), sample(real(3, 4), (0, 1)), sample(real(2, 3, 4), (-1, 0), True), sample(real(3, 4), -2, keepdim=True), sample(real(), 0),
+            sample(real(0, 3), 0), sample(real(0, 3), 1), sample(real(3, 4, layout="F"), 0), sample(exact([1000.0, 999.0, -1000.0]), 0),
+            edge(exact([[-np.inf, -np.inf], [1.0, -np.inf], [np.inf, 1.0], [np.nan, 1.0], [np.inf, np.inf]]), 1)),
+   doc="""log(sum(exp(x))) over ``dim``, without overflow.
+
+   >>> import dualtape as dt
+   >>> dt.logsumexp(dt.tensor([1000.0, 1000.0]), 0)
+   tensor(1000.6932)
+   """)  # fmt: skip
