@@ -342,9 +342,10 @@ class Tensor:
         """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False: call requires_grad_() first")
+        if self._edge is None:
+            return  # a leaf keeps its gradient anyway, a view made without history gets none
         edge = edge_of(self)
-        if self._edge is None or edge is None:
-            return
+        assert edge is not None
         edge[0]._more().retained[edge[1]] = weakref.ref(self)
 
     @property

@@ -76,8 +76,9 @@ def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
 
     tensor = wrap(entry[0])
     tensor._counter = entry[1]
-    tensor._edge = (node, number)
-    tensor._requires_grad = True
+    if entry[0].dtype.kind in "fc":  # indices are outputs too, and have no history
+        tensor._edge = (node, number)
+        tensor._requires_grad = True
     return tensor
 
 
@@ -156,7 +157,7 @@ class SavedVariable:
             )
         result = alias(value)
         origin = self._node
-        if self.is_output:
+        if self.is_output and result._array.dtype.kind in "fc":
             result._edge, result._requires_grad = (node, self.number), True
         elif isinstance(origin, Tensor):
             from .node import leaf_edge

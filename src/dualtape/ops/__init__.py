@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import warnings
 
-from .dispatch import FUNCTIONS, operators
+from .dispatch import FUNCTIONS
+from .publish import operators
 
 # NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN in silence.
 # np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
-for _family in ("elementwise", "arithmetic", "shapes", "indexing", "conversion", "products", "reductions", "norms", "softmax", "cumulative", "sorting", "statistics", "activations", "convolution", "pooling", "normalisation", "losses", "nn"):
+for _family in ("elementwise", "arithmetic", "shapes", "indexing", "conversion", "products", "reductions", "norms", "softmax", "cumulative", "sorting", "statistics", "activations", "convolution", "pooling", "normalisation", "losses", "nn", "linalg"):
     importlib.import_module(f".{_family}", __name__)
 
 operators()

@@ -189,8 +189,8 @@ _masked("hardswish", lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
    doc="""x times its hardsigmoid.
 
    >>> import dualtape as dt
-   >>> dt.nn.functional.hardswish(dt.tensor([-4.0, 1.0]))
-   tensor([-0.0000,  0.6667])
+   >>> dt.nn.functional.hardswish(dt.tensor([4.0, 1.0]))
+   tensor([4.0000, 0.6667])
    """)  # fmt: skip
 _masked("hardshrink", lambda x, lambd=0.5: np.where(np.logical_and(x >= -lambd, x <= lambd), 0, x),
    lambda g, x, lambd: np.where(np.logical_and(x >= -lambd, x <= lambd), 0, g), samples=(*_KINKED, edge(exact([0.5, -0.5]))),

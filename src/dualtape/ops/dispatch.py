@@ -1,13 +1,12 @@
 """Running an op: from the user's arguments to tensors with history.
 
-:func:`call` is the whole way, for every op: bind, unwrap, promote, compute, wrap, record. The functions made by
-:func:`_unary` and :func:`_binary` begin with a short cut for what nearly every call is: plain tensors of one dtype, no mode but
-grad mode; anything else goes the whole way. An op that raises has changed nothing.
+:func:`call` is the whole way, for every op: bind, unwrap, promote, compute, wrap, record; :func:`call_inplace` writes the result into
+the first argument. The short cuts for what nearly every call is are next door. An op that raises has changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,15 @@ import numpy as np
 from .. import dtypes, errors, modes
 from ..arrays import is_array, settle
 from ..autograd import saved as saving
-from ..autograd.node import edge_of, leaf_edge, next_sequence
+from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
-from ..autograd.views import DEFAULT, Step, attach, check_write, rebase
+from ..autograd.views import Step, attach, check_write, rebase
 from ..tensor import Tensor, wrap
 from . import table
 from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, UFUNCS, Op
 
 _new = object.__new__
-_ndarray = np.ndarray
 FUNCTIONS: dict[str, Callable] = {}  # the package's namespace
 
 # --- the whole way -----------------------------------------------------------------------------------------------------------
@@ -47,12 +45,9 @@ def execute(op: Op, values: list) -> Any:
     several = op.outputs is not None
     results = [wrap(settle(a)) for a in arrays] if several else [wrap(settle(arrays))]
     needs = mode.grad and _needs(op, values)
-    if op.view and results:
-        source = values[0]
+    if op.view:
         for number, result in enumerate(results):
-            if _shares(result._array, source._array):
-                step = Step(None, op, tuple(values[1:]), number if several else None)
-                attach(result, source, step, mode, several)
+            attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
     if needs:
         record(op, values, raws, results)
     if not several:
@@ -212,10 +207,6 @@ def finish_node(op: Op, node: Any, kept: list, results: list) -> None:
 _LATER = object()  # stands in a node's saved values for an output not computed yet
 
 
-def _shares(a: Any, b: Any) -> bool:
-    return a.size == 0 or type(a) is not _ndarray or np.may_share_memory(a, b)
-
-
 # --- in place ------------------------------------------------------------------------------------------------------------------
 
 
@@ -296,242 +287,3 @@ def _into(op: Op, values: list, out: Any) -> Any:
         o._array[...] = result
         bump(o._counter)
     return out
-
-
-def fresh(tensor: Tensor) -> bool:
-    """Whether a view's own fields tell its history: it was not written behind its back, and made where history is known."""
-    view = tensor._view
-    known = tensor._requires_grad or not view.base._requires_grad
-    return known and view.seen == tensor._counter[0] and view.creation is DEFAULT
-
-
-# --- the short cuts ---------------------------------------------------------------------------------------------------------------
-
-
-def _unary(op: Op) -> Callable:
-    """The function of an elementwise op of one argument."""
-    forward = op.forward
-    current, settled = modes.current, settle
-    differentiable = bool(op.inputs)
-    saves = bool(op.saves)
-    plan = op.plan((True,)) if differentiable else frozenset()
-    keep_x, keep_out = saves and 0 in plan, saves and 1 in plan
-    rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[2:]) if saves else ()
-    new, sequence, tensor_type = _new, next_sequence, Tensor
-
-    def function(x: Any = None, *args: Any, **kwargs: Any) -> Tensor:
-        if type(x) is tensor_type and not args and not kwargs:
-            mode = current()
-            if mode.plain and (x._view is None or fresh(x)):
-                a = x._array
-                try:
-                    r = forward(a)
-                except (RuntimeWarning, ValueError, TypeError):
-                    return call(op, (x,), {})
-                if r.dtype is a.dtype:
-                    out = new(tensor_type)
-                    out._array = r if type(r) is _ndarray else settled(r)
-                    out._edge = out._view = out._grad = out._accumulator = out._extra = None
-                    out._requires_grad = False
-                    version = out._counter = [0, None]
-                    if x._requires_grad and mode.grad and differentiable:
-                        node = new(op.node_class())
-                        node.edges = (x._edge or leaf_edge(x),)
-                        node.outputs = ((r.shape, r.dtype),)
-                        node.extra = None
-                        node.seq = sequence()
-                        if saves:
-                            node.saved = (
-                                (x, x._counter, x._counter[0]) if keep_x else None,
-                                (out._array, version, 0) if keep_out else None,
-                                *rest,
-                            )
-                        else:
-                            node.saved = ()
-                        out._edge = (node, 0)
-                        out._requires_grad = True
-                    return out
-        if x is None and "input" in kwargs:
-            x = kwargs.pop("input")
-        return call(op, (x, *args), kwargs)
-
-    return function
-
-
-def _binary(op: Op, operator: bool = False) -> Callable:
-    """The function of a broadcasting op of two arguments; as an operator, it leaves foreign types to Python."""
-    forward = op.forward
-    current, settled = modes.current, settle
-    differentiable = bool(op.inputs)
-    saves = bool(op.saves)
-    plans: dict[tuple[bool, bool], tuple] = {}
-    if differentiable:
-        for needs in ((True, False), (False, True), (True, True)):
-            flags = tuple(needs[i] for i, p in enumerate(op.params[:2]) if p in op.inputs)
-            plan = op.plan(flags)
-            plans[needs] = (saves and 0 in plan, saves and 1 in plan, saves and 2 in plan)
-    rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
-    new, sequence, tensor_type = _new, next_sequence, Tensor
-    both = len(op.inputs) == 2
-    numbers = op.scalars
-    missing = table._MISSING
-
-    def function(x: Any = missing, y: Any = missing, *args: Any, **kwargs: Any) -> Any:
-        if type(x) is tensor_type and not kwargs and not args:
-            mode = current()
-            a = x._array
-            kind = type(y)
-            if kind is tensor_type:
-                b = y._array
-                fits = b.dtype is a.dtype and (y._view is None or fresh(y))
-            else:
-                b = y
-                fits = numbers and (kind is float or kind is int)
-            if fits and mode.plain and (x._view is None or fresh(x)):
-                try:
-                    r = forward(a, b)
-                except (RuntimeWarning, ValueError, TypeError, OverflowError):
-                    return call(op, (x, y), {})
-                if r.dtype is a.dtype or not differentiable and kind is tensor_type:
-                    out = new(tensor_type)
-                    out._array = r if type(r) is _ndarray else settled(r)
-                    out._edge = out._view = out._grad = out._accumulator = out._extra = None
-                    out._requires_grad = False
-                    version = out._counter = [0, None]
-                    if differentiable and mode.grad:
-                        left = x._requires_grad
-                        right = kind is tensor_type and y._requires_grad
-                        if (left or right) and both:
-                            node = new(op.node_class())
-                            node.edges = (
-                                (x._edge or leaf_edge(x)) if left else None,
-                                (y._edge or leaf_edge(y)) if right else None,
-                            )
-                            node.outputs = ((r.shape, r.dtype),)
-                            node.extra = None
-                            node.seq = sequence()
-                            if saves:
-                                keep_x, keep_y, keep_out = plans[left, right]
-                                node.saved = (
-                                    (x, x._counter, x._counter[0]) if keep_x else None,
-                                    ((y, y._counter, y._counter[0]) if kind is tensor_type else y) if keep_y else None,
-                                    (out._array, version, 0) if keep_out else None,
-                                    *rest,
-                                )
-                            else:
-                                node.saved = ()
-                            out._edge = (node, 0)
-                            out._requires_grad = True
-                    return out
-        given = (x,) if y is missing else (x, y, *args)
-        if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y):
-            return NotImplemented
-        return call(op, () if x is missing else given, kwargs)
-
-    return function
-
-
-def _general(op: Op) -> Callable:
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return call(op, args, kwargs)
-
-    return function
-
-
-def _inplace(op: Op) -> Callable:
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        return call_inplace(op, args, kwargs)
-
-    return function
-
-
-# --- publishing ---------------------------------------------------------------------------------------------------------------------
-
-
-def _maker(op: Op) -> Callable:
-    if op.kind == ELEMENTWISE and op.required == 1 and op.outputs is None and op.tensor_places == (0,):
-        return _unary
-    if op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2 and op.variant is None:
-        return _binary
-    return _general
-
-
-def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> Callable:
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = module
-    function.__doc__ = op.doc
-    return function
-
-
-def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) -> None:
-    """Give an op its function, its methods and its NumPy entry."""
-    function = op.function = _named(_maker(op)(op), op.name, op)
-    if hasattr(op.forward, "__code__"):
-        function.__wrapped__ = op.forward  # type: ignore[attr-defined]
-    if isinstance(op.forward, np.ufunc):
-        UFUNCS[op.forward] = function
-    for name in (op.name, *also):
-        if public:
-            FUNCTIONS[name] = function
-        if method:
-            _add_method(method if isinstance(method, str) else name, function)
-        if op.inplace:
-            _add_method(f"{name}_", _named(_inplace(op), f"{name}_", op))
-
-
-def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
-    for name in (row.name, *also):
-        if public:
-            FUNCTIONS[name] = row.function
-        if method:
-            _add_method(name, row.function)
-    return row.function
-
-
-def _add_method(name: str, function: Callable) -> None:
-    if name not in Tensor.__dict__:
-        setattr(Tensor, name, function)
-
-
-def operators() -> None:
-    """Put the Python operators on Tensor, from the table's rows."""
-    binary = {
-        "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
-        "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "matmul": "matmul",
-        "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-    }  # fmt: skip
-    for dunder, name in binary.items():
-        if name not in FUNCTIONS: continue  # TEMPORARY
-        row = table.TABLE.get(name)
-        if row is not None and _maker(row) is _binary:
-            forward = _binary(row, operator=True)
-        else:
-            forward = _operator(FUNCTIONS[name])
-        setattr(Tensor, f"__{dunder}__", forward)
-        setattr(Tensor, f"__r{dunder}__", _reflected(FUNCTIONS[name]))
-        if f"{name}_" in Tensor.__dict__:
-            setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
-    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{name}__", _binary(table.TABLE[name], operator=True))
-    for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
-        setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
-
-
-def _operator(function: Callable) -> Callable:
-    def operator(x: Any, y: Any) -> Any:
-        if not isinstance(y, (Tensor, int, float, complex)) and not is_array(y):
-            return NotImplemented
-        return function(x, y)
-
-    return operator
-
-
-def _reflected(function: Callable) -> Callable:
-    def operator(y: Any, x: Any) -> Any:
-        if not isinstance(x, (Tensor, int, float, complex)) and not is_array(x):
-            return NotImplemented
-        return function(x, y)
-
-    return operator
-
-

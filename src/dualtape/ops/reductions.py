@@ -135,6 +135,10 @@ op("ties", _ties, kind=GENERAL, public=False, method=False, constants=("x", "out
 ties = use("ties")
 
 
+pick: Callable = use("pick")
+place: Callable = use("place")
+
+
 def _pick(x: Any, dim: int, indices: Any, keepdim: bool) -> Any:
     if x.ndim == 0:
         return x
@@ -153,13 +157,13 @@ def _place(x: Any, shape: tuple, dim: int, indices: Any, keepdim: bool) -> Any:
 
 op("pick", _pick, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR, node="GatherBackward0", torch_name="-",
    vjp=dict(x=lambda g, x_shape, dim, indices, keepdim: place(g, x_shape, dim, indices, keepdim)),
-   samples=(sample(real(3, 4), 1, exact_index([0, 3, 3]), False), sample(real(3, 4), 0, exact_index([[0, 1, 2, 0]]), True), sample(real(), 0, exact_index(0), False)),
+   samples=(sample(real(3, 4), 1, exact_index([0, 3, 3]), False), sample(real(3, 4), 0, exact_index([[0, 1, 2, 0]]), True),
+            sample(real(), 0, exact_index(0), False)),
    doc="The entries at indices along a dimension, which goes away unless it is kept.")  # fmt: skip
 op("place", _place, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR, node="ScatterBackward0", torch_name="-",
    vjp=dict(x=lambda g, dim, indices, keepdim: pick(g, dim, indices, keepdim)),
    samples=(sample(real(3), (3, 4), 1, exact_index([0, 3, 3]), False), sample(real(1, 4), (3, 4), 0, exact_index([[0, 1, 2, 0]]), True)),
    doc="Zeros, with entries at indices along a dimension, no index twice.")  # fmt: skip
-pick, place = use("pick"), use("place")
 
 SELECTING: dict[str, Any] = dict(  # the row of an op that reduces a dimension to one of its entries, and says which
     outputs=("values", "indices"), complex=False,

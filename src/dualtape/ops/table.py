@@ -45,7 +45,7 @@ class Op:
         "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places", "input_places",
         "formulas", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
         "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans", "result_type",
-        "differentiable", "aliases", "torch_name", "complex",
+        "aliases", "torch_name", "complex", "listed", "quiet",
     )  # fmt: skip
 
     def __init__(self, name: str, forward: Callable, **row: Any) -> None:
@@ -79,6 +79,8 @@ class Op:
             if key not in self.params:
                 raise DeclarationError(f"op {name!r}: {key!r} is not a parameter; it has {', '.join(self.params)}")
         self.inputs = tuple(p for p in self.params if p in vjp)
+        self.listed = listed is not None
+        self.quiet = not self.view and row["quiet"]
         self.listed_input = listed is not None and listed in vjp
         if self.listed_input and len(self.inputs) > 1:
             raise DeclarationError(f"op {name!r}: a list input must be the only differentiable one")
@@ -195,9 +197,8 @@ class Op:
                 args = (*args[:at], tuple(args[at:]))
         if len(args) > len(params):
             raise TypeError(f"{self.name}() takes at most {len(params)} arguments ({', '.join(params)}), got {len(args)}")
-        values = [*args, *self.defaults[max(0, len(args) - self.required) :]] if not kwargs else None
-        if values is not None and len(values) == len(params):
-            return values
+        if not kwargs and len(args) >= self.required:
+            return [*args, *self.defaults[len(args) - self.required :]]
         values = list(args) + [_MISSING] * (len(params) - len(args))
         for key, value in kwargs.items():
             name = key if key in params else self.aliases.get(key, key)
@@ -329,6 +330,7 @@ def op(
     view: bool | str = False,
     varargs: str | None = None,
     scalars: bool | None = None,
+    quiet: bool = True,
     inplace: bool | None = None,
     method: bool | str = True,
     public: bool = True,
@@ -373,6 +375,8 @@ def op(
         The parameter that may also be given as separate integers.
     scalars : bool
         Python numbers may stand for tensors. Default: for BROADCASTING.
+    quiet : bool
+        NumPy's floating-point warnings must be silenced around the forward. Not needed where it calls ufuncs itself.
     inplace : bool
         There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
     method : bool or str
@@ -400,10 +404,10 @@ def op(
         inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp)
     row = Op(
         name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
-        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
+        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars, quiet=quiet,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
-    from .dispatch import publish
+    from .publish import publish
 
     publish(row, method=method, public=public, also=also)
     TABLE[name] = row
@@ -430,7 +434,7 @@ def composite(
             raise DeclarationError(f"op {name!r} is declared twice")
         if not samples:
             raise DeclarationError(f"op {name!r} has no samples: nothing would test it")
-        from .dispatch import publish_composite
+        from .publish import publish_composite
 
         row = Composite(name, function, samples, function.__doc__ or "", torch_name or name, complex)
         row.function = publish_composite(row, method=method, public=public, also=also)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -106,8 +107,8 @@ def solve(report: Report, out: Path | None) -> None:
 
 def count_nodes(tensor: dt.Tensor) -> int:
     """Return the number of nodes in the graph behind a tensor."""
-    seen = {tensor.grad_fn}
-    stack = [tensor.grad_fn]
+    seen: set[Any] = {tensor.grad_fn}
+    stack: list[Any] = [tensor.grad_fn]
     while stack:
         for node, _ in stack.pop().next_functions:
             if node is not None and node not in seen:

@@ -1,0 +1,95 @@
+"""Publishing: an op's function in the package's namespace, its methods and operators on Tensor, its NumPy entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import is_array
+from ..tensor import Tensor
+from . import table
+from .dispatch import FUNCTIONS
+from .shortcuts import binary, inplace, maker
+from .table import UFUNCS, Op
+
+
+def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> Callable:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__doc__ = op.doc
+    return function
+
+
+def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) -> None:
+    """Give an op its function, its methods and its NumPy entry."""
+    function = op.function = _named(maker(op)(op), op.name, op)
+    if hasattr(op.forward, "__code__"):
+        function.__wrapped__ = op.forward  # type: ignore[attr-defined]
+    if isinstance(op.forward, np.ufunc):
+        UFUNCS[op.forward] = function
+    for name in (op.name, *also):
+        if public:
+            FUNCTIONS[name] = function
+        if method:
+            _add_method(method if isinstance(method, str) else name, function)
+        if op.inplace:
+            _add_method(f"{name}_", _named(inplace(op), f"{name}_", op))
+
+
+def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
+    for name in (row.name, *also):
+        if public:
+            FUNCTIONS[name] = row.function
+        if method:
+            _add_method(name, row.function)
+    return row.function
+
+
+def _add_method(name: str, function: Callable) -> None:
+    if name not in Tensor.__dict__:
+        setattr(Tensor, name, function)
+
+
+def operators() -> None:
+    """Put the Python operators on Tensor, from the table's rows."""
+    symbols = {
+        "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
+        "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "matmul": "matmul",
+        "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+    }  # fmt: skip
+    for dunder, name in symbols.items():
+        row = table.TABLE.get(name)
+        if row is not None and maker(row) is binary:
+            forward = binary(row, operator=True)
+        else:
+            forward = _operator(FUNCTIONS[name])
+        setattr(Tensor, f"__{dunder}__", forward)
+        setattr(Tensor, f"__r{dunder}__", _reflected(FUNCTIONS[name]))
+        if f"{name}_" in Tensor.__dict__:
+            setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Tensor, f"__{name}__", binary(table.TABLE[name], operator=True))
+    for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
+        setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
+
+
+def _operator(function: Callable) -> Callable:
+    def operator(x: Any, y: Any) -> Any:
+        if not isinstance(y, (Tensor, int, float, complex)) and not is_array(y):
+            return NotImplemented
+        return function(x, y)
+
+    return operator
+
+
+def _reflected(function: Callable) -> Callable:
+    def operator(y: Any, x: Any) -> Any:
+        if not isinstance(x, (Tensor, int, float, complex)) and not is_array(x):
+            return NotImplemented
+        return function(x, y)
+
+    return operator
+
+
