@@ -15,7 +15,7 @@ import numpy as np
 from . import dtypes, errors
 from .arrays import is_array, module_of
 from .autograd.hooks import RemovableHandle
-from .autograd.node import Node, edge_of
+from .autograd.node import AccumulateGrad, Node, edge_of
 from .autograd.versions import bump
 from .size import Size
 
@@ -61,7 +61,7 @@ class Tensor:
     _counter: list  # the counter of writes, shared with views and detached aliases
     _view: Any  # relation to a base, or None
     _grad: Tensor | None
-    _accumulator: weakref.ref | None  # a leaf's sink
+    _accumulator: AccumulateGrad | None  # a leaf's sink
     _extra: TensorExtra | None
 
     __array_priority__ = 1000
@@ -278,6 +278,7 @@ class Tensor:
         if self._requires_grad and value._array.dtype.kind not in "fc":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
+        self._accumulator = None  # its shape and dtype may be others now
 
     def backward(
         self,
@@ -371,7 +372,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient: call requires_grad_() first")
         if self.grad_fn is None:
             return RemovableHandle.add(self._more().hooks, hook)
-        node, number = self._edge  # type: ignore[misc]
+        node, number = self._edge[:2]  # type: ignore[index]
         return RemovableHandle.add(node._more().tensor_hooks.setdefault(number, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:

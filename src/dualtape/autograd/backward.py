@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def grad(
     starts = _starts(roots, _per_root(grad_outputs, roots), create_graph)
     edges = [_input_edge(i, value) for i, value in enumerate(targets)]
     task.captures = {}
-    for place, (node, number) in enumerate(edges):
+    for place, (node, number, *_) in enumerate(edges):
         task.captures.setdefault(node, {}).setdefault(number, []).append(place)
     task.results = [None] * len(edges)
     task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges])
@@ -196,11 +197,11 @@ def _first(edge: Edge, grad: Any, i: int, record: bool) -> Any:
     """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
     shape, dtype = edge[0].outputs[edge[1]]
     if grad is None:
-        if int(np.prod(shape)) != 1:
+        if prod(shape) != 1:
             raise errors.non_scalar(shape)
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient")
-        first = np.ones(shape, dtype)
+        first = np.asarray(1, dtype).reshape(shape) if shape else np.asarray(1, dtype)
         return wrap(first) if record else first
     if not isinstance(grad, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
@@ -228,7 +229,7 @@ def _input_edge(i: int, value: Any) -> Edge:
         raise TypeError(f"inputs[{i}] must be a Tensor or a GradientEdge, got {type(value).__name__}")
     edge = edge_of(value)
     if edge is None and value.requires_grad:
-        return (AccumulateGrad(value), 0)  # a view made without history: nothing leads there
+        return (AccumulateGrad(value), 0, value)  # a view made without history: nothing leads there
     if edge is None:
         raise RuntimeError(
             f"One of the differentiated Tensors does not require grad: inputs[{i}]; call requires_grad_() before using it"

@@ -18,9 +18,9 @@ import numpy as np
 
 from .. import modes
 from ..arrays import settle
-from .node import AccumulateGrad, Edge, Node
+from .node import AccumulateGrad, Edge, Freed, Node
 from .unbroadcast import fit, fit_recorded
-from .versions import bump
+from .versions import caller
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -44,7 +44,7 @@ class GraphTask:
         Nodes that receive a gradient, each with whether it also runs; None means all do.
     """
 
-    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "where", "node", "order")
+    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "order")
 
     def __init__(self, record: bool, keep: bool) -> None:
         self.record = record
@@ -53,9 +53,16 @@ class GraphTask:
         self.results: list = []
         self.needed: dict[Node, bool] | None = None
         self.callbacks: list[Callable] = []
-        self.where: tuple | None = None
+        self.freed: Freed | None = None
         self.node: Node | None = None
         self.order: list[Node] | None = None
+
+
+    def free(self) -> Freed:
+        """What the nodes of this run hold once their saved values are released: it knows where the run was started."""
+        if self.freed is None:
+            self.freed = Freed(caller())
+        return self.freed
 
 
 class _Running(threading.local):
@@ -74,9 +81,10 @@ def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
     outer = _running.task
     mode = modes.current()
-    inside = mode if mode.grad == task.record else mode.replace(grad=task.record)
-    if not task.record and mode.grad:
+    if not task.record:
         inside = modes.without_grad(mode)
+    else:
+        inside = mode if mode.grad else mode.replace(grad=True)
     _running.task = task
     modes._set(inside)
     try:
@@ -131,16 +139,17 @@ def _count(roots: Sequence[tuple[Edge, Any]], needed: dict[Node, bool] | None) -
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     record, keep, captures, needed = task.record, task.keep, task.captures, task.needed
     fit_edge = fit_recorded if record else fit
+    add, push, pop = np.add, heapq.heappush, heapq.heappop
     counts = _count(roots, needed)
     buffers: dict[Node, list] = {}
-    for (node, number), grad in roots:
+    for (node, number, *_), grad in roots:
         buffer = buffers.setdefault(node, [None] * len(node.outputs))
-        buffer[number] = grad if buffer[number] is None else _add(buffer[number], grad)
+        buffer[number] = grad if buffer[number] is None else add(buffer[number], grad)
     ready = [(-node.seq, node) for node in buffers if counts[node] == 0]
     heapq.heapify(ready)
     sinks: list[Node] = []  # leaves whose gradient is complete: they go first, in the order in which they got ready
     while ready or sinks:
-        node = sinks.pop(0) if sinks else heapq.heappop(ready)[1]
+        node = sinks.pop(0) if sinks else pop(ready)[1]
         buffer = buffers.pop(node)
         task.node = node
         sink = type(node) is AccumulateGrad
@@ -174,28 +183,28 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         for edge, grad in zip(node.edges, grads, strict=True):
             if edge is None:
                 continue
-            child, number = edge
-            if child not in counts:
+            child, number = edge[0], edge[1]
+            left = counts.get(child)
+            if left is None:
                 continue
+            outputs = child.outputs
             waiting = buffers.get(child)
             if waiting is None:
-                waiting = buffers[child] = [None] * len(child.outputs)
+                waiting = buffers[child] = [None] if len(outputs) == 1 else [None] * len(outputs)
             if grad is not None:
-                grad = fit_edge(grad, child.outputs[number], node)
+                meta = outputs[number]
+                if record or grad.shape != meta[0] or grad.dtype is not meta[1]:
+                    grad = fit_edge(grad, meta, node)
                 held = waiting[number]
-                waiting[number] = grad if held is None else _add(held, grad)
-            left = counts[child] = counts[child] - 1
-            if left == 0:
-                if type(child) is AccumulateGrad:
-                    sinks.append(child)
-                else:
-                    heapq.heappush(ready, (-child.seq, child))
+                waiting[number] = grad if held is None else add(held, grad)
+            if left > 1:
+                counts[child] = left - 1
+            elif type(child) is AccumulateGrad:
+                sinks.append(child)
+            else:
+                push(ready, (-child.seq, child))
         grads = grad = held = None  # a leaf may take an array over only if nothing else holds it
     task.node = None
-
-
-def _add(held: Any, grad: Any) -> Any:
-    return np.add(held, grad)
 
 
 def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
@@ -216,7 +225,7 @@ def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
                 variable._grad = _tensor(grad)
             else:
                 np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-                bump(held._counter)
+                held._counter[0] += 1
     extra = variable._extra
     if extra is not None and extra.post_hooks:
         for hook in tuple(extra.post_hooks.values()):

@@ -165,9 +165,7 @@ class FunctionCtx(Node):
 
     def release(self, task: Any) -> None:
         if self.saved and type(self.saved) is not Freed:
-            if task.where is None:
-                task.where = caller()
-            self.saved = Freed(task.where)
+            self.saved = task.freed or task.free()
 
 
 class _Marker:

@@ -23,8 +23,8 @@ class GradientEdge(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, node: Node, output_nr: int) -> GradientEdge:
-        return tuple.__new__(cls, (node, output_nr))
+    def __new__(cls, node: Node, output_nr: int, ownership_token: Any = None) -> GradientEdge:
+        return tuple.__new__(cls, (node, output_nr, ownership_token))
 
     @property
     def node(self) -> Node:
@@ -50,4 +50,4 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     edge = edge_of(tensor)
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(*edge)
+    return GradientEdge(*edge)  # with the leaf, if it is one: the edge keeps it alive

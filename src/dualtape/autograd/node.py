@@ -20,7 +20,7 @@ from .hooks import NodeExtra, RemovableHandle
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-Edge = tuple  # (Node, int)
+Edge = tuple  # (node, output number); to a leaf's sink: (sink, 0, leaf)
 
 next_sequence = itertools.count().__next__
 
@@ -142,36 +142,40 @@ class InputMetadata:
 
 
 class AccumulateGrad(Node):
-    """The sink of a leaf: adds what arrives to ``variable.grad``. The graph keeps it, the leaf knows it weakly."""
+    """The sink of a leaf: adds what arrives to ``variable.grad``.
 
-    __slots__ = ("variable",)
+    The leaf owns its sink, the sink knows the leaf weakly, and an edge to it holds both: ``(sink, 0, leaf)``. So a graph keeps its
+    leaves alive, nothing keeps itself alive, and a leaf used again and again makes one sink.
+    """
 
-    variable: Tensor
+    __slots__ = ("_leaf",)
 
     def __init__(self, variable: Tensor) -> None:
-        self.variable = variable
+        self._leaf = weakref.ref(variable)
+        self.outputs = ((variable._array.shape, variable._array.dtype),)
         self.edges = ()
         self.saved = ()
         self.extra = None
         self.seq = next_sequence()
 
     @property
-    def outputs(self) -> tuple:  # type: ignore[override]
-        array = self.variable._array
-        return ((array.shape, array.dtype),)
+    def variable(self) -> Tensor:
+        """The leaf."""
+        leaf = self._leaf()
+        if leaf is None:
+            raise RuntimeError("the leaf of this AccumulateGrad is gone: nothing but this node was left of its graph")
+        return leaf
 
     def name(self) -> str:
         return "AccumulateGrad"
 
 
 def leaf_edge(leaf: Tensor) -> Edge:
-    """The edge to a leaf's sink, made on first use."""
-    ref = leaf._accumulator
-    node = None if ref is None else ref()
+    """The edge to a leaf's sink, which is made on first use."""
+    node = leaf._accumulator
     if node is None:
-        node = AccumulateGrad(leaf)
-        leaf._accumulator = weakref.ref(node)
-    return (node, 0)
+        node = leaf._accumulator = AccumulateGrad(leaf)
+    return (node, 0, leaf)
 
 
 def edge_of(tensor: Tensor) -> Edge | None:

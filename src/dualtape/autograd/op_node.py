@@ -12,7 +12,6 @@ from ..arrays import zeros
 from . import saved as saving
 from .node import Freed, Node, check_not_freed
 from .saved import SavedVariable
-from .versions import caller
 
 ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # what a place in ``saved`` holds
 
@@ -25,6 +24,36 @@ class OpNode(Node):
     op: Any  # set on each generated subclass
 
     def apply(self, grads: list, record: bool) -> Any:
+        op = self.op
+        if record or not op.simple:
+            return self._apply(grads, record)
+        g = grads[0]
+        if g is None:
+            return (None,) * len(self.edges)
+        saved = self.saved
+        if type(saved) is Freed:
+            check_not_freed(self)
+        results = []
+        for edge, (formula, loads) in zip(self.edges, op.loads, strict=False):
+            if edge is None:
+                results.append(None)
+                continue
+            arguments = [g]
+            for kind, k in loads:
+                entry = saved[k]
+                if kind != ATTRIBUTE:
+                    if type(entry) is tuple:
+                        if entry[1][0] != entry[2]:
+                            raise saving.stale(entry, self, op.saves[k][0])
+                        entry = entry[0] if kind == OUTPUT else entry[0]._array
+                    elif type(entry) is SavedVariable:
+                        entry = entry.unpack(self, op.saves[k][0])._array
+                arguments.append(entry)
+            results.append(formula(*arguments))
+        return results
+
+    def _apply(self, grads: list, record: bool) -> Any:
+        """The general case: several outputs, a list of inputs, or formulas on tensors."""
         op = self.op
         if len(grads) > 1:
             if all(grad is None for grad in grads):
@@ -71,10 +100,8 @@ class OpNode(Node):
         return entry  # a Python number in a tensor's place
 
     def release(self, task: Any) -> None:
-        if self.op.saves_tensors and type(self.saved) is not Freed:
-            if task.where is None:
-                task.where = caller()
-            self.saved = Freed(task.where)
+        if self.op.saves_tensors:
+            self.saved = task.freed or task.free()
 
     def __getattr__(self, name: str) -> Any:
         """``_saved_x`` and ``_raw_saved_x`` for each saved name."""

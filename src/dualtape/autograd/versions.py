@@ -8,10 +8,12 @@ write, turned into a file and line only when an error needs it.
 from __future__ import annotations
 
 import sys
+from types import CodeType
 from typing import Any
 
 Counter = list  # [int, tuple | None]
 
+_ours: set[CodeType] = set()  # code of this package, as far as it was met
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
@@ -19,8 +21,11 @@ def caller() -> tuple | None:
     """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset)."""
     frame = sys._getframe(1)
     while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith(_PACKAGE):
-            return (frame.f_code, frame.f_lasti)
+        code = frame.f_code
+        if code not in _ours:
+            if not frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+                return (code, frame.f_lasti)
+            _ours.add(code)
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

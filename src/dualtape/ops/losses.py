@@ -10,7 +10,7 @@ import numpy as np
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import edge, exact, exact_index, ints, probability, real, sample
-from .table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, TABLE, composite, op
+from .table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, TABLE, _names, composite, named, op
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -47,8 +47,6 @@ def _pairs(*more: Any) -> tuple:
 
 def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str) -> None:
     """A loss of x - target: ``slope(d, ...)`` is its derivative; the target's gradient is the negative of the input's."""
-    from .table import _names, named
-
     extra = _names(slope)[1:]
     asked = ("x", "target", "reduction", *extra)
 

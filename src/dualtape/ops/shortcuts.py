@@ -58,7 +58,10 @@ def unary(op: Op) -> Callable:
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[2:]) if saves else ()
     new, sequence, tensor_type = _new, next_sequence, Tensor
 
+    node_type: Any = None
+
     def function(x: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+        nonlocal node_type
         if type(x) is tensor_type and not args and not kwargs:
             mode = current()
             if mode.plain and (x._view is None or fresh(x)):
@@ -74,17 +77,19 @@ def unary(op: Op) -> Callable:
                     out._requires_grad = False
                     version = out._counter = [0, None]
                     if x._requires_grad and mode.grad and differentiable:
-                        node = new(op.node_class())
+                        if node_type is None:
+                            node_type = op.node_class()
+                        node = new(node_type)
                         node.edges = (x._edge or leaf_edge(x),)
                         node.outputs = ((r.shape, r.dtype),)
                         node.extra = None
                         node.seq = sequence()
                         if saves:
-                            node.saved = (
+                            kept = (
                                 (x, x._counter, x._counter[0]) if keep_x else None,
                                 (out._array, version, 0) if keep_out else None,
-                                *rest,
                             )
+                            node.saved = kept + rest if rest else kept
                         else:
                             node.saved = ()
                         out._edge = (node, 0)
@@ -103,19 +108,22 @@ def binary(op: Op, operator: bool = False) -> Callable:
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
-    plans: dict[tuple[bool, bool], tuple] = {}
+    plans: list = [None]  # what to keep, by which of the two need a gradient: x alone, y alone, both
     if differentiable:
         for needs in ((True, False), (False, True), (True, True)):
             flags = tuple(needs[i] for i, p in enumerate(op.params[:2]) if p in op.inputs)
             plan = op.plan(flags)
-            plans[needs] = (saves and 0 in plan, saves and 1 in plan, saves and 2 in plan)
+            plans.append((saves and 0 in plan, saves and 1 in plan, saves and 2 in plan))
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
     new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
     numbers = op.scalars
     missing = table._MISSING
 
+    node_type: Any = None  # made when the first node is
+
     def function(x: Any = missing, y: Any = missing, *args: Any, **kwargs: Any) -> Any:
+        nonlocal node_type
         if type(x) is tensor_type and not kwargs and not args:
             mode = current()
             a = x._array
@@ -141,7 +149,9 @@ def binary(op: Op, operator: bool = False) -> Callable:
                         left = x._requires_grad
                         right = kind is tensor_type and y._requires_grad
                         if (left or right) and both:
-                            node = new(op.node_class())
+                            if node_type is None:
+                                node_type = op.node_class()
+                            node = new(node_type)
                             node.edges = (
                                 (x._edge or leaf_edge(x)) if left else None,
                                 (y._edge or leaf_edge(y)) if right else None,
@@ -150,13 +160,13 @@ def binary(op: Op, operator: bool = False) -> Callable:
                             node.extra = None
                             node.seq = sequence()
                             if saves:
-                                keep_x, keep_y, keep_out = plans[left, right]
-                                node.saved = (
+                                keep_x, keep_y, keep_out = plans[left + 2 * right]
+                                kept = (
                                     (x, x._counter, x._counter[0]) if keep_x else None,
                                     ((y, y._counter, y._counter[0]) if kind is tensor_type else y) if keep_y else None,
                                     (out._array, version, 0) if keep_out else None,
-                                    *rest,
                                 )
+                                node.saved = kept + rest if rest else kept
                             else:
                                 node.saved = ()
                             out._edge = (node, 0)

@@ -43,7 +43,7 @@ class Op:
 
     __slots__ = (
         "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places", "input_places",
-        "formulas", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
+        "formulas", "loads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
         "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans", "result_type",
         "aliases", "torch_name", "complex", "listed", "quiet",
     )  # fmt: skip
@@ -136,6 +136,9 @@ class Op:
         self.sources = tuple(sources)
         used = {k for _, places in self.formulas for k in places if 0 <= k < count}
         self.saves_tensors = any(saves[k][1] != ATTRIBUTE for k in used)
+        # one output, one gradient for each input, ``g`` the formula's first parameter: what a node runs without ceremony
+        self.simple = self.outputs is None and not self.listed and all(n[:1] == ("g",) and "g" not in n[1:] and "grads" not in n for _, n in asked)
+        self.loads = tuple((f, tuple((saves[k][1], k) for k in places[1:])) for f, places in self.formulas) if self.simple else ()
 
     def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
         if name in outputs and self.outputs is not LISTED:

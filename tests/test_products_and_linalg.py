@@ -1,0 +1,185 @@
+"""Products and linear algebra beyond the generated tests: one-sided inputs, gauges, errors, names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+from dualtape.autograd import gradcheck, gradgradcheck
+
+torch = pytest.importorskip("torch")
+
+RNG = np.random.default_rng(5)
+
+
+def square(*shape: int, dtype: str = "float64") -> np.ndarray:
+    made = RNG.normal(size=shape)
+    return (made + 1j * RNG.normal(size=shape) if dtype == "complex128" else made).astype(dtype)
+
+
+def hermitian(lib, a):
+    """A positive definite matrix that depends on all of ``a``."""
+    return a @ a.mH + 3 * lib.eye(a.shape[-1], dtype=a.dtype)
+
+
+# functions of a factorisation that do not depend on the signs and phases that LAPACK chooses
+INVARIANT = {
+    "cholesky": lambda lib, a: lib.linalg.cholesky(hermitian(lib, a)),
+    "cholesky upper": lambda lib, a: lib.linalg.cholesky(hermitian(lib, a), upper=True),
+    "eigenvalues": lambda lib, a: lib.linalg.eigh(hermitian(lib, a))[0],
+    "eigenvectors": lambda lib, a: abs(lib.linalg.eigh(hermitian(lib, a))[1]),
+    "eigh, upper triangle": lambda lib, a: lib.linalg.eigh(hermitian(lib, a), "U")[0],
+    "eigvalsh": lambda lib, a: lib.linalg.eigvalsh(hermitian(lib, a)),
+    "singular vectors": lambda lib, a: (abs(lib.linalg.svd(a, full_matrices=False)[0]), abs(lib.linalg.svd(a, full_matrices=False)[2])),
+    "svd, wide": lambda lib, a: (abs(lib.linalg.svd(a[..., :2, :], full_matrices=False)[0]), abs(lib.linalg.svd(a[..., :2, :], full_matrices=False)[2])),
+    "svd, tall, full": lambda lib, a: (abs(lib.linalg.svd(a[..., :2])[0][..., :2]), abs(lib.linalg.svd(a[..., :2])[2])),
+    "rank one part": lambda lib, a: (lambda u, s, vh: u[..., :1] * s[..., None, :1] @ vh[..., :1, :])(*lib.linalg.svd(a, full_matrices=False)),
+    "svdvals": lambda lib, a: lib.linalg.svdvals(a),
+    "cholesky_solve": lambda lib, a: lib.cholesky_solve(a, lib.linalg.cholesky(hermitian(lib, a))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", INVARIANT)
+def test_factorisations_have_pytorchs_values_and_gradients(name, dtype, shape):
+    a = square(*shape, dtype=dtype)
+    results = []
+    for lib in (dt, torch):
+        x = lib.tensor(a, requires_grad=True)
+        out = INVARIANT[name](lib, x)
+        out = out if isinstance(out, tuple) else (out,)
+        loss = sum((abs(o) ** 2 * lib.tensor(np.cos(np.arange(o.detach().numpy().size)).reshape(o.shape))).sum() for o in out)
+        (grad,) = lib.autograd.grad(loss, x)
+        results.append(([o.detach().numpy() for o in out], grad.resolve_conj().numpy() if lib is torch else grad.numpy()))
+    for ours, theirs in zip(results[0][0], results[1][0], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", INVARIANT)
+def test_factorisations_are_right_by_finite_differences_to_second_order(name, dtype):
+    x = dt.tensor(square(3, 3, dtype=dtype), requires_grad=True)
+    assert gradcheck(lambda a: INVARIANT[name](dt, a), (x,))
+    assert gradgradcheck(lambda a: INVARIANT[name](dt, a), (x,), atol=1e-4)
+
+
+def test_eigenvalues_that_coincide_have_a_gradient_where_their_vectors_do_not_matter():
+    x = dt.eye(3, dtype=dt.float64, requires_grad=True)
+    values, vectors = dt.linalg.eigh(x)
+    (values.sum() + (vectors @ vectors.mT).sum()).backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.eye(3))
+
+
+def test_the_third_derivative_of_det_is_right():
+    x = dt.tensor(square(3, 3), requires_grad=True)
+    v = dt.tensor(square(3, 3))
+
+    def second(a):
+        (g,) = dt.autograd.grad(dt.det(a), a, create_graph=True)
+        return dt.autograd.grad((g * v).sum(), a, create_graph=True)[0]
+
+    assert gradcheck(second, (x,))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, a, s: lib.linalg.inv(s), lambda lib, a, s: lib.linalg.solve(s, a), lambda lib, a, s: lib.linalg.cholesky(-s - lib.eye(3)),
+    ],
+    ids=["inv", "solve", "cholesky"],
+)  # fmt: skip
+def test_what_has_no_factorisation_raises_linalg_error(call):
+    for lib in (dt, torch):
+        with pytest.raises(lib.linalg.LinAlgError):
+            call(lib, lib.ones(3, 3), lib.zeros(3, 3))
+    assert issubclass(dt.linalg.LinAlgError, RuntimeError) and issubclass(dt.linalg.LinAlgError, np.linalg.LinAlgError)
+
+
+BAD = {
+    "mm of vectors": lambda lib: lib.mm(lib.ones(3), lib.ones(3)),
+    "mm sizes": lambda lib: lib.mm(lib.ones(2, 3), lib.ones(2, 3)),
+    "mm dtypes": lambda lib: lib.mm(lib.ones(2, 2), lib.ones(2, 2, dtype=lib.float64)),
+    "mv sizes": lambda lib: lib.mv(lib.ones(2, 3), lib.ones(2)),
+    "dot sizes": lambda lib: lib.dot(lib.ones(2), lib.ones(3)),
+    "bmm batches": lambda lib: lib.bmm(lib.ones(2, 3, 3), lib.ones(3, 3, 3)),
+    "matmul batches": lambda lib: lib.ones(2, 3, 3) @ lib.ones(3, 3, 3),
+    "matmul of a scalar": lambda lib: lib.ones(3) @ lib.tensor(1.0),
+    "addmm sizes": lambda lib: lib.addmm(lib.ones(4), lib.ones(2, 3), lib.ones(3, 2)),
+    "einsum operands": lambda lib: lib.einsum("ij,jk", lib.ones(2, 2)),
+    "einsum dimensions": lambda lib: lib.einsum("ijk", lib.ones(2, 2)),
+    "einsum sizes": lambda lib: lib.einsum("ij,jk", lib.ones(2, 3), lib.ones(2, 2)),
+    "einsum output": lambda lib: lib.einsum("ij->k", lib.ones(2, 3)),
+    "einsum repeated output": lambda lib: lib.einsum("ij->ii", lib.ones(2, 3)),
+    "tensordot sizes": lambda lib: lib.tensordot(lib.ones(2, 3), lib.ones(2, 3), 1),
+    "cross sizes": lambda lib: lib.linalg.cross(lib.ones(2, 2), lib.ones(2, 2)),
+    "inv of a rectangle": lambda lib: lib.linalg.inv(lib.ones(2, 3)),
+    "inv of integers": lambda lib: lib.linalg.inv(lib.ones(2, 2, dtype=lib.int64)),
+    "det of a vector": lambda lib: lib.linalg.det(lib.ones(3)),
+    "solve sizes": lambda lib: lib.linalg.solve(lib.eye(3), lib.ones(2, 2)),
+    "solve dtypes": lambda lib: lib.linalg.solve(lib.eye(2), lib.ones(2, dtype=lib.float64)),
+    "norm order": lambda lib: lib.linalg.matrix_norm(lib.eye(2), 3),
+    "norm dims": lambda lib: lib.linalg.norm(lib.ones(2, 2, 2), 2),
+    "qr mode": lambda lib: lib.linalg.qr(lib.eye(2), "wrong"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_wrong_shapes_and_types_raise_as_in_pytorch(name):
+    with pytest.raises(RuntimeError) as theirs:
+        BAD[name](torch)
+    with pytest.raises(RuntimeError) as ours:
+        BAD[name](dt)
+    assert type(theirs.value) is RuntimeError
+    assert len(str(ours.value)) > 20
+
+
+NAMES = {
+    "DotBackward0": lambda a, v, b: v @ v, "MvBackward0": lambda a, v, b: a @ v, "MmBackward0": lambda a, v, b: a @ a, "BmmBackward0": lambda a, v, b: b @ b,
+    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a), "LinalgSolveExBackward0": lambda a, v, b: dt.linalg.solve(a, v), "LinalgDetBackward0": lambda a, v, b: dt.linalg.det(a),
+    "LinalgQrBackward0": lambda a, v, b: dt.linalg.qr(a)[0], "LinalgSvdBackward0": lambda a, v, b: dt.linalg.svd(a)[1], "LinalgEighBackward0": lambda a, v, b: dt.linalg.eigh(a)[0],
+    "AddmmBackward0": lambda a, v, b: dt.nn.functional.linear(a, a, v),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_products_and_solutions_leave_pytorchs_nodes(name):
+    a = dt.tensor(square(3, 3), requires_grad=True)
+    assert NAMES[name](a, a[0], dt.stack([a, a])).grad_fn.name() == name
+
+
+def test_matmul_takes_arrays_on_either_side():
+    a, b = square(2, 3), square(3, 2)
+    x = dt.tensor(a, requires_grad=True)
+    np.testing.assert_allclose((x @ b).detach().numpy(), a @ b)
+    np.testing.assert_allclose((b @ x).detach().numpy(), b @ a)
+    assert (b @ x).requires_grad
+
+
+@pytest.mark.parametrize(
+    "call", [lambda lib, a: a @ a, lambda lib, a: lib.einsum("ij,jk->ki", a, a), lambda lib, a: lib.tensordot(a, a, 1), lambda lib, a: lib.outer(a[0], a[0])]
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_products_keep_the_dtype(call, dtype):
+    a = np.arange(9).reshape(3, 3).astype(dtype)
+    ours, theirs = call(dt, dt.tensor(a)).numpy(), call(torch, torch.tensor(a)).numpy()
+    assert ours.dtype == theirs.dtype == dtype
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_einsum_takes_sublists_and_one_list_of_operands():
+    a, b = dt.tensor(square(2, 3)), dt.tensor(square(3, 4))
+    expected = (a @ b).numpy()
+    np.testing.assert_allclose(dt.einsum(a, [0, 1], b, [1, 2], [0, 2]).numpy(), expected)
+    np.testing.assert_allclose(dt.einsum("ij,jk->ik", [a, b]).numpy(), expected)
+
+
+def test_matmul_writes_into_out():
+    a = dt.tensor(square(2, 2))
+    out = dt.empty(2, 2, dtype=dt.float64)
+    assert dt.matmul(a, a, out=out) is out
+    np.testing.assert_allclose(out.numpy(), (a @ a).numpy())
+    with pytest.raises(RuntimeError):
+        dt.matmul(a.clone().requires_grad_(), a, out=out)
