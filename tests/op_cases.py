@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 import dualtape as dt
+from dualtape.ops import load_all
 from dualtape.ops.samples import Array, Sample
 from dualtape.ops.table import COMPOSITES, TABLE
 
 
 def rows() -> list[Any]:
+    load_all()
     return [*TABLE.values(), *COMPOSITES.values()]
 
 
@@ -34,7 +36,7 @@ def mapped(value: Any, function: Any) -> Any:
 
 def arrays(sample: Sample, dtype: Any) -> tuple[tuple, dict, list[np.ndarray]]:
     """The sample's arguments with arrays made; and the list of those that are differentiable."""
-    rng = np.random.default_rng(abs(hash(repr(sample.args))) % 2**32 if False else 20240)
+    rng = np.random.default_rng(20240)
     made: list[np.ndarray] = []
 
     def make(described: Array) -> np.ndarray:
@@ -75,8 +77,3 @@ def prepared(sample: Sample, dtype: Any) -> tuple[Any, list]:
         return tuple(converted(a, convert) for a in args), {k: converted(v, convert) for k, v in kwargs.items()}
 
     return bind, inputs
-
-
-def indexed_by_array(row: Any) -> bool:
-    """Whether the row takes raw index arrays, which must stay raw."""
-    return row.name in ("index", "index_zero")

@@ -73,7 +73,7 @@ def test_batch_norm_moves_the_running_statistics_and_uses_them_in_evaluation(sha
         for _ in range(2):
             lib.nn.functional.batch_norm(lib.tensor(x, requires_grad=True), mean, var, training=True, momentum=0.3)
         stats[lib] = mean.numpy(), var.numpy()
-        assert mean._version > 0
+        assert lib is torch or mean._version > 0
     for ours, theirs in zip(stats[dt], stats[torch], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     compare(lambda lib, f, x, w, b: f.batch_norm(x, lib.tensor(W * 0.1), lib.tensor(W), w, b), x, W, W + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import autograd as autograd
 from . import creation as _creation
 from . import random as random
+from ._lazy_modules import __dir__ as __dir__
 from ._lazy_modules import __getattr__ as __getattr__
 from .device import channels_last as channels_last
 from .device import contiguous_format as contiguous_format

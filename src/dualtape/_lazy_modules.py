@@ -1,4 +1,4 @@
-"""The parts of the package that load on first use: ``dualtape.nn``, ``dualtape.linalg``, printing options."""
+"""The parts of the package that load on first use: ``dualtape.nn``, ``dualtape.linalg``, the ops read on demand."""
 
 from __future__ import annotations
 
@@ -10,13 +10,28 @@ _MODULES = ("nn", "linalg", "data", "tour", "draw")
 _NAMES = {"set_printoptions": "printing", "result_type": "promotion"}
 
 
+def __dir__() -> list[str]:
+    from .ops import FUNCTIONS, load_all
+
+    load_all()
+    return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES})
+
+
 def __getattr__(name: str) -> Any:
     package = sys.modules[__package__]
     if name in _MODULES:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
-    else:
+    elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
+    else:
+        from .ops import FUNCTIONS, load_all
+
+        if name not in FUNCTIONS:
+            load_all()
+        if name not in FUNCTIONS:
+            raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
+        value = FUNCTIONS[name]
     setattr(package, name, value)
     return value

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import dtypes
 from .arrays import is_array, settle
-from .device import CPU, device, move
+from .device import CPU, contiguous_format, device, move
 from .tensor import Tensor, wrap
 
 
@@ -35,64 +35,94 @@ def _resized(out: Tensor, array: Any) -> Tensor:
     return out
 
 
-def _inferred(data: Any) -> np.ndarray:
-    """Nested Python data as an array of the dtype PyTorch would infer."""
-    found: list = []
-    stack = [data]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, (list, tuple)):
-            stack.extend(item)
-        elif isinstance(item, Tensor):
-            found.append(item._array.dtype)
-        elif is_array(item):
-            found.append(item.dtype)
-        elif isinstance(item, (bool, int, float, complex)):
-            found.append(dtypes.scalar_dtype(item))
-        elif isinstance(item, Sequence) and not isinstance(item, str):
-            stack.extend(item)
-        else:
-            raise _not_data(item)
-    if not found:
-        return np.zeros(_shape_of(data), dtypes.default_float())
-    dtype = found[0]
-    for other in set(found[1:]):
-        dtype = dtypes.promote_numpy(dtype, other)
-    return _filled(data, dtype)
+_PLAIN = {bool, int, float, complex}
 
 
-def _not_data(item: Any) -> Exception:
-    if isinstance(item, str):
-        return TypeError("new(): invalid data type 'str': a tensor holds numbers; encode text as integers first")
-    return RuntimeError(f"Could not infer dtype of {type(item).__name__}: tensors are made of numbers, arrays and tensors")
+def _is_sequence(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) or isinstance(item, Sequence) and not isinstance(item, (str, bytes))
 
 
 def _shape_of(data: Any) -> tuple:
-    shape = []
-    while isinstance(data, (list, tuple)):
+    """The shape that nested data has along its first entries."""
+    shape: list[int] = []
+    while _is_sequence(data):
         shape.append(len(data))
-        data = data[0] if data else None
-    return tuple(shape)
+        if not len(data):
+            break
+        data = data[0]
+    return (*shape, *data.shape) if is_array(data) else tuple(shape)
 
 
-def _filled(data: Any, dtype: np.dtype) -> np.ndarray:
-    plain = _plain(data)
-    try:
-        return np.array(plain, dtype=dtype)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, OverflowError):
-            raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {error}") from None
-        raise ValueError(
-            f"expected sequences of equal length at each level of nesting, got ragged data: {error}"
-        ) from None
+def _scan(item: Any, shape: tuple, found: set) -> None:
+    """Check that ``item`` has ``shape``, and collect the Python types and dtypes of its numbers."""
+    if _is_sequence(item):
+        if not shape:
+            raise TypeError(f"expected a number, got a {type(item).__name__}: the entries of nested data must be nested equally deep")
+        if len(item) != shape[0]:
+            raise ValueError(f"expected sequence of length {shape[0]} at each level of nesting (got {len(item)})")
+        kinds = set(map(type, item))
+        if kinds <= _PLAIN and (len(shape) == 1 or not item):
+            found |= kinds
+        else:
+            for part in item:
+                _scan(part, shape[1:], found)
+    elif isinstance(item, Tensor):
+        if item._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars: join larger ones with stack or cat")
+        found.add(item._array.dtype)
+    elif is_array(item):
+        if item.shape != shape:
+            raise ValueError(f"expected arrays of equal shape, got {list(item.shape)} where the first entry has {list(shape)}")
+        found.add(item.dtype)
+    elif isinstance(item, (bool, int, float, complex)):
+        if shape:
+            raise TypeError(f"not a sequence: got the number {item!r} where the first entry is a sequence of {shape[0]}")
+        found.add(next(kind for kind in (bool, int, float, complex) if isinstance(item, kind)))
+    elif isinstance(item, (str, bytes)):
+        raise ValueError(f"too many dimensions {type(item).__name__!r}: a tensor holds numbers; encode text as integers first")
+    else:
+        raise RuntimeError(f"Could not infer dtype of {type(item).__name__}: tensors are made of numbers, arrays and tensors")
 
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data._array if data._array.ndim else data._array.item()
-    if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
+        return data._array.item()
+    if _is_sequence(data):
+        return data if set(map(type, data)) <= _PLAIN else [_plain(item) for item in data]
     return data
+
+
+def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
+    """Numbers and nested sequences of them as an array, of the dtype PyTorch would infer or of the one that is wanted."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type {type(data).__name__!r}: a tensor holds numbers; encode text as integers first")
+    shape = _shape_of(data)
+    found: set = set()
+    _scan(data, shape, found)
+    if not found:
+        return np.zeros(shape, wanted or dtypes.default_float())
+    inferred = None
+    for kind in sorted(found, key=str):
+        dtype = kind if isinstance(kind, np.dtype) else dtypes.scalar_dtype(kind())
+        inferred = dtype if inferred is None else dtypes.promote_numpy(inferred, dtype)
+    assert inferred is not None
+    plain = _plain(data)
+    with np.errstate(all="ignore"):
+        if wanted is None or wanted.kind in "fc":
+            return _filled(plain, wanted or inferred)
+        widest = {"f": dtypes.float64, "c": dtypes.complex128}.get(inferred.kind)
+        try:
+            array = np.array(plain, inferred if widest is None else widest.numpy)
+        except OverflowError:
+            return _filled(plain, wanted)
+        return dtypes.checked_cast(array, wanted)
+
+
+def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
+    try:
+        return np.array(plain, dtype)
+    except OverflowError as error:
+        raise ValueError(f"Overflow when unpacking long: a number does not fit in {dtypes.of(dtype)!r}: {error}") from None
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
@@ -129,13 +159,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         array = np.array(data, dtype=wanted) if isinstance(data, (np.ndarray, np.generic)) else data.astype(wanted or data.dtype)
         dtypes.of(array.dtype)
         array = settle(array)
-    elif wanted is not None and not isinstance(data, (list, tuple)):
-        array = _filled(data if isinstance(data, (bool, int, float, complex)) else _inferred(data), wanted)
     else:
-        array = _inferred(data)
-        if wanted is not None:
-            with np.errstate(all="ignore"):
-                array = array.astype(wanted) if array.dtype.kind != "f" or wanted.kind != "f" else _filled(data, wanted)
+        array = _inferred(data, wanted)
     return _finished(_native(array), device, requires_grad)
 
 
@@ -171,7 +196,55 @@ def _device_of(array: Any) -> Any:
     return of(array)
 
 
-asarray = as_tensor
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
+    """``obj`` as a tensor; with ``copy=True`` always in memory of its own, with ``copy=False`` never.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> a = np.zeros(2)
+    >>> dt.asarray(a, copy=True).add_(1); a
+    tensor([1., 1.], dtype=dualtape.float64)
+    array([0., 0.])
+    """
+    given = obj._array if isinstance(obj, Tensor) else obj
+    made = as_tensor(obj, dtype=dtype, device=device)
+    shared = is_array(given) and not isinstance(given, np.generic) and np.may_share_memory(made._array, given)
+    if copy is False and not shared:
+        raise ValueError(f"can't alias a {type(obj).__name__} as a tensor of {made.dtype!r} on {made.device}: a copy would be needed; drop copy=False")
+    if copy and shared:
+        made = made.clone()  # type: ignore[attr-defined]
+    if requires_grad is None or requires_grad == made.requires_grad:
+        return made
+    return made.detach().requires_grad_(requires_grad)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor over the memory of another library's array, by the DLPack protocol.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.from_dlpack(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    array = ext_tensor
+    if not is_array(array) or isinstance(array, np.generic):
+        array = np.from_dlpack(ext_tensor)
+    dtypes.of(array.dtype)
+    return wrap(array)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A one-dimensional tensor over the memory of a Python buffer; ``offset`` is in bytes.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.frombuffer(bytearray(b"ab"), dtype=dt.uint8)
+    tensor([97, 98], dtype=dualtape.uint8)
+    """
+    return _finished(np.frombuffer(buffer, dtypes.to_numpy(dtype), count, offset), None, requires_grad)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -192,23 +265,6 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return wrap(settle(array))
 
 
-def legacy(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tensor:
-    """``Tensor(2, 3)`` and ``Tensor(data)``, as the class itself makes them."""
-    if kwargs:
-        raise TypeError(f"{cls.__name__}() takes sizes or data, got {', '.join(kwargs)}; use dualtape.tensor(data, dtype=...)")
-    if len(data) == 1 and not isinstance(data[0], int):
-        source = data[0]
-        if isinstance(source, Tensor):
-            made = wrap(source._array)
-            made._counter = source._counter
-        else:
-            array = np.zeros((0,)) if source is None else _inferred(source) if not is_array(source) else np.asarray(source)
-            made = wrap(array.astype(dtypes.default_float()))
-    else:
-        made = wrap(np.empty(_sizes(data) if data else (0,), dtypes.default_float()))
-    return made if cls is Tensor else as_class(made, cls)
-
-
 def as_class(tensor: Tensor, cls: type) -> Tensor:
     """The same array, history and counters in a tensor of another class."""
     new = object.__new__(cls)
@@ -220,6 +276,8 @@ def as_class(tensor: Tensor, cls: type) -> Tensor:
 def _sizes(size: tuple) -> tuple[int, ...]:
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
+    elif len(size) == 1 and isinstance(size[0], bool):
+        raise TypeError(f"sizes must be integers, got {size[0]!r} (bool)")
     sizes = tuple(_one_size(n) for n in size)
     for n in sizes:
         if n < 0:
@@ -275,6 +333,8 @@ def _size_of(size: tuple, kwargs: dict) -> tuple:
     """The sizes, also when given as ``size=``; anything else unknown is an error."""
     if "size" in kwargs:
         size = (kwargs.pop("size"),)
+    elif not size:
+        raise TypeError("the sizes are missing: give them as integers or as a tuple; () is the shape of a 0-d tensor")
     kwargs.pop("memory_format", None)
     kwargs.pop("pin_memory", None)
     if kwargs:
@@ -291,16 +351,31 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = 
     >>> dt.full((2,), 7)
     tensor([7, 7])
     """
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    made = np.full(_sizes((size,)), fill_value, _numpy_dtype(dtype, dtypes.scalar_dtype(fill_value)))
-    return _finished(made, device, requires_grad, out)
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' must be a tuple of integers, got {type(size).__name__}")
+    value = _number("full", fill_value)
+    wanted = _numpy_dtype(dtype, dtypes.scalar_dtype(value))
+    assert wanted is not None
+    return _finished(np.full(_sizes((size,)), dtypes.number_as(value, wanted)), device, requires_grad, out)
 
 
-def _like(make: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, *fill: Any) -> Tensor:
+def _number(name: str, value: Any) -> Any:
+    if isinstance(value, Tensor) and value._array.ndim == 0 or isinstance(value, (np.ndarray, np.generic)) and not value.ndim:
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(f"{name}(): argument 'fill_value' must be a number, got {type(value).__name__}")
+    return value
+
+
+def _like(make: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, order: Any, fill: tuple = ()) -> Tensor:
     if not isinstance(input, Tensor):
+        if not is_array(input):
+            raise TypeError(f"{make.__name__}(): argument 'input' must be a Tensor or an array, got {type(input).__name__}")
         input = as_tensor(input)
-    made = make(input._array, *fill, dtype=_numpy_dtype(dtype, input._array.dtype))
+    wanted = _numpy_dtype(dtype, input._array.dtype)
+    assert wanted is not None
+    values = tuple(dtypes.number_as(_number(make.__name__, value), wanted) for value in fill)
+    made = make(input._array, *values, dtype=wanted, order="C" if order is contiguous_format else "K")
     return _finished(made, device if device is not None else input.device, requires_grad)
 
 
@@ -313,7 +388,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
-    return _like(np.zeros_like, input, dtype, device, requires_grad)
+    return _like(np.zeros_like, input, dtype, device, requires_grad, memory_format)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
@@ -325,7 +400,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     >>> dt.ones_like(dt.zeros(2))
     tensor([1., 1.])
     """
-    return _like(np.ones_like, input, dtype, device, requires_grad)
+    return _like(np.ones_like, input, dtype, device, requires_grad, memory_format)
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
@@ -337,7 +412,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> dt.empty_like(dt.zeros(2)).shape
     dualtape.Size([2])
     """
-    return _like(np.empty_like, input, dtype, device, requires_grad)
+    return _like(np.empty_like, input, dtype, device, requires_grad, memory_format)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
@@ -349,10 +424,10 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     >>> dt.full_like(dt.zeros(2), 3)
     tensor([3., 3.])
     """
-    return _like(np.full_like, input, dtype, device, requires_grad, fill_value)
+    return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers from ``start`` up to, and without, ``end``.
 
     Examples
@@ -363,15 +438,21 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
     """
     if end is None:
         start, end = 0, start
-    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if end is None:
+        raise TypeError("arange() takes (end), (start, end) or (start, end, step): the end is missing")
+    start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (0 if start is None else start, end, step))
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    wanted = _numpy_dtype(dtype, dtypes.int64.numpy if whole else dtypes.default_float())
+    assert wanted is not None
+    if not np.isfinite(start) or not np.isfinite(end):
+        raise RuntimeError(f"arange: unsupported range: {start} -> {end}")
+    if wanted.kind in "iu":
+        start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise RuntimeError("arange: step must be nonzero")
     if (end - start) / step < 0:
         raise RuntimeError(f"arange: upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
-    whole = all(isinstance(v, int) for v in (start, end, step))
-    wanted = _numpy_dtype(dtype, dtypes.int64.numpy if whole else dtypes.default_float())
-    assert wanted is not None
-    if whole and wanted.kind in "iu":
+    if wanted.kind in "iu":
         return _finished(np.arange(start, end, step, wanted), device, requires_grad, out)
     count = int(np.ceil((end - start) / step))
     values = start + step * np.arange(count, dtype=np.float64)
@@ -403,6 +484,8 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, *, out: T
     >>> dt.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    if steps < 0:
+        raise RuntimeError(f"logspace: number of steps must be non-negative, got {steps}")
     made = np.logspace(start, end, steps, base=base).astype(_numpy_dtype(dtype, dtypes.default_float()))
     return _finished(made, device, requires_grad, out)
 
@@ -432,7 +515,14 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> dt.scalar_tensor(3)
     tensor(3.)
     """
-    return _finished(np.asarray(s, _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad)
+    wanted = _numpy_dtype(dtype, dtypes.default_float())
+    assert wanted is not None
+    return _finished(np.asarray(dtypes.number_as(_number("scalar_tensor", s), wanted)), device, requires_grad)
+
+
+def _check_sides(row: int, col: int) -> None:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -445,6 +535,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
+    _check_sides(row, col)
     return _finished(np.stack(np.tril_indices(row, offset, col)).astype(_numpy_dtype(dtype, dtypes.int64.numpy)), device, False)
 
 
@@ -458,19 +549,8 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
+    _check_sides(row, col)
     return _finished(np.stack(np.triu_indices(row, offset, col)).astype(_numpy_dtype(dtype, dtypes.int64.numpy)), device, False)
-
-
-def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a Tensor.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.is_tensor(dt.ones(1)), dt.is_tensor(np.ones(1))
-    (True, False)
-    """
-    return isinstance(obj, Tensor)
 
 
 def _new_method(function: Any) -> Any:
@@ -487,5 +567,5 @@ for _function in (zeros, ones, empty, full, tensor):
 
 FUNCTIONS = (
     tensor, as_tensor, asarray, from_numpy, zeros, ones, empty, full, zeros_like, ones_like, empty_like, full_like, arange,
-    linspace, logspace, eye, scalar_tensor, tril_indices, triu_indices, is_tensor,
+    linspace, logspace, eye, scalar_tensor, tril_indices, triu_indices, from_dlpack, frombuffer,
 )  # fmt: skip

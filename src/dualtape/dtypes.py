@@ -62,6 +62,8 @@ class dtype:
         return of(real_of(self.numpy))
 
     def to_complex(self) -> dtype:
+        if self.numpy.kind not in "fc":
+            raise RuntimeError(f"{self!r} has no complex type of its own: convert it to a floating-point type first")
         return of(complex_of(self.numpy))
 
     def __repr__(self) -> str:
@@ -129,12 +131,6 @@ def to_numpy(kind: object) -> np.dtype:
     """The NumPy dtype that a user's ``dtype=`` means: ours, NumPy's, or Python's ``float``/``int``/``bool``/``complex``."""
     if type(kind) is dtype:
         return kind.numpy
-    if kind is float:
-        return _default.numpy
-    if kind is complex:
-        return complex_of(_default.numpy)
-    if kind is int:
-        return int64.numpy
     try:
         return of(np.dtype(kind)).numpy  # type: ignore[call-overload]
     except TypeError:
@@ -164,6 +160,8 @@ def set_default_dtype(d: dtype) -> None:
     >>> dt.set_default_dtype(dt.float32)
     """
     global _default
+    if not isinstance(d, (dtype, np.dtype)):
+        raise TypeError(f"invalid dtype object: expected a floating-point dtype, got {d!r}")
     d = of(to_numpy(d))
     if d.numpy.kind != "f":
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
@@ -248,6 +246,42 @@ def scalar_dtype(value: object) -> np.dtype:
     return _default.numpy
 
 
+def number_as(value: complex, target: np.dtype) -> np.generic:
+    """A Python number as an element of type ``target``; a number that does not fit is refused, as PyTorch refuses it."""
+    kind = target.kind
+    if isinstance(value, complex) and kind in "iuf":
+        if value.imag:
+            raise errors.number_overflow(value, of(target))
+        value = value.real
+    if kind in "iu":
+        if isinstance(value, float) and not np.isfinite(value):
+            raise errors.number_overflow(value, of(target))
+        whole = int(value.real)
+        if not _fits(whole, target, isinstance(value, int)):
+            raise errors.number_overflow(value, of(target))
+        return np.array(whole % 2 ** (8 * target.itemsize) if kind == "u" else whole, target)[()]
+    if kind == "f" and np.isfinite(value) and abs(value) > np.finfo(target).max:
+        raise errors.number_overflow(value, of(target))
+    return np.array(value, target)[()]
+
+
+def _fits(value: int, target: np.dtype, wraps: bool) -> bool:
+    """Whether an integer type holds ``value``; an unsigned one also takes small negative integers, modulo its range."""
+    info = np.iinfo(target)
+    return (-int(info.max) if wraps and target.kind == "u" else int(info.min)) <= value <= int(info.max)
+
+
+def checked_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
+    """An array of Python numbers as integers or booleans of another type, if they fit."""
+    if target.kind in "iu" and array.size:
+        if array.dtype.kind == "c":
+            raise TypeError(f"complex numbers cannot be interpreted as integers ({of(target)!r}): take the real part first")
+        for extreme in (array.min().item(), array.max().item()):
+            if extreme != extreme or abs(extreme) == np.inf or not _fits(int(extreme), target, array.dtype.kind in "iub"):
+                raise errors.number_overflow(extreme, of(target))
+    return array.astype(target)
+
+
 def result_dtype(operands: tuple | list) -> np.dtype:
     """PyTorch's result type of arrays and Python numbers.
 
@@ -297,7 +331,8 @@ class finfo:
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, tiny={self.tiny}, dtype={self.dtype})"
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"))
+        return f"finfo({shown}, dtype={self.dtype})"
 
 
 class iinfo:

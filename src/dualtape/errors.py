@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DeclarationError"]
+__all__ = ["ArgumentError", "DeclarationError"]
 
 
 class DeclarationError(TypeError):
     """An op's declaration is wrong: raised when it is registered, before anything can use it."""
+
+
+class ArgumentError(ValueError):
+    """An argument of an op has a value that it cannot have: a forward raises it where PyTorch raises ValueError."""
 
 
 def _shape(value: Any) -> str:
@@ -25,6 +29,10 @@ def promotion(a: Any, b: Any) -> RuntimeError:
         f"promotion of {a} and {b} is not supported: unsigned types other than uint8 mix with no signed type;"
         " convert one side with .to(...)"
     )
+
+
+def number_overflow(value: Any, dtype: Any) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {dtype!r} without overflow: {value!r}")
 
 
 def forward_failed(op: str, arrays: list, cause: Exception) -> RuntimeError:

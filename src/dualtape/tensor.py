@@ -518,6 +518,9 @@ class Tensor:
         return repr(self)
 
     def __dir__(self) -> list[str]:
+        from .ops import load_all
+
+        load_all()
         return sorted(set(super().__dir__()))
 
     def __copy__(self) -> Tensor:

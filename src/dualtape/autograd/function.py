@@ -26,12 +26,14 @@ class FunctionCtx(Node):
     """The context of one call of a Function: what ``forward`` leaves for ``backward``; also the node in the graph."""
 
     __slots__ = (
-        "__dict__", "cls", "_to_save", "_saved_names", "_to_save_forward", "_dirty", "_non_differentiable", "_materialize",
-        "needs_input_grad", "_structure", "_recorded",
+        "__dict__", "_to_save", "_to_save_forward", "_dirty", "_non_differentiable", "_materialize", "needs_input_grad",
+        "_arguments", "_results", "_recorded",
     )  # fmt: skip
 
-    cls: type
+    cls: Any  # the Function; each has a subclass of its own as the class of its nodes
     needs_input_grad: tuple
+    _arguments: tuple  # how the arguments were nested, _TENSOR where a tensor was
+    _results: Any  # the same for the results
 
     def __init__(self) -> None:
         self._to_save: tuple | None = None
@@ -65,15 +67,17 @@ class FunctionCtx(Node):
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Say which arguments ``forward`` has written in place; they must be among its results."""
-        self._dirty = args
+        self._dirty = _only_tensors("mark_dirty", args)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which results have no gradient."""
-        self._non_differentiable = args
+        self._non_differentiable = _only_tensors("mark_non_differentiable", args)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether undefined gradients reach ``backward`` as zeros (the default) or as None."""
-        self._materialize = bool(value)
+        if not isinstance(value, bool):
+            raise TypeError(f"set_materialize_grads takes a bool, got {type(value).__name__}")
+        self._materialize = value
 
     # --- what backward reads ---------------------------------------------------------------------------------------------------
 
@@ -94,12 +98,14 @@ class FunctionCtx(Node):
         if type(self.saved) is Freed:
             check_not_freed(self)
         places = []
-        for entry, is_output, number in self.saved:
-            if type(entry) is tuple:
-                entry = saving.SavedVariable(entry, self, entry[0] if is_output else None, number)
+        for place in self.saved:
+            entry, is_output, number = place or (None, False, 0)
+            if type(entry) is not saving.SavedVariable:
+                entry = saving.SavedVariable(entry, is_output, number)
             places.append((entry, is_output, number))
-        self.saved = tuple(places)
-        return tuple(p[0] for p in places)
+        raws = tuple(place[0] for place in places)
+        self.saved = tuple(None if raw.is_none() else place for place, raw in zip(places, raws, strict=True))
+        return raws
 
     def name(self) -> str:
         return f"{self.cls.__name__}Backward"
@@ -107,36 +113,43 @@ class FunctionCtx(Node):
     # --- the node's part -----------------------------------------------------------------------------------------------------------
 
     def apply(self, grads: list, record: bool) -> Any:  # type: ignore[override]
-        shown: list = []
-        for grad, (shape, dtype) in zip(grads, self.outputs, strict=True):
-            if grad is None:
-                shown.append(wrap(np.zeros(shape, dtype)) if self._materialize else None)
-            else:
-                shown.append(grad if record else wrap(grad))
-        backward = self.cls.backward if self.cls.backward is not Function.backward else self.cls.vjp  # type: ignore[attr-defined]
-        if backward is Function.vjp:
-            raise NotImplementedError(
-                f"{self.cls.__name__} has no backward: implement the static method backward(ctx, *grad_outputs) to differentiate it"
+        cls = self.cls
+        if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
+            raise RuntimeError(
+                f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {cls.__name__} has both, and they are two"
+                " names for one thing"
             )
-        results = backward(self, *_repacked(self._structure[1], shown))
-        return self._arranged(results, record)
+        rest = iter(zip(grads, self.outputs, strict=True))
+
+        def shown(leaf: Any) -> Tensor | None:
+            grad, (shape, dtype) = next(rest)
+            if leaf is not _TENSOR:
+                return None
+            if grad is None:
+                return wrap(np.zeros(shape, dtype)) if self._materialize else None
+            return grad if record else wrap(grad)
+
+        filled = _mapped(self._results, shown)
+        backward = cls.vjp if cls.backward is Function.backward else cls.backward
+        return self._arranged(backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record)
 
     def _arranged(self, results: Any, record: bool) -> list:
         """The gradients that backward returned, one for each edge."""
-        given = self._structure[0]
+        given = self._arguments
         if not isinstance(results, tuple):
-            results = tuple(results) if isinstance(results, list) and len(given) != 1 else (results,)
+            results = (results,)
         if len(results) > len(given) and all(r is None for r in results[len(given) :]):
             results = results[: len(given)]
         if len(results) != len(given):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {len(given)}, got {len(results)}):"
-                " one for each argument of forward, None for those that are not tensors"
+                " a tuple with one for each argument of forward, None for those that are not tensors"
             )
+        edges = iter(self.edges)
         arranged: list = []
         for i, (argument, result) in enumerate(zip(given, results, strict=True)):
             leaves = _leaves(argument)
-            if len(leaves) == 1 and argument is leaves[0]:
+            if argument is _TENSOR or argument is None:
                 grads = [result]
             elif result is None:
                 grads = [None] * len(leaves)
@@ -148,20 +161,29 @@ class FunctionCtx(Node):
                         f" ({len(leaves)} entries, got {len(grads)})"
                     )
             for leaf, one in zip(leaves, grads, strict=True):
-                if leaf is not _TENSOR:
-                    if one is not None:
-                        raise RuntimeError(
-                            f"function {self.name()} returned a gradient different than None at position {i + 1}, but the"
-                            " corresponding forward input was not a Variable"
-                        )
-                    continue
-                if one is not None and not isinstance(one, Tensor):
+                if leaf is _TENSOR:
+                    arranged.append(self._checked(one, next(edges), i, record))
+                elif one is not None:
                     raise RuntimeError(
-                        f"function {self.name()}: expected Variable or None (got {type(one).__name__}) as the gradient of"
-                        f" argument {i}; wrap it with dualtape.tensor(...)"
+                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the"
+                        " corresponding forward input was not a Variable"
                     )
-                arranged.append(one if one is None or record else one._array)
         return arranged
+
+    def _checked(self, grad: Any, edge: tuple | None, i: int, record: bool) -> Any:
+        """One returned gradient as the engine takes it."""
+        if grad is None:
+            return None
+        if not isinstance(grad, Tensor):
+            raise RuntimeError(
+                f"function {self.name()}: expected Variable or None (got {type(grad).__name__}) as the gradient of"
+                f" argument {i}; wrap it with dualtape.tensor(...)"
+            )
+        if edge is None:
+            return None
+        if grad._array.dtype.kind == "c" and edge[0].outputs[edge[1]][1].kind != "c":
+            raise RuntimeError(f"function {self.name()} returned a complex gradient for the real argument {i}: return its real part")
+        return grad if record else grad._array
 
     def release(self, task: Any) -> None:
         if self.saved and type(self.saved) is not Freed:
@@ -176,33 +198,48 @@ class _Marker:
 
 
 _TENSOR = _Marker()  # stands where a tensor was, in the remembered structure of arguments and results
+_NO_TENSOR = ((), np.dtype("f4"))  # what a node says of an output that is no tensor; no gradient ever comes there
+
+
+def _only_tensors(name: str, args: tuple) -> tuple:
+    for value in args:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(f"ctx.{name} takes tensors, got {type(value).__name__}")
+    return args
+
+
+def _holds(value: Any, looked_for: Callable[[Any], bool]) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_holds(item, looked_for) for item in value)
+    if isinstance(value, dict):
+        return any(_holds(item, looked_for) for item in value.values())
+    return looked_for(value)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or value is _TENSOR
 
 
 def _leaves(value: Any) -> list:
-    """The leaves of nested lists, tuples and dicts, in order."""
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in _leaves(item)]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in _leaves(item)]
-    return [value]
+    """The leaves of nested lists, tuples and dicts, in order; what holds no tensor, deeper than the top, is one leaf."""
+    if not isinstance(value, (list, tuple, dict)):
+        return [value]
+    found: list = []
+    for item in value.values() if isinstance(value, dict) else value:
+        found.extend(_leaves(item) if _holds(item, _is_tensor) else [item])
+    return found
 
 
 def _mapped(value: Any, function: Callable) -> Any:
-    """The same nesting with ``function`` applied to the leaves."""
-    if type(value) in (list, tuple):
-        return type(value)(_mapped(item, function) for item in value)
+    """The same nesting with ``function`` applied to the leaves, as :func:`_leaves` finds them."""
+    inner = lambda item: _mapped(item, function) if _holds(item, _is_tensor) else function(item)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_mapped(item, function) for item in value))
+        return type(value)(*(inner(item) for item in value))
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else tuple)(inner(item) for item in value)
     if isinstance(value, dict):
-        return type(value)((key, _mapped(item, function)) for key, item in value.items())
+        return {key: inner(item) for key, item in value.items()}
     return function(value)
-
-
-def _repacked(structure: Any, leaves: list) -> tuple:
-    """Gradients of the results, nested as ``forward`` returned them; a plain tuple of results stays flat."""
-    rest = iter(leaves)
-    filled = _mapped(structure, lambda leaf: next(rest) if leaf is _TENSOR else None)
-    return filled if isinstance(filled, tuple) else (filled,)
 
 
 class Function:
@@ -228,6 +265,13 @@ class Function:
     >>> Cube.apply(x).backward(); x.grad
     tensor(12.)
     """
+
+    generate_vmap_rule = False
+    _backward_cls: type[FunctionCtx]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"__slots__": (), "cls": cls})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
@@ -260,31 +304,35 @@ class Function:
         """The tangents of the results, given those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """The results for a whole batch, and the dimension of the batch in each."""
+        raise NotImplementedError("To use autograd.Function with vmap, implement its vmap staticmethod or set generate_vmap_rule=True.")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it."""
         if kwargs:
             args = _by_position(cls, args, kwargs)
-        ctx = FunctionCtx()
-        ctx.cls = cls
+        ctx = cls._backward_cls()
         tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
         recording = modes.current().grad and any(t.requires_grad for t in tensors)
         ctx.needs_input_grad = tuple(
             leaf.requires_grad if isinstance(leaf, Tensor) else _nested_needs(leaf) for leaf in args
         )
-        edges = tuple(edge_of(t) for t in tensors)
-        versions = [t._counter[0] for t in tensors]
+        edges = tuple(edge_of(t) for t in tensors) if recording else ()
         separate = cls.setup_context is not Function.setup_context
         with modes.no_grad():
             output = cls.forward(*args) if separate else cls.forward(ctx, *args)
             if separate:
                 cls.setup_context(ctx, args, output)
-        return _Wrapping(ctx, args, tensors, edges, versions, recording).result(output)
+        return _Wrapping(ctx, args, tensors, edges, recording).result(output)
 
 
 def _nested_needs(value: Any) -> Any:
     if isinstance(value, (list, tuple, dict)):
-        return _mapped(value, lambda leaf: isinstance(leaf, Tensor) and leaf.requires_grad)
+        if _holds(value, _is_tensor):
+            return _mapped(value, lambda leaf: isinstance(leaf, Tensor) and leaf.requires_grad)
     return False
 
 
@@ -308,95 +356,100 @@ def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
 class _Wrapping:
     """The second half of ``apply``: from forward's results to recorded tensors."""
 
-    __slots__ = ("ctx", "args", "tensors", "edges", "versions", "recording", "seen", "numbers")
+    __slots__ = ("ctx", "args", "tensors", "edges", "recording")
 
-    def __init__(self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, versions: list, recording: bool) -> None:
-        self.ctx, self.args, self.tensors, self.edges = ctx, args, tensors, edges
-        self.versions, self.recording = versions, recording
-        self.numbers: list = []
+    def __init__(self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, recording: bool) -> None:
+        self.ctx, self.args, self.tensors, self.edges, self.recording = ctx, args, tensors, edges, recording
 
     def result(self, output: Any) -> Any:
         ctx = self.ctx
+        if isinstance(output, (list, dict)) and not _holds(output, _is_tensor):
+            return output
         leaves = _leaves(output)
-        dirty = {id(t) for t in ctx._dirty}
+        self._check(leaves)
+        if self.recording:
+            marked = lambda leaf: _TENSOR if isinstance(leaf, Tensor) else None
+            ctx._arguments = tuple(_mapped(a, marked) if _holds(a, _is_tensor) else None for a in self.args)
+            ctx._results = _mapped(output, marked)
+            ctx.edges = self.edges
+            ctx.seq = next_sequence()
+            ctx.outputs = tuple(
+                (leaf._array.shape, leaf._array.dtype) if isinstance(leaf, Tensor) else _NO_TENSOR for leaf in leaves
+            )
+            anomaly = modes.current().anomaly
+            if anomaly:
+                anomaly.remember(ctx)
+        made = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
+        if self.recording:
+            self._save(leaves, made)
+        ctx._dirty = ctx._non_differentiable = ()
+        ctx._to_save = None
+        rest = iter(made)
+        return _mapped(output, lambda leaf: next(rest))
+
+    def _check(self, leaves: list) -> None:
+        """Raise, before any history is attached, if the results break a rule."""
+        ctx = self.ctx
         for tensor in ctx._dirty:
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
                     f"{ctx.cls.__name__}: some elements marked as dirty during the forward method were not returned as output. The"
                     " inputs that are modified inplace must all be outputs of the Function"
                 )
-            if not any(tensor is t for t in self.tensors):
-                raise RuntimeError(f"{ctx.cls.__name__}: mark_dirty takes arguments of forward, and one of its was none")
-            check_write(tensor, ctx.name(), self.recording)
-        ctx._structure = (  # type: ignore[attr-defined]
-            tuple(_mapped(a, lambda leaf: _TENSOR if isinstance(leaf, Tensor) else leaf) for a in self.args),
-            _mapped(output, lambda leaf: _TENSOR if isinstance(leaf, Tensor) else None),
-        )
-        if self.recording:
-            ctx.edges = self.edges
-            ctx.seq = next_sequence()
-            anomaly = modes.current().anomaly
-            if anomaly:
-                anomaly.remember(ctx)
-            ctx.outputs = tuple(
-                (leaf._array.shape, leaf._array.dtype) for leaf in leaves if isinstance(leaf, Tensor)
-            )
-        originals = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        wrapped: dict[int, Tensor] = {}
-        made = []
-        for number, leaf in enumerate(originals):
-            if id(leaf) not in wrapped:
-                wrapped[id(leaf)] = self._one(leaf, number, id(leaf) in dirty)
-            made.append(wrapped[id(leaf)])
-        if self.recording:
-            self._save(originals, made)
-        rest = iter(made)
-        return _mapped(output, lambda leaf: next(rest) if isinstance(leaf, Tensor) else leaf)
+            check_write(tensor, ctx.name(), self.recording and self._differentiable(tensor))
+            if self.recording and tensor._view is not None and sum(isinstance(leaf, Tensor) for leaf in leaves) > 1:
+                raise RuntimeError(
+                    f"{ctx.cls.__name__}: If your Function modifies inplace an input that is a view of another Tensor, your Function"
+                    " cannot return more than one Tensor: clone() the input first, or split the Function in two"
+                )
 
-    def _one(self, leaf: Tensor, number: int, dirty: bool) -> Tensor:
+    def _differentiable(self, leaf: Tensor) -> bool:
+        if not self.recording or leaf._array.dtype.kind not in "fc":
+            return False
+        return not any(leaf is t for t in self.ctx._non_differentiable)
+
+    def _one(self, leaf: Tensor, number: int) -> Tensor:
+        """One returned tensor as the user gets it."""
         ctx = self.ctx
-        plain = any(leaf is t for t in ctx._non_differentiable) or leaf._array.dtype.kind not in "fc"
         is_input = any(leaf is t for t in self.tensors)
+        dirty = any(leaf is t for t in ctx._dirty)
         if dirty:
-            i = next(k for k, t in enumerate(self.tensors) if t is leaf)
-            if leaf._counter[0] == self.versions[i]:
-                bump(leaf._counter)
-            if self.recording and not plain:
-                if leaf._view is not None:
-                    rebase(leaf, ctx)
-                else:
-                    leaf._edge, leaf._requires_grad = (ctx, number), True
+            bump(leaf._counter)
+        if not self._differentiable(leaf):
+            if not leaf.requires_grad:
+                return _as_view(leaf) if is_input and not dirty else leaf
+            if is_input:
+                return alias(leaf)
+            if leaf._view is None:
+                leaf._edge, leaf._requires_grad = None, False
             return leaf
-        if is_input:
+        if dirty and is_input:
+            if leaf._view is not None:
+                rebase(leaf, ctx)
+                return leaf
+        elif is_input:
             leaf = _as_view(leaf)
-        elif leaf._view is not None and any(leaf._view.base is t or leaf._view.base is t._base for t in self.tensors):
-            leaf._view.creation = IN_CUSTOM_FUNCTION if self.recording else leaf._view.creation
-        if not self.recording or plain:
-            if plain and leaf._edge is None:
-                leaf._requires_grad = False
-            return leaf
-        if leaf._edge is not None or leaf._requires_grad:
-            leaf = alias(leaf)
+        elif leaf._view is not None:
+            leaf._view.creation = IN_CUSTOM_FUNCTION
         leaf._edge, leaf._requires_grad = (ctx, number), True
         if leaf._view is not None:
             leaf._view.seen = leaf._counter[0]
         return leaf
 
-    def _save(self, originals: list, made: list) -> None:
+    def _save(self, leaves: list, made: list) -> None:
         ctx = self.ctx
         kept: list = []
         for tensor in ctx._to_save or ():
             if tensor is None:
                 kept.append(None)
                 continue
-            number = next((k for k, o in enumerate(originals) if o is tensor), None)
-            is_input = any(tensor is t for t in self.tensors)
-            if number is not None and not (is_input and made[number] is not tensor):
-                kept.append((saving.save_output(made[number], ctx, number), True, number))
+            number = next((k for k in reversed(range(len(leaves))) if leaves[k] is tensor), None)
+            if number is not None and made[number] is tensor:
+                is_output = tensor._requires_grad  # a result without history comes back without
+                kept.append((saving.save_output(tensor, ctx, number) if is_output else saving.save(tensor), is_output, number))
             else:
                 kept.append((saving.save(tensor), False, 0))
         ctx.saved = tuple(kept)
-        ctx._to_save = None
         ctx._recorded = True
 
 

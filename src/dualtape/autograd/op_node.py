@@ -121,7 +121,7 @@ class OpNode(Node):
         if kind == ATTRIBUTE or kind == INPUTS:
             raise AttributeError(f"{type(self).__name__} saves {wanted!r} as a plain value; read _saved_{wanted}")
         if type(entry) is tuple:
-            entry = SavedVariable(entry, self, entry[0] if kind == OUTPUT else None, number)
+            entry = SavedVariable(entry, kind == OUTPUT, number)
             places = list(self.saved)
             places[position] = entry
             self.saved = tuple(places)

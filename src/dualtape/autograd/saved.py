@@ -31,7 +31,7 @@ def save(tensor: Tensor) -> Any:
     """An input's entry, under the default hooks if there are any."""
     hooks = modes.current().saved_hooks
     if hooks and hooks[-1] is not None:
-        saved = SavedVariable((tensor, tensor._counter, tensor._counter[0]), None, None, 0)
+        saved = SavedVariable((tensor, tensor._counter, tensor._counter[0]), False, 0)
         saved.pack(*hooks[-1])
         return saved
     if tensor._counter is None:
@@ -44,7 +44,7 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
     entry = (tensor._array, tensor._counter, tensor._counter[0])
     hooks = modes.current().saved_hooks
     if hooks and hooks[-1] is not None:
-        saved = SavedVariable(entry, node, tensor._array, number)
+        saved = SavedVariable(entry, True, number)
         saved.pack(*hooks[-1])
         return saved
     return entry
@@ -97,12 +97,16 @@ class SavedVariable:
 
     __slots__ = ("entry", "is_output", "number", "_node", "hooks", "packed")
 
-    def __init__(self, entry: tuple | None, node: Node | None, output: Any, number: int) -> None:
+    def __init__(self, entry: tuple | None, is_output: bool, number: int) -> None:
         self.entry = entry
-        self.is_output = output is not None
+        self.is_output = is_output
         self.number = number
         self.hooks: tuple[Callable, Callable] | None = None
         self.packed: Any = None
+
+    def is_none(self) -> bool:
+        """Whether nothing is saved here: the node was given None."""
+        return self.entry is None and self.hooks is None
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack the saved tensor now with ``pack_hook``; unpack it with ``unpack_hook`` when backward needs it."""

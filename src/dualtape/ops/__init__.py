@@ -1,18 +1,36 @@
-"""The ops: one module for each family, declarations and nothing else; ``table`` reads them, ``dispatch`` runs them."""
+"""The ops: one module for each family, declarations and nothing else; ``table`` reads them, ``dispatch`` runs them.
+
+The families that nearly every program uses are read at import; the others when a name is asked for that is not there yet.
+"""
 
 from __future__ import annotations
 
-import importlib
 import warnings
+from importlib import import_module
 
-from .dispatch import FUNCTIONS
-from .publish import operators
+from . import publish, table
+from .dispatch import FUNCTIONS as FUNCTIONS
 
 # NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN in silence.
 # np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
-for _family in ("elementwise", "arithmetic", "shapes", "indexing", "conversion", "products", "reductions", "norms", "softmax", "cumulative", "sorting", "statistics", "activations", "convolution", "pooling", "normalisation", "losses", "nn", "linalg"):
-    importlib.import_module(f".{_family}", __name__)
+AT_IMPORT = ("elementwise", "arithmetic", "shapes", "indexing", "conversion", "products", "reductions", "norms", "softmax")
+ON_DEMAND = (
+    "cumulative", "sorting", "statistics", "linalg", "activations", "convolution", "pooling", "normalisation", "losses", "nn",
+)  # fmt: skip
 
-operators()
+for _family in AT_IMPORT:
+    import_module(f".{_family}", __name__)
+
+publish.operators()
+
+
+def load_all() -> None:
+    """Read the families that are read on demand."""
+    for family in ON_DEMAND:
+        import_module(f".{family}", __name__)
+    publish.complete()
+
+
+table.Registry.load = staticmethod(load_all)

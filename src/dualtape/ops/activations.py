@@ -66,7 +66,7 @@ def _silu_derivative(x: Any) -> Any:
     return s * (1 + x * (1 - s))
 
 
-_activation("silu", lambda x: x * special.expit(x), derivative=_silu_derivative, samples=_SMOOTH,
+_activation("silu", lambda x: (x * special.expit(x)).astype(x.dtype, copy=False), derivative=_silu_derivative, samples=_SMOOTH,
    doc="""x times its sigmoid.
 
    >>> import dualtape as dt
@@ -241,7 +241,7 @@ def prelu(input: Any, weight: Any) -> Any:
 
 def _glu(x: Any, dim: int = -1) -> Any:
     a, b = _halves(x, dim)
-    return a * special.expit(b)
+    return (a * special.expit(b)).astype(x.dtype, copy=False)
 
 
 def _halves(x: Any, dim: int) -> tuple:

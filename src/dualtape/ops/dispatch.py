@@ -19,11 +19,10 @@ from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
 from ..autograd.views import Step, attach, check_write, rebase
 from ..tensor import Tensor, wrap
-from . import table
-from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, UFUNCS, Op
+from .table import FLOAT, LISTED, Op, Registry
 
 _new = object.__new__
-FUNCTIONS: dict[str, Callable] = {}  # the package's namespace
+FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
 
 # --- the whole way -----------------------------------------------------------------------------------------------------------
 
@@ -122,6 +121,8 @@ def compute(op: Op, raws: list) -> Any:
         from .linalg_error import LinAlgError
 
         raise LinAlgError(f"{op.name}: {error}") from None
+    except errors.ArgumentError:
+        raise
     except ValueError as error:
         raise errors.forward_failed(op.name, [raws[p] for p in op.tensor_places], error) from None
 

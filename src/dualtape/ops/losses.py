@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import edge, exact, exact_index, ints, probability, real, sample
@@ -17,7 +18,7 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 def _check(name: str, reduction: str) -> None:
     if reduction not in _REDUCTIONS:
-        raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction; expected one of {', '.join(_REDUCTIONS)}")
+        raise ArgumentError(f"{name}: {reduction!r} is not a valid value for reduction; expected one of {', '.join(_REDUCTIONS)}")
 
 
 def _reduced(name: str, values: Any, reduction: str) -> Any:
@@ -141,7 +142,7 @@ def _scaled(values: Any, weight: Any) -> Any:
 
 def _bce(x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
     if x.shape != target.shape:
-        raise ValueError(
+        raise ArgumentError(
             f"binary_cross_entropy: using a target size ({list(target.shape)}) that is different to the input size ({list(x.shape)}) is"
             " deprecated. Please ensure they have the same size."
         )
@@ -179,7 +180,7 @@ def _log_sigmoid(x: Any) -> Any:
 
 def _bce_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> Any:
     if x.shape != target.shape:
-        raise ValueError(
+        raise ArgumentError(
             f"binary_cross_entropy_with_logits: target size ({list(target.shape)}) must be the same as input size ({list(x.shape)})"
         )
     inside = _log_sigmoid(x) if pos_weight is None else _log_sigmoid(x) * (1 + (pos_weight - 1) * target)
@@ -218,7 +219,7 @@ def _chosen(name: str, x_shape: tuple, target: Any, weight: Any, ignore_index: i
     _check(name, reduction)
     axis = 1 if len(x_shape) > 1 else 0
     if not len(x_shape) or target.shape != (*x_shape[:axis], *x_shape[axis + 1 :]):
-        raise (ValueError if x_shape and target.shape[:1] != x_shape[:axis] else RuntimeError)(
+        raise (ArgumentError if x_shape and target.shape[:1] != x_shape[:axis] else RuntimeError)(
             f"{name}: expected a target of shape {[*x_shape[:axis], *x_shape[axis + 1 :]]} for an input of shape {list(x_shape)}, got {list(target.shape)}"
         )
     if target.dtype.kind not in "iu":

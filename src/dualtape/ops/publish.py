@@ -93,3 +93,21 @@ def _reflected(function: Callable) -> Callable:
     return operator
 
 
+
+
+def _missing(self: Tensor, name: str) -> Any:
+    """Called for an attribute that a tensor has not: it may belong to a family that has not been read yet."""
+    if not name.startswith("_"):
+        table.Registry.load()
+        if name in Tensor.__dict__:
+            return getattr(self, name)
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def complete() -> None:
+    """Every family has been read: a missing attribute is missing for good."""
+    if "__getattr__" in Tensor.__dict__:
+        del Tensor.__getattr__  # type: ignore[attr-defined]
+
+
+Tensor.__getattr__ = _missing  # type: ignore[attr-defined]

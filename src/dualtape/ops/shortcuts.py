@@ -20,7 +20,7 @@ from ..autograd.views import DEFAULT, NO_GRAD, Step, View
 from ..tensor import Tensor
 from . import table
 from .dispatch import call, call_inplace
-from .table import BROADCASTING, ELEMENTWISE, FLOAT, Op
+from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, Op
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -32,7 +32,7 @@ def maker(op: Op) -> Callable[[Op], Callable]:
         if op.kind == ELEMENTWISE and op.required == 1 and not op.view:
             return unary
         return first_tensor
-    if op.kind == BROADCASTING and op.tensor_places == (0, 1) and op.required == 2 and op.variant is None:
+    if op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2 and op.variant is None:
         return binary
     return general
 

@@ -29,8 +29,22 @@ LISTED = "listed"  # outputs: as many as the arguments ask for
 FLOAT = "float"  # promotion: to a common type that is floating point or complex
 COMMON = "common"  # promotion: to a common type
 
-TABLE: dict[str, Op] = {}
-COMPOSITES: dict[str, Composite] = {}
+
+
+class Registry(dict):
+    """Names of ops; one that is missing is looked for in the families that have not been read yet."""
+
+    load: Callable[[], None]  # set by the package, which knows the families
+
+    def __missing__(self, name: str) -> Any:
+        Registry.load()
+        if name not in self:
+            raise KeyError(f"there is no op named {name!r}")
+        return self[name]
+
+
+TABLE: dict[str, Op] = Registry()
+COMPOSITES: dict[str, Composite] = Registry()
 UFUNCS: dict[np.ufunc, Callable] = {}
 
 _PUBLIC = {"x": "self", "y": "other", "out": "result", "x_shape": "self_sym_sizes"}
