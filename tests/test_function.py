@@ -1137,9 +1137,8 @@ def test_a_gradient_nested_otherwise_than_its_argument_is_refused() -> None:
 
 
 def test_a_custom_node_can_be_called_by_hand() -> None:
-    x = dt.tensor([2.0], requires_grad=True)
-    out = Scale.apply([x])
-    assert out["all"][0].grad_fn(dt.ones(1)).item() == 2.0
+    x = dt.tensor([0.0], requires_grad=True)
+    assert Keeps.apply(x).grad_fn(dt.ones(1)).item() == 2.0
 
 
 class Keeps(dt.autograd.Function):

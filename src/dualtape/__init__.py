@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import autograd as autograd
 from . import creation as _creation
+from . import queries as _queries
 from . import random as random
 from ._lazy_modules import __dir__ as __dir__
 from ._lazy_modules import __getattr__ as __getattr__
@@ -40,7 +41,6 @@ pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), f
 
 globals().update(_NAMED)
 globals().update(_FUNCTIONS)
-globals().update({function.__name__: function for function in (*_creation.FUNCTIONS, *random.FUNCTIONS)})
+globals().update({function.__name__: function for function in (*_creation.FUNCTIONS, *_queries.FUNCTIONS, *random.FUNCTIONS)})
 for _name in autograd.__all__:
     getattr(autograd, _name)
-asarray = as_tensor  # type: ignore[name-defined]  # noqa: F821 - from the table of creation functions

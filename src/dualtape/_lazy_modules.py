@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = ("nn", "linalg", "data", "tour", "draw")
-_NAMES = {"set_printoptions": "printing", "result_type": "promotion"}
+_LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor")
+_NAMES = {"set_printoptions": "printing", **dict.fromkeys(_LEGACY, "legacy")}
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
+from typing import Any
 
 
 class Size(tuple):
@@ -17,6 +19,9 @@ class Size(tuple):
 
     __slots__ = ()
 
+    def __new__(cls, sizes: Iterable = ()) -> Size:
+        return tuple.__new__(cls, [_whole(n, i) for i, n in enumerate(sizes)])
+
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return prod(self)
@@ -25,14 +30,23 @@ class Size(tuple):
         return f"dualtape.Size({list(self)})"
 
     def __add__(self, other: tuple) -> Size:  # type: ignore[override]
-        return Size(tuple(self) + tuple(other))
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other: tuple) -> Size:
-        return Size(tuple(other) + tuple(self))
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, n: int) -> Size:  # type: ignore[override]
         return Size(tuple.__mul__(self, n))
 
+    __rmul__ = __mul__  # type: ignore[assignment]
+
     def __getitem__(self, key):  # type: ignore[no-untyped-def, override]
         item = tuple.__getitem__(self, key)
         return Size(item) if isinstance(key, slice) else item
+
+
+def _whole(n: Any, place: int) -> int:
+    try:
+        return n.__index__()
+    except (AttributeError, TypeError):
+        raise TypeError(f"Size() takes an iterable of 'int' (item {place} is {type(n).__name__!r})") from None

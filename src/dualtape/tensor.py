@@ -20,6 +20,7 @@ from .autograd.versions import bump
 from .size import Size
 
 _new = object.__new__
+_tuple = tuple.__new__
 
 
 class TensorExtra:
@@ -68,9 +69,9 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __new__(cls, *data: Any, **kwargs: Any) -> Any:
-        from .creation import legacy
+        from .legacy import construct
 
-        return legacy(cls, data, **kwargs)
+        return construct(cls, data, **kwargs)
 
     def __init__(self, *data: Any, **kwargs: Any) -> None:
         pass
@@ -80,7 +81,7 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The sizes of the dimensions."""
-        return Size(self._array.shape)
+        return _tuple(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -182,6 +183,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -493,13 +496,20 @@ class Tensor:
         return bool(self._array.item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._one_number(float))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._one_number(int))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._one_number(complex))
+
+    def _one_number(self, kind: type) -> Any:
+        if self._array.size != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has {self._array.size}; use tolist()")
+        if self._array.dtype.kind == "c" and kind is not complex and self._array.imag.any():
+            raise errors.number_overflow(self._array.item(), kind)
+        return self._array.item().real if kind is not complex else self._array.item()
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "iub" or self._array.size != 1:

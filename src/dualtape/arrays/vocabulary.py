@@ -19,5 +19,5 @@ VOCABULARY: frozenset[str] = frozenset(
     zeros ones full eye arange empty zeros_like ones_like full_like empty_like ndim shape size result_type
     """.split()
 )
-ATTRIBUTES: frozenset[str] = frozenset("pi e inf nan newaxis linalg dtype errstate".split())
+ATTRIBUTES: frozenset[str] = frozenset("pi e inf nan newaxis linalg dtype bool_ float32 float64 int64".split())
 LINALG: frozenset[str] = frozenset("inv solve cholesky".split())

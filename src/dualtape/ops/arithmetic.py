@@ -228,6 +228,46 @@ _extreme("minimum", np.minimum, lambda a, b: a < b, """The smaller of each pair;
    tensor([1., 2.])
    """)  # fmt: skip
 
+
+
+def _finite_extreme(name: str, forward: Any, wins: Any, what: str) -> None:
+    """The larger or smaller of two, a NaN counting as missing; a tie goes to the first."""
+
+    def first(x: Any, y: Any) -> Any:
+        return np.logical_or(wins(x, y), np.isnan(y))
+
+    op(name, forward, kind=BROADCASTING, promote=COMMON, inplace=False, complex=False,
+       vjp=dict(x=lambda g, x, y: np.where(first(x, y), g, 0), y=lambda g, x, y: np.where(first(x, y), 0, g)),
+       jvp=dict(x=lambda t, x, y: np.where(first(x, y), t, 0), y=lambda t, x, y: np.where(first(x, y), 0, t)),
+       samples=(sample(apart(3, 4), real(4)), edge(exact([1.0, 2.0, 3.0]), exact([1.0, 3.0, 2.0])),
+                edge(exact([np.nan, 1.0, np.inf]), exact([1.0, np.nan, np.inf]))),
+       doc=f"""The {what} of each pair, the other one if one is NaN.
+
+   >>> import dualtape as dt
+   >>> dt.{name}(dt.tensor([float("nan")]), dt.tensor([3.0]))
+   tensor([3.])
+   """)  # fmt: skip
+
+
+_finite_extreme("fmax", np.fmax, lambda x, y: x >= y, "larger")
+_finite_extreme("fmin", np.fmin, lambda x, y: x <= y, "smaller")
+
+
+def _turned(g: Any, x: Any, out: Any) -> Any:
+    """The gradient with the sign that the value's was given; nothing at zero."""
+    return np.where(x == 0, 0, g * np.sign(x) * np.sign(out))
+
+
+op("copysign", np.copysign, kind=BROADCASTING, promote=FLOAT, complex=False, node=("CopysignBackward1", "CopysignBackward0"), variant=_tensor_divisor, vjp=dict(x=_turned, y=lambda g: g * 0),
+   jvp=dict(x=lambda t, x, out: _turned(t, x, out), y=lambda t: t * 0),
+   samples=(sample(apart(3, 4), apart(4)), sample(apart(3), -1.0), edge(exact([0.0, -0.0, 1.0]), exact([1.0, -1.0, -0.0]))),
+   doc="""The size of x with the sign of y.
+
+   >>> import dualtape as dt
+   >>> dt.copysign(dt.tensor([1.0, -2.0]), dt.tensor([-0.0, 3.0]))
+   tensor([-1.,  2.])
+   """)  # fmt: skip
+
 _where_op = op("where_op", lambda condition, x, y: np.where(condition, x, y), kind=BROADCASTING, node="WhereBackward0", public=False,
    method=False, inplace=False, constants=("condition",), promote=COMMON, torch_name="where",
    vjp=dict(x=lambda g, condition: np.where(condition, g, 0), y=lambda g, condition: np.where(condition, 0, g)),

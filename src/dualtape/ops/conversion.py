@@ -8,8 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..device import device as Device
-from ..device import memory_format as MemoryFormat
-from ..device import move, of
+from ..device import contiguous_format, move, of
 from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .elementwise import _direction
@@ -32,7 +31,7 @@ _to_device = op("to_device", lambda x, target, source: move(x, target), kind=GEN
    samples=(sample(real(3), Device("cpu"), Device("cpu")),), doc="x on another device.")  # fmt: skip
 
 
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
 
     The tensor itself is returned if nothing changes and ``copy`` is False.
@@ -43,17 +42,21 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     >>> dt.ones(2).to(dt.float64)
     tensor([1., 1.], dtype=dualtape.float64)
     """
-    for arg in args:
-        if isinstance(arg, Tensor):
-            dtype, device = arg._array.dtype, arg.device
-        elif isinstance(arg, (Device, str, int)) and not isinstance(arg, bool):
-            device = arg
-        elif isinstance(arg, bool):
-            copy = copy or (arg and args.index(arg) > 1)
-        elif isinstance(arg, MemoryFormat):
-            memory_format = arg
-        elif arg is not None:
-            dtype = arg
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    elif rest and _is_dtype(rest[0]):
+        dtype = rest.pop(0)
+    elif rest and (rest[0] is None or isinstance(rest[0], (Device, str, int))) and not isinstance(rest[0], bool):
+        device = rest.pop(0)
+        if rest and (rest[0] is None or _is_dtype(rest[0])):
+            dtype = rest.pop(0)
+    if len(rest) > 2 or any(not isinstance(flag, bool) for flag in rest):
+        raise TypeError(f"to() takes (dtype), (device, dtype) or (other), each with non_blocking and copy, got {', '.join(type(a).__name__ for a in args)}")
+    if len(rest) == 2:
+        copy = rest[1]
+    if other is not None:
+        dtype, device = other._array.dtype, other.device
     out = self
     if device is not None:
         target, here = device if isinstance(device, Device) else Device(device), of(self._array)
@@ -63,14 +66,25 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         wanted = dtypes.to_numpy(dtype)
         if wanted != out._array.dtype:
             out = _to_dtype(out, wanted)
-    return FUNCTIONS["clone"](self) if copy and out is self else out
+    if copy and out is self:
+        out = _to_dtype(self, self._array.dtype)
+    return out.contiguous() if memory_format is contiguous_format else out  # type: ignore[attr-defined]
+
+
+def _is_dtype(value: Any) -> bool:
+    return isinstance(value, (dtypes.dtype, np.dtype, type))
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor in another dtype; without one, the name of its type."""
     if dtype is None:
         return f"dualtape.{_TYPE_NAMES.get(self.dtype.name, self.dtype.name)}"
-    return to(self, dtype)
+    if isinstance(dtype, str):
+        known = {name: kind for kind, name in _TYPE_NAMES.items()}.get(dtype.rpartition(".")[2])
+        if known is None:
+            raise ValueError(f"invalid type: {dtype!r}; expected one of {', '.join(_TYPE_NAMES.values())}, or a dtype")
+        return to(self, dtypes.NAMED[known])
+    return to(self, dtype=getattr(dtype, "_dtype", dtype))
 
 
 _TYPE_NAMES = {
@@ -81,8 +95,8 @@ _TYPE_NAMES = {
 
 
 def _conversion(name: str, dtype: Any) -> None:
-    def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return to(self, dtype)
+    def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        return to(self, dtype, memory_format=memory_format)
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {dtype!r}."
@@ -185,13 +199,13 @@ def _angle(x: Any) -> Any:
 
 def _angle_gradient(g: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
-        return g * 0
+        return np.zeros_like(g)
     size = np.absolute(x)
     return g * (_direction(x) * 1j) / np.where(size == 0, 1, size)
 
 
 op("angle", _angle, kind=ELEMENTWISE, vjp=dict(x=_angle_gradient), inplace=False,
-   jvp=dict(x=lambda t, x: t * 0 if x.dtype.kind != "c" else np.imag(t * x.conj()) / np.real(x * x.conj())),
+   jvp=dict(x=lambda t, x: np.zeros_like(t) if x.dtype.kind != "c" else np.imag(t * x.conj()) / np.real(x * x.conj())),
    samples=(sample(real(3, 4)), sample(real())),
    doc="""The angle of each complex number.
 

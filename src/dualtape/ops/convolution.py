@@ -86,6 +86,11 @@ def _columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tup
     return _windows(x, kernel, stride, dilation, out).reshape(shape)
 
 
+def _batch_columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> Any:
+    """(C, kernel..., N, out...): the windows of a batch, batch and places together last."""
+    return np.moveaxis(_windows(padded(x, padding, padding), kernel, stride, dilation, out), 0, 1 + len(kernel))
+
+
 def _from_columns(columns: Any, sizes: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> Any:
     """The windows (lead..., prod(kernel), prod(out)) added back where they came from."""
     lead = columns.shape[:-2]
@@ -111,8 +116,14 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     kernel = weight.shape[2:]
     out = _out_sizes(x.shape[2:], kernel, stride, padding, dilation, "convolution")
     n, made = x.shape[0], weight.shape[0]
-    columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, weight.shape[1] * prod(kernel), prod(out))
-    result = np.matmul(weight.reshape(groups, made // groups, columns.shape[2]), columns).reshape(n, made, *out)
+    inner, seen = weight.shape[1] * prod(kernel), prod(out)
+    matrix = weight.reshape(groups, made // groups, inner)
+    if made // groups <= seen:
+        columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
+        result = np.matmul(matrix, columns).reshape(n, made, *out)
+    else:  # few places: one product for the whole batch
+        result = np.matmul(matrix, _batch_columns(x, kernel, stride, padding, dilation, out).reshape(groups, inner, n * seen))
+        result = np.ascontiguousarray(result.reshape(made, n, *out).swapaxes(0, 1))
     if bias is not None:
         result += bias.reshape(-1, *(1,) * len(out))
     return result
@@ -141,11 +152,13 @@ def _transposed(x: Any, weight: Any, bias: Any, sizes: tuple, stride: tuple, pad
 def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Any:
     """The gradient of a convolution's weight from the gradient of its output, and its input."""
     kernel, out, n = shape[2:], grad.shape[2:], x.shape[0]
-    seen, inner = prod(out), shape[1] * prod(kernel)
-    x = padded(x, padding, padding)
-    # (C, kernel, N, out) and (O, N, out): the sum over batch and places is the inner dimension of one product
-    columns = np.moveaxis(_windows(x, kernel, stride, dilation, out), 0, 1 + len(kernel)).reshape(groups, inner, n * seen)
-    rows = grad.swapaxes(0, 1).reshape(groups, shape[0] // groups, n * seen)
+    seen, inner, made = prod(out), shape[1] * prod(kernel), shape[0] // groups
+    if made <= seen:  # a product for each of the batch, summed: the sum is smaller than the windows
+        columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
+        products = np.matmul(grad.reshape(n, groups, made, seen), columns.swapaxes(2, 3))
+        return np.add.reduce(products, axis=0).reshape(shape)
+    columns = _batch_columns(x, kernel, stride, padding, dilation, out).reshape(groups, inner, n * seen)
+    rows = grad.swapaxes(0, 1).reshape(groups, made, n * seen)
     return np.matmul(rows, columns.swapaxes(1, 2)).reshape(shape)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..arrays import is_array
 from ..tensor import Tensor, raw, wrap
 from . import shapes
@@ -36,6 +37,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
+    if key is False or isinstance(key, Tensor) and key._array.ndim == 0 and key._array.dtype.kind == "b" and not key._array:
+        return  # no place is selected
     viewed, indices = _parse(x, key)
     if isinstance(value, (list, tuple)) or isinstance(value, str):
         raise TypeError(f"can't assign a {type(value).__name__} to a tensor: wrap it with dualtape.tensor(...)")
@@ -54,7 +57,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 def _as_value(value: Any, x: Tensor) -> Tensor:
     if isinstance(value, (bool, int, float, complex)):
-        return wrap(np.asarray(value).astype(x._array.dtype))
+        return wrap(np.asarray(dtypes.number_as(value, x._array.dtype)))
     if is_array(value):
         return wrap(np.asarray(value))
     raise TypeError(f"can't assign a {type(value).__name__} to a tensor: expected a number, an array or a Tensor")
@@ -148,8 +151,8 @@ def _normal(k: Any) -> Any:
     """One part of a key: None, ..., bool, int, slice, or a tensor of integers or booleans."""
     if k is None or k is ... or isinstance(k, (bool, int, slice)):
         return k
-    if isinstance(k, (list, tuple)):
-        k = _listed_index(list(k)) if len(k) else wrap(np.zeros(0, np.int64))
+    if isinstance(k, (list, tuple, range)):
+        k = _listed_index(k) if len(k) else wrap(np.zeros(0, np.int64))
     if isinstance(k, Tensor) or is_array(k):
         tensor = k if isinstance(k, Tensor) else wrap(np.asarray(k))
         kind = tensor._array.dtype.kind
@@ -165,20 +168,33 @@ def _normal(k: Any) -> Any:
     try:
         return k.__index__()
     except (AttributeError, TypeError):
-        raise TypeError(
-            f"indices must be integers, slices, None, ..., tensors or sequences of integers, got {type(k).__name__}"
+        kind = TypeError if isinstance(k, str) else IndexError
+        raise kind(
+            "only integers, slices (`:`), ellipsis (`...`), None, tensors, arrays and sequences of integers or booleans are valid indices"
+            f" (got {type(k).__name__})"
         ) from None
 
 
 def _listed_index(data: Any) -> Tensor:
     from ..creation import tensor
 
-    return tensor([raw(d) for d in data])
+    try:
+        return tensor(data)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise IndexError(
+            f"a {type(data).__name__} as an index holds integers or booleans: {error}; to index several dimensions give a tuple, x[tuple(key)]"
+        ) from None
 
 
 def _index_forward(x: Any, indices: Any) -> Any:
     try:
-        return x[indices]
+        if type(x) is not np.ndarray:
+            return x[indices]
+        taken = [d for d, i in enumerate(indices) if not isinstance(i, slice)]
+        if len(taken) == 1 and indices[taken[0]].dtype.kind != "b":
+            return np.take(x, indices[taken[0]], axis=taken[0])
+        out = x[indices]
+        return out if out.flags.c_contiguous else out.copy()  # NumPy puts the indexed dimensions first in memory
     except IndexError as error:
         raise IndexError(f"index: {error}") from None
 
@@ -213,8 +229,11 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     return out
 
 
-def _put_shape(x: Any, indices: Any) -> tuple:
-    return x[indices].shape
+def _put_shape(x: Any, indices: Any) -> int:
+    """The number of dimensions of what index arrays select."""
+    arrays = [i for i in indices if not isinstance(i, slice)]
+    depth = max(1 if i.dtype.kind == "b" else i.ndim for i in arrays)
+    return x.ndim - sum(i.ndim if i.dtype.kind == "b" else 1 for i in arrays) + depth
 
 
 def _raw_indices(indices: Any) -> tuple:
@@ -222,7 +241,7 @@ def _raw_indices(indices: Any) -> tuple:
 
 
 op("index_put", _index_put, kind=GENERAL, inplace=True, jvp=LINEAR, promote=None,
-   vjp=dict(x=lambda g, indices, accumulate: g if accumulate else use("index_put")(g, _raw_indices(indices), g[_raw_indices(indices)] * 0),
+   vjp=dict(x=lambda g, indices, accumulate: g if accumulate else use("index_put")(g, _raw_indices(indices), zeros_like_shape((), g)),
             values=lambda g, indices: g[_raw_indices(indices)]),
    samples=(sample(real(4, 3), (np.array([0, 2]),), real(2, 3)), sample(real(4, 3), (np.array([0, 2]),), real()),
             sample(real(4, 3), (np.array([1, 1]),), real(2, 3), accumulate=True), sample(real(4, 3), (np.array([0, 2]), np.array([1, 1])), real(2))),
@@ -235,6 +254,8 @@ op("index_put", _index_put, kind=GENERAL, inplace=True, jvp=LINEAR, promote=None
 
 
 def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
+    while values.ndim and values.shape[0] == 1 and values.ndim > _put_shape(x._array, indices):
+        values = values[0]
     if values._array.dtype != x._array.dtype:
         values = values.to(x._array.dtype)  # type: ignore[attr-defined]
     x.index_put_(indices, values)  # type: ignore[attr-defined]
@@ -244,6 +265,8 @@ def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
 
 
 def _copied(x: Any, src: Any) -> Any:
+    if not hasattr(src, "dtype"):
+        return np.full_like(x, dtypes.number_as(src, x.dtype))
     if src.dtype.kind == "c" and x.dtype.kind != "c":
         src = src.real
     return np.broadcast_to(src.astype(x.dtype), x.shape)
@@ -252,17 +275,19 @@ def _copied(x: Any, src: Any) -> Any:
 def _filled(x: Any, value: Any) -> Any:
     if getattr(value, "ndim", 0):
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    return np.full_like(x, value)
+    if value is None:
+        raise TypeError("fill_(): argument 'value' must be a number or a 0-d tensor, got NoneType")
+    return np.full_like(x, value if hasattr(value, "dtype") else dtypes.number_as(value, x.dtype))
 
 
-op("copy", _copied, kind=GENERAL, inplace=True, public=False, method=False, node="CopyBackwards", torch_name="-",
-   vjp=dict(x=lambda g: g * 0, src=lambda g: g), jvp=dict(x=lambda t: t * 0, src=lambda t, x_shape: np.broadcast_to(t, x_shape)),
+op("copy", _copied, kind=GENERAL, inplace=True, scalars=True, public=False, method=False, node="CopyBackwards", torch_name="-",
+   vjp=dict(x=lambda g: np.zeros_like(g), src=lambda g: g), jvp=dict(x=lambda t: np.zeros_like(t), src=lambda t, x_shape: np.broadcast_to(t, x_shape)),
    samples=(sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4)), sample(real(2), real())), doc="src in the shape and type of x.")  # fmt: skip
 
 
 def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
     op(name, _filled, kind=GENERAL, scalars=True, node=nodes, variant=lambda x, value: int(hasattr(value, "dtype")),
-       vjp=dict(x=lambda g: g * 0, value=lambda g: np.sum(g)), jvp=dict(x=lambda t: t * 0, value=lambda t, x_shape: np.broadcast_to(t, x_shape)),
+       vjp=dict(x=lambda g: np.zeros_like(g), value=lambda g: np.sum(g)), jvp=dict(x=lambda t: np.zeros_like(t), value=lambda t, x_shape: np.broadcast_to(t, x_shape)),
        samples=(sample(real(3, 4), 2.0), sample(real(3, 4), real())),
        doc="""One value everywhere.
 
@@ -275,8 +300,8 @@ def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
 _declare_fill("fill", ("FillBackward0", "FillBackward1"))
 _declare_fill("refill", ("FillBackward2", "FillBackward3"), inplace=True, public=False, method=False, torch_name="-")  # its nodes have names of their own
 Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
-op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, public=False, method=False, vjp=dict(x=lambda g: g * 0),
-   jvp=dict(x=lambda t: t * 0), samples=(sample(real(3, 4)),), torch_name="-", doc="Zeros in the shape of x.")  # fmt: skip
+op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, public=False, method=False, vjp=dict(x=lambda g: np.zeros_like(g)),
+   jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-", doc="Zeros in the shape of x.")  # fmt: skip
 
 
 def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:

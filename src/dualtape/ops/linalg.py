@@ -262,9 +262,7 @@ def _cofactors(x: Any) -> Any:
     det = np.linalg.det(x)
     if det.size and (det != 0).all():
         try:
-            out = det[..., None, None] * transposed(np.linalg.inv(x))
-            if np.isfinite(out).all():
-                return out.astype(x.dtype, copy=False)
+            return (det[..., None, None] * transposed(np.linalg.inv(x))).astype(x.dtype, copy=False)
         except np.linalg.LinAlgError:
             pass
     u, s, vh, sign = _frame(x)

@@ -53,21 +53,24 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     rows, columns = x.shape[-2:]
     wide = padded(x, padding, _after((rows, columns), out, kernel_size, stride, padding, dilation), lowest)
-    best = winner = None
-    for number, (_, where) in enumerate(places_of(kernel_size, stride, dilation, out)):
+    places = places_of(kernel_size, stride, dilation, out)
+    best = wide[places[0][1]].copy()
+    winner = np.zeros(best.shape, np.intp, like=best)
+    for number, (_, where) in enumerate(places[1:], 1):
         seen = wide[where]
-        if best is None:
-            best, winner = seen.copy(), np.zeros(seen.shape, np.int64, like=seen)
-            continue
-        better = seen > best
-        if x.dtype.kind == "f":
-            better |= seen != seen
-        winner[better] = number
-        np.copyto(best, seen, where=better)
-    row = np.arange(out[0])[:, None] * stride[0] - padding[0] + winner // kernel_size[1] * dilation[0]
-    column = np.arange(out[1]) * stride[1] - padding[1] + winner % kernel_size[1] * dilation[1]
-    # where nothing beats the padding, PyTorch names the first entry inside of the input
-    indices = np.clip(row, 0, rows - 1) * columns + np.clip(column, 0, columns - 1)
+        np.copyto(winner, number, where=seen > best)
+        np.maximum(best, seen, out=best)
+    if x.dtype.kind == "f" and np.isnan(best).any():
+        for number, (_, where) in enumerate(places):
+            winner[np.isnan(wide[where])] = number
+    steps = np.asarray([row * dilation[0] * columns + column * dilation[1] for (row, column), _ in places])
+    start = (np.arange(out[0])[:, None] * stride[0] - padding[0]) * columns + np.arange(out[1]) * stride[1] - padding[1]
+    indices = np.take(steps, winner) + start
+    if any(padding) and x.dtype.kind == "f" and (best == lowest).any():
+        # nothing beats the padding: PyTorch names the first entry inside of the input
+        first = [np.where(begin < 0, begin % d, begin) for begin, d in (
+            (np.arange(m) * s - p, d) for m, s, p, d in zip(out, stride, padding, dilation, strict=True))]  # fmt: skip
+        indices = np.where(best == lowest, first[0][:, None] * columns + first[1], indices)
     return best, indices
 
 

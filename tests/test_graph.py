@@ -1,0 +1,264 @@
+"""Looking at the graph and hooking into it: every program runs on dualtape and on PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+import dualtape as dt
+from tests.blocks import blocks
+from tests.same_program import needs_torch, same
+
+PRELUDE = """
+grad = torch.autograd.grad
+graph = torch.autograd.graph
+edge = torch.autograd.graph.get_gradient_edge
+def leaf(*values, dtype=None):
+    return torch.tensor(list(values), dtype=dtype or torch.float64, requires_grad=True)
+def kind(function):
+    try:
+        function()
+        return "fine"
+    except Exception as error:
+        return type(error).__name__
+def name(node):
+    return None if node is None else node.name().rsplit("::")[-1]
+"""
+
+PROGRAMS = """
+# nodes are Nodes
+x = leaf(2.)
+y = x.exp()
+isinstance(y.grad_fn, graph.Node), issubclass(type(y.grad_fn), graph.Node), isinstance(y.grad_fn.next_functions[0][0], graph.Node), isinstance(3, graph.Node), isinstance(y, graph.Node)
+
+# a leaf's edge
+x = leaf(2.)
+e = edge(x)
+name(e.node), e.output_nr, e[1], e.node.variable is x, type(e).__name__, isinstance(e, tuple)
+
+# a result's edge
+y = leaf(2.).exp()
+e = edge(y)
+e.node is y.grad_fn, e.output_nr
+
+# the edge of an output among several
+v, i = leaf(2., 3.).max(0)
+w = leaf(2., 3.).unbind(0)[1]
+edge(v).output_nr, edge(w).output_nr
+
+# the edge of a constant
+kind(lambda: edge(torch.ones(1)))
+
+# grad to an edge
+x = leaf(2.)
+y = x * 3
+z = y * y
+grad(z, edge(y), retain_graph=True), grad(z, [edge(x), x])
+
+# grad from an edge
+x = leaf(2.)
+y = x * 3
+grad(edge(y), x)
+
+# grad from an edge with a gradient
+x = leaf(2., 3.)
+y = x * 3
+grad(edge(y), x, torch.ones(2, dtype=torch.float64) * 5)
+
+# grad from an edge that is no scalar
+x = leaf(2., 3.)
+y = x * 3
+kind(lambda: grad(edge(y), x))
+
+# backward from an edge
+x = leaf(2.)
+y = x * 3
+torch.autograd.backward(edge(y))
+x.grad
+
+# backward from an edge and a tensor
+x = leaf(2.)
+y, z = x * 3, x * 10
+torch.autograd.backward([edge(y), z])
+x.grad
+
+# backward into an edge
+x, w = leaf(2.), leaf(3.)
+y = x * w
+y.backward(inputs=[edge(x)])
+x.grad, w.grad
+
+# backward into a non-leaf edge
+x = leaf(2.)
+y = x * 3
+z = y * y
+kind(lambda: z.backward(inputs=[edge(y)]))
+
+# an edge keeps the graph alive
+x = leaf(2.)
+y = x * 3
+e = edge(y)
+del y
+grad(e, x)
+
+# an edge of an unused tensor
+x, w = leaf(2.), leaf(3.)
+kind(lambda: grad(x * 3, edge(w))), grad(x * 3, edge(w), allow_unused=True), grad(x * 3, edge(w), materialize_grads=True)
+
+# an edge after an in-place write
+x = leaf(2.)
+y = x * 3
+e = edge(y)
+y.mul_(5)
+grad(y, e, retain_graph=True), name(e.node), name(edge(y).node)
+
+# edges made by hand
+x = leaf(2.)
+y = x * 3
+grad(y, graph.GradientEdge(x.grad_fn or y.grad_fn.next_functions[0][0], 0))
+
+# the order of nodes by sequence number
+x = leaf(2.)
+y = x * 3
+z = y.exp()
+z.grad_fn._sequence_nr() > y.grad_fn._sequence_nr()
+
+# next_functions
+x = leaf(2.)
+y = x * torch.ones(1) + x.exp()
+[(name(n), k) for n, k in y.grad_fn.next_functions], [(name(n), k) for n, k in y.grad_fn.next_functions[0][0].next_functions]
+
+# metadata
+y = leaf(2.).exp()
+y.grad_fn.metadata["key"] = 5
+y.grad_fn.metadata["key"], y.grad_fn is y.grad_fn
+
+# the input metadata
+y = leaf(2., 3.).exp()
+m = y.grad_fn._input_metadata
+len(m), tuple(m[0].shape), m[0].dtype
+
+# AccumulateGrad is one for a leaf
+x = leaf(2.)
+a, b = (x * 2).grad_fn.next_functions[0][0], (x * 3).grad_fn.next_functions[0][0]
+n = edge(x).node
+m = edge(x).node
+n is m
+
+# calling a node
+x = leaf(2.)
+y = x * 3
+r = y.grad_fn(torch.ones(1, dtype=torch.float64))
+r[0] if isinstance(r, tuple) else r
+
+# multi-grad hook, all
+log = []
+x, y = leaf(2.), leaf(3.)
+a, b = x * 2, y * 3
+h = graph.register_multi_grad_hook([a, b], lambda gs: log.append([g.tolist() for g in gs]))
+(a * b).backward(retain_graph=True)
+h.remove()
+(a * b).backward()
+log
+
+# multi-grad hook, all, runs each time
+log = []
+x, y = leaf(2.), leaf(3.)
+a, b = x * 2, y * 3
+h = graph.register_multi_grad_hook([a, b], lambda gs: log.append([g.tolist() for g in gs]))
+z = a * b
+z.backward(retain_graph=True)
+z.backward()
+log
+
+# multi-grad hook, all, with an unused tensor
+log = []
+x, y = leaf(2.), leaf(3.)
+a, b, c = x * 2, y * 3, x * 4
+graph.register_multi_grad_hook([a, b, c], lambda gs: log.append([None if g is None else g.tolist() for g in gs]))
+(a * b).backward()
+log
+
+# multi-grad hook, all, on leaves
+log = []
+x, y, z = leaf(2.), leaf(3.), leaf(4.)
+graph.register_multi_grad_hook([x, y, z], lambda gs: log.append(([None if g is None else g.tolist() for g in gs], x.grad is None)))
+(x * y).backward()
+(x * y * z).backward()
+log
+
+# multi-grad hook, all, with inputs
+log = []
+x, y = leaf(2.), leaf(3.)
+a, b = x * 2, y * 3
+graph.register_multi_grad_hook([a, b], lambda gs: log.append([None if g is None else g.tolist() for g in gs]))
+grad(a * b, x)
+log
+
+# multi-grad hook, any
+log = []
+x, y = leaf(2.), leaf(3.)
+a, b = x * 2, y * 3
+h = graph.register_multi_grad_hook([a, b], lambda g: log.append(g.tolist()), mode="any")
+z = a * b
+z.backward(retain_graph=True)
+z.backward(retain_graph=True)
+h.remove()
+z.backward()
+log
+
+# multi-grad hook, a mode that is none
+kind(lambda: graph.register_multi_grad_hook([leaf(1.)], lambda g: None, mode="some"))
+
+# multi-grad hook on a constant
+kind(lambda: graph.register_multi_grad_hook([torch.ones(1)], lambda g: None))
+
+# multi-grad hook, order with tensor hooks
+log = []
+x = leaf(2.)
+a, b = x * 2, x * 3
+a.register_hook(lambda g: log.append("a"))
+graph.register_multi_grad_hook([a, b], lambda gs: log.append("multi"))
+b.register_hook(lambda g: log.append("b"))
+(a * b).backward()
+log
+
+# multi-grad hook that raises
+x = leaf(2.)
+a, b = x * 2, x * 3
+def hook(gs):
+    raise KeyError
+graph.register_multi_grad_hook([a, b], hook)
+z = a * b
+kind(lambda: z.backward(retain_graph=True)), kind(lambda: z.backward())
+
+# multi-grad hook with the same tensor twice
+log = []
+a = leaf(2.) * 2
+graph.register_multi_grad_hook([a, a], lambda gs: log.append(len(gs)))
+a.backward()
+log
+
+# handles as a context
+log = []
+x = leaf(2.)
+with graph.register_multi_grad_hook([x], lambda gs: log.append("in")):
+    (x * 2).backward()
+(x * 2).backward()
+log
+
+# no graph task outside of backward
+kind(lambda: None)
+
+# Node as a base class
+kind(lambda: graph.Node())
+
+# names of nodes
+x = leaf(2., 3.)
+[name(t.grad_fn) for t in (x.exp(), x * 2, x + x, x.sum(), x[0], x.clone(), x.view(-1), x.T, x @ x, x.unbind(0)[0], -x, x / 2, x - 1, x ** 2)]
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("program", blocks(PROGRAMS))
+def test_same_as_pytorch(program: str) -> None:
+    same(PRELUDE + program)

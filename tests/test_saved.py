@@ -1,0 +1,577 @@
+"""Saved tensors: packing and unpacking, versions, freeing. Every program runs on dualtape and on PyTorch."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+import dualtape as dt
+from tests.blocks import blocks
+from tests.same_program import needs_torch, same
+
+PRELUDE = """
+grad = torch.autograd.grad
+hooks = torch.autograd.graph.saved_tensors_hooks
+graph = torch.autograd.graph
+same = lambda t: t
+def leaf(*values, dtype=None):
+    return torch.tensor(list(values), dtype=dtype or torch.float64, requires_grad=True)
+def kind(function):
+    try:
+        function()
+        return "fine"
+    except Exception as error:
+        return type(error).__name__
+def said(function, phrase):
+    try:
+        function()
+        return "fine"
+    except Exception as error:
+        return type(error).__name__, phrase in str(error)
+"""
+
+PROGRAMS = """
+# default hooks see what is saved
+log = []
+x, w = leaf(2.), leaf(3.)
+with hooks(lambda t: (log.append(("pack", t.tolist())), t)[1], lambda t: (log.append(("unpack", t.tolist())), t)[1]):
+    y = x * w
+    z = y.exp()
+z.backward()
+log, x.grad, w.grad
+
+# hooks see only what the gradient needs
+log = []
+with hooks(lambda t: (log.append(t.tolist()), t)[1], same):
+    y = leaf(2.) * torch.ones(1, dtype=torch.float64)
+    y = y + 1
+    y = y.sum()
+log
+
+# what a pack hook gets of a leaf
+log = []
+x = leaf(2.)
+def pack(t):
+    log.append((t is x, t.requires_grad, t.is_leaf, t._version))
+    return t
+with hooks(pack, same):
+    y = x.sin()
+log
+
+# what a pack hook gets of a result
+log = []
+x = leaf(2.)
+def pack(t):
+    log.append((t.requires_grad, t.is_leaf, t.grad_fn is None))
+    return t
+with hooks(pack, same):
+    y = x.exp()
+log
+
+# what a pack hook gets of a non-leaf
+log = []
+x = leaf(2.) * 2
+def pack(t):
+    log.append((t is x, t.requires_grad, t.is_leaf, t.grad_fn is None))
+    return t
+with hooks(pack, same):
+    y = x.sin()
+log
+
+# grad mode in hooks
+log = []
+def pack(t):
+    log.append(torch.is_grad_enabled())
+    return t
+def unpack(t):
+    log.append(torch.is_grad_enabled())
+    return t
+x = leaf(2.)
+with hooks(pack, unpack):
+    y = x.sin()
+grad(y, x, retain_graph=True)
+grad(y, x, create_graph=True)
+log
+
+# packing to another type
+x = leaf(2., 3.)
+with hooks(lambda t: t.detach().numpy().copy(), lambda a: torch.from_numpy(a)):
+    y = (x * x).exp().sum()
+y.backward()
+x.grad
+
+# packing to another dtype
+x = leaf(2., 3.)
+with hooks(lambda t: t.detach().float(), lambda t: t.double()):
+    y = (x * x).exp().sum()
+(g,) = grad(y, x, create_graph=True)
+(h,) = grad(g.sum(), x)
+g, h
+
+# double backward through hooks
+x = leaf(2., 3.)
+with hooks(lambda t: t.detach().clone(), same):
+    y = (x ** 3).sum()
+(g,) = grad(y, x, create_graph=True)
+(h,) = grad(g.sum(), x)
+g, h
+
+# double backward under hooks
+log = []
+x = leaf(2.)
+with hooks(lambda t: (log.append("p"), t)[1], lambda t: (log.append("u"), t)[1]):
+    (g,) = grad((x ** 3).sum(), x, create_graph=True)
+    (h,) = grad(g.sum(), x)
+g, h
+
+# the innermost pair counts
+log = []
+x = leaf(2.)
+with hooks(lambda t: (log.append("outer"), t)[1], same):
+    with hooks(lambda t: (log.append("inner"), t)[1], same):
+        y = x.sin()
+    y = y.sin()
+y = y.sin()
+log
+
+# leaving by an exception
+log = []
+x = leaf(2.)
+try:
+    with hooks(lambda t: (log.append("hook"), t)[1], same):
+        raise KeyError
+except KeyError:
+    pass
+x.sin()
+log
+
+# a pack hook that raises
+def pack(t):
+    raise KeyError("no")
+x = leaf(2.)
+with hooks(pack, same):
+    a = kind(lambda: x.sin())
+a, torch.is_grad_enabled(), kind(lambda: x.sin())
+
+# an unpack hook that raises
+def unpack(t):
+    raise KeyError("no")
+x = leaf(2.)
+with hooks(same, unpack):
+    y = x.sin()
+kind(lambda: y.backward()), x.grad, torch.is_grad_enabled()
+
+# a pack hook that writes
+def pack(t):
+    with torch.no_grad():
+        t.mul_(2)
+    return t
+x = leaf(2.)
+with hooks(pack, same):
+    r = said(lambda: x.sin(), "modifying its input in place")
+r
+
+# a pack hook that writes to a result
+def pack(t):
+    with torch.no_grad():
+        t.mul_(2)
+    return t
+x = leaf(2.)
+with hooks(pack, same):
+    r = said(lambda: x.exp(), "modifying its input in place")
+r
+
+# an unpack hook that returns a number
+x = leaf(2.)
+with hooks(same, lambda t: 3):
+    y = x.sin()
+kind(lambda: y.backward())
+
+# an unpack hook that returns None
+x = leaf(2.)
+with hooks(same, lambda t: None):
+    y = x.sin()
+kind(lambda: y.backward())
+
+# an unpack hook that returns another shape
+x = leaf(2.)
+with hooks(same, lambda t: torch.ones(3, dtype=torch.float64)):
+    y = x.sin()
+kind(lambda: y.backward())
+
+# hooks of the wrong kind
+kind(lambda: hooks(3, 4).__enter__())
+
+# hooks take two arguments
+kind(lambda: hooks(same))
+
+# unpacked values are packed once and unpacked each time
+log = []
+x = leaf(2.)
+with hooks(lambda t: (log.append("p"), t)[1], lambda t: (log.append("u"), t)[1]):
+    y = x.sin()
+y.backward(retain_graph=True)
+y.backward()
+log, x.grad
+
+# hooks and in-place after packing a clone
+x = leaf(2.)
+t = x * 2
+with hooks(lambda t: t.clone(), same):
+    y = t.sin()
+t.mul_(5)
+y.backward()
+x.grad
+
+# hooks and in-place after packing the tensor itself
+x = leaf(2.)
+t = x * 2
+with hooks(same, same):
+    y = t.sin()
+t.mul_(5)
+r = kind(lambda: y.backward())
+r, x.grad
+
+# hooks and an in-place op
+log = []
+x = leaf(2.)
+t = x * 2
+with hooks(lambda t: (log.append(t.tolist()), t)[1], same):
+    t.exp_()
+    t.mul_(3)
+t.backward()
+log, x.grad
+
+# register_hooks on an input
+log = []
+x = leaf(2.)
+y = x.sin()
+y.grad_fn._raw_saved_self.register_hooks(lambda t: (log.append(t is x), t * 2)[1], lambda t: (log.append(t.tolist()), t)[1])
+y.backward()
+log, x.grad
+
+# register_hooks on an output
+log = []
+x = leaf(2.)
+y = x.exp()
+y.grad_fn._raw_saved_result.register_hooks(lambda t: (log.append((t.requires_grad, t.grad_fn is None)), t * 2)[1], lambda t: (log.append(t.tolist()), t)[1])
+y.backward()
+log, x.grad
+
+# register_hooks twice
+x = leaf(2.)
+y = x.exp()
+y.grad_fn._raw_saved_result.register_hooks(same, same)
+kind(lambda: y.grad_fn._raw_saved_result.register_hooks(same, same))
+
+# register_hooks after default hooks
+x = leaf(2.)
+with hooks(same, same):
+    y = x.exp()
+kind(lambda: y.grad_fn._raw_saved_result.register_hooks(same, same))
+
+# register_hooks on a freed value
+x = leaf(2.)
+y = x.exp()
+raw = y.grad_fn._raw_saved_result
+y.backward()
+kind(lambda: raw.register_hooks(same, same))
+
+# register_hooks with a pack hook that writes
+x = leaf(2.)
+y = x.exp()
+kind(lambda: y.grad_fn._raw_saved_result.register_hooks(lambda t: t.mul_(2), same))
+
+# register_hooks with what is not callable
+x = leaf(2.)
+y = x.exp()
+kind(lambda: y.grad_fn._raw_saved_result.register_hooks(3, same))
+
+# register_hooks with an unpack hook of no argument
+x = leaf(2.)
+y = x.exp()
+y.grad_fn._raw_saved_result.register_hooks(same, lambda: 1)
+kind(lambda: y.backward())
+
+# register_hooks keeps the version check
+x = leaf(2.)
+t = x * 1
+y = t.sin()
+y.grad_fn._raw_saved_self.register_hooks(lambda t: t.clone(), same)
+t.mul_(2)
+kind(lambda: y.backward()), x.grad
+
+# _saved_self through hooks
+x = leaf(2.)
+y = x.sin()
+y.grad_fn._raw_saved_self.register_hooks(lambda t: t * 10, lambda t: t)
+y.grad_fn._saved_self
+
+# _saved_result is attached again
+x = leaf(2.)
+y = x.exp()
+s = y.grad_fn._saved_result
+s is y, s.requires_grad, s.grad_fn is y.grad_fn, s
+
+# _saved_self is the object itself
+x = leaf(2.)
+y = x.sin()
+y.grad_fn._saved_self is x
+
+# _saved_self of a non-leaf
+x = leaf(2.) * 2
+y = x.sin()
+y.grad_fn._saved_self is x, y.grad_fn._saved_self.grad_fn is x.grad_fn
+
+# saved attributes after the graph is freed
+x = leaf(2.)
+y = x.sin()
+y.backward()
+kind(lambda: y.grad_fn._saved_self), kind(lambda: y.grad_fn._raw_saved_self)
+
+# saved attributes of plain values
+x = leaf(2., 3.)
+y = x.sum(0)
+kind(lambda: y.grad_fn._saved_dim), kind(lambda: y.grad_fn._saved_nothing)
+
+# a saved value that is not needed
+x = leaf(2.)
+y = x * 3
+y.grad_fn._saved_self, y.grad_fn._saved_other is None
+
+# a second backward
+x = leaf(2.)
+y = x.sin()
+y.backward()
+said(lambda: y.backward(), "second time")
+
+# a second backward through what saves nothing
+x = leaf(2.)
+y = x + 1
+y.backward()
+y.backward()
+x.grad
+
+# written since it was saved
+x = leaf(2.)
+t = x * 1
+y = t.sin()
+t.add_(1)
+said(lambda: y.backward(), "modified by an inplace operation"), said(lambda: y.grad_fn._saved_self, "modified by an inplace operation")
+
+# a result written since it was saved
+x = leaf(2.)
+y = x.exp()
+y.add_(1)
+said(lambda: y.backward(), "modified by an inplace operation")
+
+# a view written since its base was saved
+x = leaf(2., 3.)
+t = x * 1
+y = t.sin()
+t[0].add_(1)
+said(lambda: y.sum().backward(), "modified by an inplace operation")
+
+# data written is not noticed
+x = leaf(2.)
+t = x * 1
+y = t.sin()
+t.data.add_(1)
+y.backward()
+x.grad
+
+# disabled hooks
+with graph.disable_saved_tensors_hooks("not here"):
+    r = said(lambda: hooks(same, same).__enter__(), "not here")
+r, kind(lambda: hooks(same, same).__enter__())
+
+# disabled hooks nest
+with graph.disable_saved_tensors_hooks("outer"):
+    with graph.disable_saved_tensors_hooks("inner"):
+        a = said(lambda: hooks(same, same).__enter__(), "inner")
+    b = said(lambda: hooks(same, same).__enter__(), "outer")
+a, b
+
+# disabling while hooks are active
+def f():
+    with hooks(same, same):
+        with graph.disable_saved_tensors_hooks("not here"):
+            pass
+said(f, "not here")
+
+# disabled hooks as a decorator
+@graph.disable_saved_tensors_hooks("not here")
+def f():
+    with hooks(same, same):
+        pass
+said(f, "not here")
+
+# register_hooks while disabled
+x = leaf(2.)
+y = x.exp()
+with graph.disable_saved_tensors_hooks("not here"):
+    r = kind(lambda: y.grad_fn._raw_saved_result.register_hooks(same, same))
+r
+
+# save_on_cpu
+x = leaf(2., 3.)
+with graph.save_on_cpu():
+    y = (x * x.exp()).sum()
+y.backward()
+x.grad
+
+# save_on_cpu as a decorator
+x = leaf(2., 3.)
+with graph.save_on_cpu(pin_memory=False):
+    y = (x * x.exp()).sum()
+(g,) = grad(y, x, create_graph=True)
+(h,) = grad(g.sum(), x)
+g, h
+
+# allow_mutation_on_saved_tensors
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors():
+    t = x * 1
+    y = t.sin()
+    t.mul_(5)
+    y.sum().backward()
+x.grad
+
+# allow_mutation twice
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors():
+    t = x * 1
+    y = t.sin()
+    t.mul_(5)
+    z = t.cos()
+    t.mul_(7)
+    (y + z).sum().backward()
+x.grad, t
+
+# allow_mutation of a view
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors():
+    t = x * 1
+    y = t[0].sin()
+    t.mul_(5)
+    y.backward()
+x.grad
+
+# allow_mutation of a result
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors():
+    y = x.exp()
+    z = y * 1
+    y.mul_(5)
+    z.sum().backward()
+x.grad
+
+# allow_mutation without any
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors():
+    (x * x).exp().sum().backward()
+x.grad
+
+# backward after allow_mutation has ended
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors():
+    y = (x * 1).sin()
+said(lambda: y.sum().backward(), "allow_mutation_on_saved_tensors")
+
+# allow_mutation nested
+def f():
+    with graph.allow_mutation_on_saved_tensors():
+        with graph.allow_mutation_on_saved_tensors():
+            pass
+kind(f)
+
+# allow_mutation and clear
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors() as ctx:
+    t = x * 1
+    y = t.sin()
+    t.mul_(5)
+    n = len(ctx.cloned)
+    y.sum().backward()
+    m = len(ctx.cloned)
+n, m
+
+# increment_version
+x = leaf(2.).detach()
+graph.increment_version(x)
+graph.increment_version([x, x])
+x._version
+
+# increment_version of a saved tensor
+x = leaf(2.)
+t = x * 1
+y = t.sin()
+graph.increment_version(t)
+kind(lambda: y.backward())
+
+# unsafe_preserve_version_counter
+x = leaf(2.)
+t = x * 1
+y = t.sin()
+with torch.autograd._unsafe_preserve_version_counter(t):
+    t.mul_(2)
+v = t._version
+y.backward()
+v, x.grad
+
+# unsafe_preserve_version_counter of several
+a, b = torch.ones(1), torch.ones(1)
+with torch.autograd._unsafe_preserve_version_counter((a, b)):
+    a.mul_(2)
+    b.mul_(2)
+    v = a._version
+v, a._version, b._version
+
+# the raw object
+x = leaf(2.)
+y = x.sin()
+raw = y.grad_fn._raw_saved_self
+raw.unpack() is x, raw.data, raw.unpack_hook is None
+
+# the raw object with hooks
+x = leaf(2.)
+with hooks(lambda t: "packed", lambda p: torch.ones(1, dtype=torch.float64) * 7):
+    y = x.sin()
+raw = y.grad_fn._raw_saved_self
+raw.data, raw.unpack(), raw.unpack_hook is None
+
+# lists of saved tensors
+x, w = leaf(2.), leaf(3.)
+log = []
+with hooks(lambda t: (log.append(t.tolist()), t)[1], same):
+    y = torch.stack([x, w]).prod()
+y.backward()
+x.grad, w.grad
+
+# an op with several outputs
+log = []
+x = leaf(2., 5., 3.)
+with hooks(lambda t: (log.append(t.tolist()), t)[1], same):
+    v, i = x.max(0)
+v.backward()
+x.grad
+
+# hooks and a hook's own operations
+log = []
+x = leaf(2.)
+def pack(t):
+    log.append("p")
+    return t * 2
+with hooks(pack, lambda t: t / 2):
+    y = x.sin()
+y.backward()
+log, x.grad
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("program", blocks(PROGRAMS))
+def test_same_as_pytorch(program: str) -> None:
+    same(PRELUDE + program)

@@ -1,0 +1,173 @@
+"""The op table: a wrong row is refused when it is read, formulas keep to the vocabulary, layers keep to their place."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from op_cases import rows
+
+import dualtape as dt
+from dualtape.arrays.vocabulary import ATTRIBUTES, LINALG, VOCABULARY
+from dualtape.errors import DeclarationError
+from dualtape.ops import AT_IMPORT, ON_DEMAND
+from dualtape.ops.numpy_entries import CREATIONS, ENTRIES
+from dualtape.ops.samples import real, sample
+from dualtape.ops.table import ELEMENTWISE, GENERAL, LINEAR, TABLE, UFUNCS, op
+
+SOURCE = Path(dt.__file__).parent
+ONE = (sample(real(3)),)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (dict(forward=lambda x: x, vjp=dict(y=lambda g: g)), "'y' is not a parameter"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g, z: g)), "asks for 'z'"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda x: x)), "takes no gradient"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g: g), jvp="quadratic"), "jvp is LINEAR"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g: g), jvp=dict(x=lambda t, q: t)), "asks for 'q'"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g: g), jvp=dict(w=lambda t: t)), "jvp names 'w'"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g: g), samples=()), "no samples"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g: g), constants=("k",)), "'k' is not a parameter"),
+        (dict(forward=lambda x: x, vjp=dict(x=lambda g: g), derivative=lambda x: x), "not both"),
+        (dict(forward=lambda x, y: x, vjp=dict(x=lambda g: g, y=lambda g: g), listed="x"), "only differentiable one"),
+        (dict(forward=len, vjp=dict(x=lambda g: g)), "give params="),
+        (dict(name="tanh", forward=lambda x: x, vjp=dict(x=lambda g: g)), "declared twice"),
+    ],
+)
+def test_a_wrong_row_is_refused_with_what_is_wrong(row: dict, words: str) -> None:
+    before = set(TABLE), set(dir(dt.Tensor))
+    arguments = {"name": "not_an_op", "kind": GENERAL, "samples": ONE, **row}
+    name, forward = arguments.pop("name"), arguments.pop("forward")
+    with pytest.raises(DeclarationError, match=words):
+        op(name, forward, **arguments)
+    assert (set(TABLE), set(dir(dt.Tensor))) == before
+
+
+def test_one_row_gives_function_method_in_place_form_and_gradients() -> None:
+    function = op(
+        "test_cube", lambda x: x * x * x, kind=ELEMENTWISE, derivative=lambda x: 3 * x * x, samples=ONE, public=False, doc="x cubed."
+    )
+    try:
+        x = dt.tensor([2.0, 3.0], requires_grad=True)
+        y = function(x)
+        assert y.grad_fn.name() == "TestCubeBackward0" and y.tolist() == [8.0, 27.0]
+        (g,) = dt.autograd.grad(y.sum(), x, create_graph=True)
+        assert g.tolist() == [12.0, 27.0]
+        assert dt.autograd.grad(g.sum(), x)[0].tolist() == [12.0, 18.0]
+        z = x.detach().clone()
+        assert z.test_cube_() is z and z.tolist() == [8.0, 27.0]
+    finally:
+        del TABLE["test_cube"], dt.Tensor.test_cube, dt.Tensor.test_cube_
+
+
+def test_only_what_a_formula_names_is_saved_and_only_if_its_input_needs_it() -> None:
+    x, y = dt.ones(2, requires_grad=True), dt.ones(2)
+    node = (x * y).grad_fn
+    assert node._saved_self is None and node._saved_other is y
+    both = (x * y.clone().requires_grad_()).grad_fn
+    assert both._saved_self is x
+    assert x.exp().grad_fn._saved_result.tolist() == x.exp().tolist()
+    with pytest.raises(AttributeError, match="saves no 'nothing'"):
+        node._saved_nothing  # noqa: B018
+
+
+# --- the vocabulary ---------------------------------------------------------------------------------------------------------------
+
+
+def formulas(row: Any) -> list[Any]:
+    found = [formula for formula, _ in getattr(row, "formulas", ())]
+    jvp = getattr(row, "jvp", None)
+    return found + (list(jvp.values()) if isinstance(jvp, dict) else [])
+
+
+def numpy_names(function: Any, seen: set) -> set[str]:
+    """The names of NumPy that a formula uses, itself or through the helpers it calls."""
+    if not isinstance(function, types.FunctionType) or function in seen:
+        return set()
+    seen.add(function)
+    names: set[str] = set()
+    codes = [function.__code__]
+    for code in codes:
+        codes.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+        previous = None
+        for instruction in dis.get_instructions(code):
+            if previous == "np" and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                names.add(instruction.argval)
+            previous = instruction.argval if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
+            helper = function.__globals__.get(previous)
+            if isinstance(helper, types.FunctionType) and helper.__module__.startswith("dualtape.ops.") and not is_op(helper):
+                names |= numpy_names(helper, seen)
+    for cell in function.__closure__ or ():
+        names |= numpy_names(cell.cell_contents, seen)
+    return names
+
+
+def is_op(helper: Any) -> bool:
+    """An op called in a formula (through ``use``, or by its function) takes care of itself."""
+    return helper.__qualname__.startswith(("use.", "unary.", "binary.", "first_tensor.", "general.")) or helper.__name__ in TABLE
+
+
+@pytest.mark.parametrize("row", [r for r in rows() if formulas(r)], ids=lambda r: r.name)
+def test_formulas_use_the_vocabulary_and_nothing_else_of_numpy(row: Any) -> None:
+    used: set[str] = set()
+    for formula in formulas(row):
+        used |= numpy_names(formula, set())
+    assert used <= VOCABULARY | ATTRIBUTES, f"{row.name}: {sorted(used - VOCABULARY - ATTRIBUTES)} are not in the vocabulary"
+
+
+@pytest.mark.parametrize("name", sorted(VOCABULARY))
+def test_every_word_of_the_vocabulary_has_an_entry_for_tensors(name: str) -> None:
+    function = getattr(np, name)
+    assert function in UFUNCS or function in ENTRIES or function in CREATIONS
+
+
+@pytest.mark.parametrize("name", sorted(LINALG))
+def test_every_word_of_linear_algebra_has_one_too(name: str) -> None:
+    assert getattr(np.linalg, name) in ENTRIES
+
+
+# --- layers -----------------------------------------------------------------------------------------------------------------------------
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a file imports, anywhere in it, as dotted names below the package."""
+    package = path.parent.relative_to(SOURCE).parts
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            module = ".".join([*base, *(node.module.split(".") if node.module else [])])
+            found.add(module)
+            found.update(f"{module}.{alias.name}".strip(".") for alias in node.names)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "arrays").glob("*.py")), ids=lambda p: p.name)
+def test_arrays_know_nothing_above_them(path: Path) -> None:
+    assert all(name.startswith("arrays") for name in imported(path))
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "autograd").glob("*.py")), ids=lambda p: p.name)
+def test_autograd_imports_no_family_of_ops(path: Path) -> None:
+    families = {f"ops.{family}" for family in (*AT_IMPORT, *ON_DEMAND)}
+    assert not imported(path) & families
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "ops").glob("*.py")), ids=lambda p: p.name)
+def test_ops_never_import_the_transforms(path: Path) -> None:
+    assert not any(name == "func" or name.startswith("func.") for name in imported(path))
+
+
+def test_linear_ops_declare_it_only_where_it_holds() -> None:
+    rng = np.random.default_rng(0)
+    for row in rows():
+        if getattr(row, "jvp", None) == LINEAR and row.kind == ELEMENTWISE:
+            a, b = rng.normal(size=(2, 3))
+            np.testing.assert_allclose(row.forward(a + b), row.forward(a) + row.forward(b), rtol=1e-12, err_msg=row.name)
