@@ -51,9 +51,7 @@ def test_binary_losses_take_weights(reduction):
     target = (X > 0).astype(X.dtype)
     probabilities = 1 / (1 + np.exp(-X))
     compare(lambda lib, f, x: f.binary_cross_entropy(x, lib.tensor(target), lib.tensor(W), reduction=reduction), probabilities)
-    compare(
-        lambda lib, f, x: f.binary_cross_entropy_with_logits(x, lib.tensor(target), lib.tensor(W), pos_weight=lib.tensor(W * 3), reduction=reduction), X
-    )
+    compare(lambda lib, f, x: f.binary_cross_entropy_with_logits(x, lib.tensor(target), lib.tensor(W), pos_weight=lib.tensor(W * 3), reduction=reduction), X)
 
 
 def test_a_target_out_of_range_raises_index_error():
@@ -121,7 +119,9 @@ def test_dropout2d_drops_whole_channels():
     assert set(np.unique(kept)) == {0.0, 2.0}
 
 
-@pytest.mark.parametrize(("name", "args"), [("relu", ()), ("elu", (0.5,)), ("leaky_relu", (0.2,)), ("hardtanh", (-0.5, 0.5)), ("silu", ()), ("threshold", (0.1, 2.0))])
+@pytest.mark.parametrize(
+    ("name", "args"), [("relu", ()), ("elu", (0.5,)), ("leaky_relu", (0.2,)), ("hardtanh", (-0.5, 0.5)), ("silu", ()), ("threshold", (0.1, 2.0))]
+)
 def test_activations_take_inplace(name, args):
     start = dt.tensor(X, requires_grad=True)
     x = start.clone()
@@ -136,7 +136,8 @@ def test_activations_take_inplace(name, args):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize(
-    "name", ["relu", "gelu", "silu", "mish", "softplus", "elu", "selu", "celu", "leaky_relu", "hardtanh", "relu6", "hardswish", "hardsigmoid", "logsigmoid", "softsign"]
+    "name", ["relu", "gelu", "silu", "mish", "softplus", "elu", "selu", "celu", "leaky_relu", "hardtanh", "relu6", "hardswish", "hardsigmoid",
+    "logsigmoid", "softsign"]
 )  # fmt: skip
 def test_activations_keep_the_dtype(name, dtype):
     compare(lambda lib, f, x: getattr(f, name)(x), X.astype(dtype), rtol=4e-3 if dtype == "float16" else 1e-5)
@@ -155,15 +156,24 @@ def test_layers_keep_the_dtype(dtype):
 
 
 NAMES = [
-    lambda lib, f, x, w, t: f.linear(x, x), lambda lib, f, x, w, t: f.linear(x, x, w[:4]), lambda lib, f, x, w, t: f.layer_norm(x, (4,)), lambda lib, f, x, w, t: f.gelu(x),
-    lambda lib, f, x, w, t: f.silu(x), lambda lib, f, x, w, t: f.selu(x), lambda lib, f, x, w, t: f.relu6(x), lambda lib, f, x, w, t: f.logsigmoid(x), lambda lib, f, x, w, t: f.softplus(x),
-    lambda lib, f, x, w, t: f.cross_entropy(x, t), lambda lib, f, x, w, t: f.mse_loss(x, x), lambda lib, f, x, w, t: f.smooth_l1_loss(x, x), lambda lib, f, x, w, t: f.huber_loss(x, x),
-    lambda lib, f, x, w, t: f.l1_loss(x, x), lambda lib, f, x, w, t: f.embedding(t, x), lambda lib, f, x, w, t: f.pad(x, (1, 1)), lambda lib, f, x, w, t: f.dropout(x),
-    lambda lib, f, x, w, t: f.binary_cross_entropy_with_logits(x, x), lambda lib, f, x, w, t: f.batch_norm(x, None, None, training=True), lambda lib, f, x, w, t: f.glu(x),
-    lambda lib, f, x, w, t: f.group_norm(x, 2), lambda lib, f, x, w, t: f.conv2d(x[None, None], x[None, None, :2, :2]), lambda lib, f, x, w, t: f.max_pool2d(x[None], 2),
-    lambda lib, f, x, w, t: f.avg_pool2d(x[None], 2), lambda lib, f, x, w, t: f.adaptive_avg_pool2d(x[None], 2), lambda lib, f, x, w, t: f.pad(x[None], (1, 1), "reflect"),
-    lambda lib, f, x, w, t: f.pad(x[None], (1, 1, 1, 1), "replicate"), lambda lib, f, x, w, t: f.unfold(x[None, None], 2), lambda lib, f, x, w, t: f.interpolate(x[None], 8),
-    lambda lib, f, x, w, t: f.prelu(x, w[:1]), lambda lib, f, x, w, t: f.conv_transpose2d(x[None, None], x[None, None]), lambda lib, f, x, w, t: f.kl_div(x, x.sigmoid(), reduction="sum"),
+    lambda lib, f, x, w, t: f.linear(x, x), lambda lib, f, x, w, t: f.linear(x, x, w[:4]), lambda lib, f, x, w, t: f.layer_norm(x, (4,)), lambda lib,
+    f, x, w, t: f.gelu(x),
+    lambda lib, f, x, w, t: f.silu(x), lambda lib, f, x, w, t: f.selu(x), lambda lib, f, x, w, t: f.relu6(x), lambda lib, f, x, w, t: f.logsigmoid(x),
+    lambda lib, f, x, w, t: f.softplus(x),
+    lambda lib, f, x, w, t: f.cross_entropy(x, t), lambda lib, f, x, w, t: f.mse_loss(x, x), lambda lib, f, x, w, t: f.smooth_l1_loss(x, x),
+    lambda lib, f, x, w, t: f.huber_loss(x, x),
+    lambda lib, f, x, w, t: f.l1_loss(x, x), lambda lib, f, x, w, t: f.embedding(t, x), lambda lib, f, x, w, t: f.pad(x, (1, 1)), lambda lib, f, x, w,
+    t: f.dropout(x),
+    lambda lib, f, x, w, t: f.binary_cross_entropy_with_logits(x, x), lambda lib, f, x, w, t: f.batch_norm(x, None, None, training=True), lambda lib,
+    f, x, w, t: f.glu(x),
+    lambda lib, f, x, w, t: f.group_norm(x, 2), lambda lib, f, x, w, t: f.conv2d(x[None, None], x[None, None, :2, :2]), lambda lib, f, x, w,
+    t: f.max_pool2d(x[None], 2),
+    lambda lib, f, x, w, t: f.avg_pool2d(x[None], 2), lambda lib, f, x, w, t: f.adaptive_avg_pool2d(x[None], 2), lambda lib, f, x, w,
+    t: f.pad(x[None], (1, 1), "reflect"),
+    lambda lib, f, x, w, t: f.pad(x[None], (1, 1, 1, 1), "replicate"), lambda lib, f, x, w, t: f.unfold(x[None, None], 2), lambda lib, f, x, w,
+    t: f.interpolate(x[None], 8),
+    lambda lib, f, x, w, t: f.prelu(x, w[:1]), lambda lib, f, x, w, t: f.conv_transpose2d(x[None, None], x[None, None]), lambda lib, f, x, w,
+    t: f.kl_div(x, x.sigmoid(), reduction="sum"),
 ]  # fmt: skip
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import arrays, cases, converted, leaves, prepared, rows
 
 import dualtape as dt
 from dualtape.autograd import gradcheck, gradgradcheck
 from dualtape.ops.table import TABLE
+from op_cases import arrays, cases, converted, leaves, prepared, rows
 
 try:
     import torch

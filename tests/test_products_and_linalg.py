@@ -138,8 +138,10 @@ def test_wrong_shapes_and_types_raise_as_in_pytorch(name):
 
 NAMES = {
     "DotBackward0": lambda a, v, b: v @ v, "MvBackward0": lambda a, v, b: a @ v, "MmBackward0": lambda a, v, b: a @ a, "BmmBackward0": lambda a, v, b: b @ b,
-    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a), "LinalgSolveExBackward0": lambda a, v, b: dt.linalg.solve(a, v), "LinalgDetBackward0": lambda a, v, b: dt.linalg.det(a),
-    "LinalgQrBackward0": lambda a, v, b: dt.linalg.qr(a)[0], "LinalgSvdBackward0": lambda a, v, b: dt.linalg.svd(a)[1], "LinalgEighBackward0": lambda a, v, b: dt.linalg.eigh(a)[0],
+    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a), "LinalgSolveExBackward0": lambda a, v, b: dt.linalg.solve(a, v),
+    "LinalgDetBackward0": lambda a, v, b: dt.linalg.det(a),
+    "LinalgQrBackward0": lambda a, v, b: dt.linalg.qr(a)[0], "LinalgSvdBackward0": lambda a, v, b: dt.linalg.svd(a)[1],
+    "LinalgEighBackward0": lambda a, v, b: dt.linalg.eigh(a)[0],
     "AddmmBackward0": lambda a, v, b: dt.nn.functional.linear(a, a, v),
 }  # fmt: skip
 

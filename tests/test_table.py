@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import rows
 
 import dualtape as dt
 from dualtape.arrays.vocabulary import ATTRIBUTES, LINALG, VOCABULARY
@@ -19,6 +18,7 @@ from dualtape.ops import AT_IMPORT, ON_DEMAND
 from dualtape.ops.numpy_entries import CREATIONS, ENTRIES
 from dualtape.ops.samples import real, sample
 from dualtape.ops.table import ELEMENTWISE, GENERAL, LINEAR, TABLE, UFUNCS, op
+from op_cases import rows
 
 SOURCE = Path(dt.__file__).parent
 ONE = (sample(real(3)),)

@@ -6,11 +6,10 @@ Values are NumPy's, gradients behave as PyTorch's do: ``import dualtape as torch
 from __future__ import annotations
 
 from . import autograd as autograd
-from . import creation as _creation
-from . import queries as _queries
 from . import random as random
 from ._lazy_modules import __dir__ as __dir__
 from ._lazy_modules import __getattr__ as __getattr__
+from .creation import *  # noqa: F403 - what its __all__ names
 from .device import channels_last as channels_last
 from .device import contiguous_format as contiguous_format
 from .device import device as device
@@ -31,6 +30,8 @@ from .modes import is_inference_mode_enabled as is_inference_mode_enabled
 from .modes import no_grad as no_grad
 from .modes import set_grad_enabled as set_grad_enabled
 from .ops import FUNCTIONS as _FUNCTIONS
+from .queries import *  # noqa: F403
+from .random import *  # noqa: F403
 from .random import default_generator as default_generator
 from .size import Size as Size
 from .tensor import Tensor as Tensor
@@ -41,6 +42,5 @@ pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), f
 
 globals().update(_NAMED)
 globals().update(_FUNCTIONS)
-globals().update({function.__name__: function for function in (*_creation.FUNCTIONS, *_queries.FUNCTIONS, *random.FUNCTIONS)})
 for _name in autograd.__all__:
     getattr(autograd, _name)

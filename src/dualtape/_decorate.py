@@ -18,6 +18,7 @@ def decorate(fresh: Callable[[], Any], function: Any) -> Any:
         raise TypeError(
             f"a mode cannot decorate the class {function.__name__}: decorate the methods that should run inside it"
         )
+    wrapper: Callable[..., Any]
     if inspect.isgeneratorfunction(function):
         wrapper = _generator(fresh, function)
     elif inspect.isasyncgenfunction(function):
@@ -25,12 +26,16 @@ def decorate(fresh: Callable[[], Any], function: Any) -> Any:
     elif inspect.iscoroutinefunction(function):
         wrapper = _coroutine(fresh, function)
     else:
-
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with fresh():
-                return function(*args, **kwargs)
-
+        wrapper = _function(fresh, function)
     return functools.wraps(function)(wrapper)
+
+
+def _function(fresh: Callable[[], Any], function: Any) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with fresh():
+            return function(*args, **kwargs)
+
+    return wrapper
 
 
 def _generator(fresh: Callable[[], Any], function: Any) -> Callable[..., Generator]:

@@ -20,6 +20,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     package = sys.modules[__package__]
+    value: Any
     if name in _MODULES:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:

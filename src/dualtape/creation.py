@@ -12,6 +12,12 @@ from .arrays import is_array, settle
 from .device import CPU, contiguous_format, device, move
 from .tensor import Tensor, wrap
 
+__all__ = [
+    "arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy",
+    "frombuffer", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "scalar_tensor",
+    "tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
+]  # fmt: skip
+
 
 def _numpy_dtype(dtype: Any, default: np.dtype | None) -> np.dtype | None:
     return default if dtype is None else dtypes.to_numpy(dtype)
@@ -149,8 +155,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         import warnings
 
         warnings.warn(
-            "To copy construct from a tensor, use x.detach().clone(), or x.detach().clone().requires_grad_(True), rather than"
-            " dualtape.tensor(x)",
+            "To copy construct from a tensor, use x.detach().clone(), or x.detach().clone().requires_grad_(True), rather than dualtape.tensor(x)",
             UserWarning,
             stacklevel=2,
         )
@@ -267,7 +272,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def as_class(tensor: Tensor, cls: type) -> Tensor:
     """The same array, history and counters in a tensor of another class."""
-    new = object.__new__(cls)
+    new: Any = object.__new__(cls)
     for slot in ("_array", "_edge", "_requires_grad", "_counter", "_view", "_grad", "_accumulator", "_extra"):
         setattr(new, slot, getattr(tensor, slot))
     return new
@@ -292,7 +297,9 @@ def _one_size(n: Any) -> int:
         raise TypeError(f"sizes must be integers, got {n!r} ({type(n).__name__})") from None
 
 
-def zeros(*size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+def zeros(
+    *size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any
+) -> Tensor:
     """Zeros of a shape.
 
     Examples
@@ -305,7 +312,9 @@ def zeros(*size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any 
     return _finished(np.zeros(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
-def ones(*size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+def ones(
+    *size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any
+) -> Tensor:
     """Ones of a shape.
 
     Examples
@@ -317,7 +326,9 @@ def ones(*size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any =
     return _finished(np.ones(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
-def empty(*size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+def empty(
+    *size: Any, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any
+) -> Tensor:
     """A tensor of a shape, its values whatever is in memory.
 
     Examples
@@ -342,7 +353,9 @@ def _size_of(size: tuple, kwargs: dict) -> tuple:
     return size
 
 
-def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A shape filled with one value, whose type is the default dtype.
 
     Examples
@@ -415,7 +428,9 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     return _like(np.empty_like, input, dtype, device, requires_grad, memory_format)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """One value in the shape, dtype and device of ``input``.
 
     Examples
@@ -427,7 +442,17 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers from ``start`` up to, and without, ``end``.
 
     Examples
@@ -453,13 +478,15 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Tensor | N
     if (end - start) / step < 0:
         raise RuntimeError(f"arange: upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
     if wanted.kind in "iu":
-        return _finished(np.arange(start, end, step, wanted), device, requires_grad, out)
+        return _finished(np.arange(start, end, step, dtype=wanted), device, requires_grad, out)
     count = int(np.ceil((end - start) / step))
     values = start + step * np.arange(count, dtype=np.float64)
     return _finished(values.astype(wanted), device, requires_grad, out)
 
 
-def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """``steps`` equally spaced numbers from ``start`` to ``end``, both included.
 
     Examples
@@ -475,7 +502,18 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
     return _finished(np.linspace(start, end, steps).astype(_numpy_dtype(dtype, default)), device, requires_grad, out)
 
 
-def logspace(start: float, end: float, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def logspace(
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``steps`` numbers from ``base ** start`` to ``base ** end``, equally spaced on a logarithmic scale.
 
     Examples
@@ -490,7 +528,9 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, *, out: T
     return _finished(made, device, requires_grad, out)
 
 
-def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 
     Examples
@@ -564,8 +604,3 @@ def _new_method(function: Any) -> Any:
 
 for _function in (zeros, ones, empty, full, tensor):
     setattr(Tensor, f"new_{_function.__name__}", _new_method(_function))
-
-FUNCTIONS = (
-    tensor, as_tensor, asarray, from_numpy, zeros, ones, empty, full, zeros_like, ones_like, empty_like, full_like, arange,
-    linspace, logspace, eye, scalar_tensor, tril_indices, triu_indices, from_dlpack, frombuffer,
-)  # fmt: skip

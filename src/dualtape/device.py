@@ -21,10 +21,7 @@ class device:
 
     __slots__ = ("type", "index")
 
-    type: str
-    index: int | None
-
-    def __init__(self, type: str | device | int = "cpu", index: int | None = None) -> None:
+    def __init__(self, type: Any = "cpu", index: Any = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
         if isinstance(type, int) and not isinstance(type, bool):
@@ -38,8 +35,8 @@ class device:
             if not number.isdigit():
                 raise RuntimeError(f"Invalid device string: {type!r}; write 'cpu', 'cuda' or 'cuda:0'")
             index = int(number)
-        self.type = kind
-        self.index = index
+        self.type: str = kind
+        self.index: int | None = index
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)

@@ -6,6 +6,8 @@ NumPy dtypes; this module is where the two worlds meet, and it knows nothing abo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import errors
@@ -58,10 +60,10 @@ class dtype:
     def is_signed(self) -> bool:
         return self.numpy.kind in "ifc"
 
-    def to_real(self) -> dtype:
+    def to_real(self) -> Any:
         return of(real_of(self.numpy))
 
-    def to_complex(self) -> dtype:
+    def to_complex(self) -> Any:
         if self.numpy.kind not in "fc":
             raise RuntimeError(f"{self!r} has no complex type of its own: convert it to a floating-point type first")
         return of(complex_of(self.numpy))
@@ -246,7 +248,7 @@ def scalar_dtype(value: object) -> np.dtype:
     return _default.numpy
 
 
-def number_as(value: complex, target: np.dtype) -> np.generic:
+def number_as(value: complex, target: np.dtype) -> Any:
     """A Python number as an element of type ``target``; a number that does not fit is refused, as PyTorch refuses it."""
     kind = target.kind
     if isinstance(value, complex) and kind in "iuf":
@@ -296,9 +298,10 @@ def result_dtype(operands: tuple | list) -> np.dtype:
         seen = ranked[place]
         ranked[place] = numpy if seen is None else promote_numpy(seen, numpy)
     result: np.dtype | None = None
-    for numpy in ranked:
-        if numpy is None:
+    for found in ranked:
+        if found is None:
             continue
+        numpy = found
         if result is None:
             result = numpy
         elif _RANK[numpy.kind] > _RANK[result.kind]:

@@ -17,7 +17,10 @@ def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tens
     """``cls(2, 3)`` and ``cls(data)``, as the class itself makes them."""
     if kwargs:
         raise TypeError(f"{cls.__name__}() takes sizes or data, got {', '.join(kwargs)}; use dualtape.tensor(data, dtype=...)")
-    made = _made(data, dtypes.default_float())
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        made = data[0].view_as(data[0])
+    else:
+        made = _made(data, dtypes.default_float())
     return made if cls is Tensor else as_class(made, cls)
 
 

@@ -85,7 +85,7 @@ def _initial() -> Mode:
     return mode
 
 
-_mode: ContextVar[Mode] = ContextVar("dualtape.mode", default=_initial())
+_mode: ContextVar[Mode] = ContextVar("dualtape.mode", default=_initial())  # noqa: B039 - a Mode is never changed
 current: Callable[[], Mode] = _mode.get
 _set = _mode.set
 
@@ -232,6 +232,8 @@ class inference_mode(ModeContext):
     >>> y.is_inference()
     True
     """
+
+    enabled: bool
 
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)

@@ -10,6 +10,11 @@ from . import dtypes, errors
 from .arrays import is_array
 from .tensor import Tensor
 
+__all__ = [
+    "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
+    "is_tensor", "numel", "result_type",
+]  # fmt: skip
+
 
 def _array(input: Any, name: str) -> Any:
     if not isinstance(input, Tensor):
@@ -174,7 +179,3 @@ for _name, _method in (
     setattr(Tensor, _name, _method)
 for _name in ("is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn", "is_sparse_csr", "is_nested"):
     setattr(Tensor, _name, False)
-
-FUNCTIONS = (
-    is_tensor, is_floating_point, is_complex, is_signed, is_nonzero, is_same_size, is_inference, is_conj, is_neg, numel, result_type,
-)  # fmt: skip

@@ -6,7 +6,8 @@ The streams are NumPy's (PCG64), not PyTorch's: the same seed gives the same num
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,13 @@ from . import dtypes
 from .autograd.versions import bump
 from .autograd.views import check_write
 from .creation import _finished, _numpy_dtype, _size_of, _sizes
+from .device import device as Device
 from .tensor import Tensor, wrap
+
+__all__ = [
+    "Generator", "bernoulli", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+]  # fmt: skip
 
 _WORDS = 5  # a PCG64 state as 64-bit words: state (2), increment (2), the spare 32 bits
 
@@ -33,7 +40,7 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = device
+        self.device = Device(device)
         self._lock = threading.Lock()
         self._bits: Any = None
         self._seed = 67280421310721
@@ -52,7 +59,7 @@ class Generator:
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed expected an int, but got {type(seed).__name__}")
         if not -(2**63) <= seed < 2**64:
-            raise RuntimeError(f"Overflow when unpacking long: the seed {seed} does not fit in 64 bits")
+            raise ValueError(f"Overflow when unpacking long: the seed {seed} does not fit in 64 bits")
         self._seed = int(seed) % 2**64
         self._bits = None
         return self
@@ -167,9 +174,34 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Iterator[None]:
+    """What is drawn inside leaves the default generator as it was.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> state = dt.get_rng_state()
+    >>> with dt.random.fork_rng():
+    ...     x = dt.rand(3)
+    >>> bool((dt.get_rng_state() == state).all())
+    True
+    """
+    state = default_generator.get_state() if enabled else None
+    try:
+        yield
+    finally:
+        if state is not None:
+            default_generator.set_state(state)
+
+
 def source(generator: Generator | None) -> np.random.Generator:
     """NumPy's generator behind ``generator``, or behind the default one."""
-    return (default_generator if generator is None else generator)._rng
+    if generator is None:
+        return default_generator._rng
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be a dualtape.Generator, got {type(generator).__name__}")
+    return generator._rng
 
 
 # --- drawing raw arrays ---------------------------------------------------------------------------------------------------------------
@@ -203,7 +235,16 @@ def _drawn(draw: Callable, size: tuple, kwargs: dict, generator: Any, out: Any, 
     return _finished(draw(source(generator), _sizes(_size_of(size, kwargs)), wanted), device, requires_grad, out)
 
 
-def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **ignored: Any,
+) -> Tensor:
     """Uniform random numbers, at least 0 and below 1.
 
     Examples
@@ -215,7 +256,16 @@ def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = No
     return _drawn(_uniform, size, ignored, generator, out, dtype, device, requires_grad)
 
 
-def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **ignored: Any,
+) -> Tensor:
     """Normally distributed random numbers, of mean 0 and variance 1.
 
     Examples
@@ -227,7 +277,18 @@ def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = N
     return _drawn(_gaussian, size, ignored, generator, out, dtype, device, requires_grad)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randint(
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Random integers, at least ``low`` (0 if left out) and below ``high``.
 
     Examples
@@ -240,15 +301,33 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    if size is None:
-        raise TypeError("randint() takes (high, size) or (low, high, size): the size, a tuple, is missing")
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint() takes (high, size) or (low, high, size), the size a tuple of integers: got {type(size).__name__}")
+    return _finished(_whole_numbers(source(generator), low or 0, high, _sizes((size,)), _numpy_dtype(dtype, dtypes.int64.numpy)), device, requires_grad, out)
+
+
+def _whole_numbers(rng: np.random.Generator, low: int, high: int, shape: tuple, dtype: Any) -> np.ndarray:
+    """Random integers of ``[low, high)``, if ``dtype`` holds them."""
+    for bound in (low, high):
+        if not hasattr(bound, "__index__"):
+            raise TypeError(f"the bounds of random integers are integers, got {bound!r} ({type(bound).__name__})")
     if high <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    made = source(generator).integers(low, high, _sizes((size,))).astype(_numpy_dtype(dtype, dtypes.int64.numpy))
-    return _finished(made, device, requires_grad, out)
+    if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
+        raise RuntimeError(f"from or to - 1 is out of bounds for {dtypes.of(dtype)!r}: got from={low} and to={high}")
+    return np.asarray(rng.integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(dtype)
 
 
-def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The integers below ``n`` in random order.
 
     Examples
@@ -257,12 +336,24 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
     >>> dt.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"randperm(): argument 'n' must be int, got {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
     return _finished(source(generator).permutation(n).astype(_numpy_dtype(dtype, dtypes.int64.numpy)), device, requires_grad, out)
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Normally distributed random numbers of the given means and standard deviations (numbers or tensors).
 
     Examples
@@ -293,11 +384,17 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     >>> dt.bernoulli(dt.ones(3))
     tensor([1., 1., 1.])
     """
-    chance = input._array if p is None else np.full_like(input._array, p)
-    if (~((chance >= 0) & (chance <= 1))).any():
+    if p is None:
+        _float_only("bernoulli", input._array.dtype)
+    chance = input._array if p is None else np.full(input._array.shape, p)
+    _check_chance(chance)
+    made = np.asarray(source(generator).random(chance.shape) < chance).astype(input._array.dtype)
+    return _finished(made, None, False, out)
+
+
+def _check_chance(chance: Any) -> None:
+    if not np.all((chance >= 0) & (chance <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1: probabilities lie between 0 and 1")
-    made = (source(generator).random(chance.shape) < chance).astype(chance.dtype)
-    return _finished(np.asarray(made), None, False, out)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
@@ -309,6 +406,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     >>> dt.multinomial(dt.tensor([0.0, 1.0]), 3, replacement=True)
     tensor([1, 1, 1])
     """
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype!r}")
+    if input._array.ndim not in (1, 2):
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {input._array.ndim}")
+    if num_samples <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
     weights = np.atleast_2d(input._array.astype(np.float64))
     if (weights < 0).any() or not np.isfinite(weights).all() or (weights.sum(-1) <= 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or a row that sums to 0")
@@ -320,7 +423,16 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     return wrap(made[0] if input._array.ndim == 1 else made)
 
 
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Uniform random numbers in the shape and dtype of ``input``.
 
     Examples
@@ -332,7 +444,16 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any =
     return rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Normally distributed random numbers in the shape and dtype of ``input``.
 
     Examples
@@ -344,7 +465,18 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any 
     return randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Random integers in the shape and dtype of ``input``.
 
     Examples
@@ -375,7 +507,14 @@ def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Te
 
 
 def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **kwargs: Any) -> Tensor:
-    """Fill with uniform random numbers between two bounds."""
+    """Fill with uniform random numbers between two bounds.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.zeros(3).uniform_(2, 5); bool((x >= 2).all() and (x < 5).all())
+    True
+    """
     low = kwargs.pop("from", from_)
     if low > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
@@ -383,41 +522,115 @@ def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: G
 
 
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normally distributed random numbers."""
+    """Fill with normally distributed random numbers.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).normal_(4.0, 0.0)
+    tensor([4., 4., 4.])
+    """
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _fill(self, "normal_", lambda shape, dtype: _gaussian(source(generator), shape, dtype) * std + mean)
 
 
-def _random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Fill with random integers: below ``to``, between two bounds, or over the dtype's range."""
-    low, high = (0, from_) if to is None else (from_ or 0, to)
-    kind = self._array.dtype.kind
+def _random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+    """Fill with random integers: below ``to``, between two bounds, or over the dtype's range.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).random_(1)
+    tensor([0., 0., 0.])
+    """
+    first = kwargs.pop("from", from_)
+    low, high = (0, first) if to is None else (first or 0, to)
     if high is None:
-        high = {"b": 2, "f": 2 ** (np.finfo(self._array.dtype).nmant + 1) if kind == "f" else 0}.get(kind) or int(np.iinfo(self._array.dtype).max) + 1
-    return _fill(self, "random_", lambda shape, dtype: source(generator).integers(low, high, shape, endpoint=False).astype(dtype))
+        high = _beyond(self._array.dtype)
+    return _fill(self, "random_", lambda shape, dtype: _whole_numbers(source(generator), low, high, shape, dtype))
+
+
+def _beyond(dtype: np.dtype) -> int:
+    """The first integer that a dtype does not hold, or not exactly."""
+    if dtype.kind == "b":
+        return 2
+    return 2 ** (np.finfo(dtype).nmant + 1) + 1 if dtype.kind == "f" else int(np.iinfo(dtype).max) + 1
 
 
 def _bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with zeros and ones, each one with probability ``p``."""
+    """Fill with zeros and ones, each one with probability ``p``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
     chance = p._array if isinstance(p, Tensor) else p
+    _check_chance(chance)
     return _fill(self, "bernoulli_", lambda shape, dtype: source(generator).random(shape) < chance)
 
 
 def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed random numbers of rate ``lambd``."""
+    """Fill with exponentially distributed random numbers of rate ``lambd``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt.zeros(3).exponential_() >= 0).all())
+    True
+    """
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return _fill(self, "exponential_", lambda shape, dtype: source(generator).exponential(1 / lambd, shape))
 
 
+def _cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with Cauchy distributed random numbers.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).cauchy_().shape
+    dualtape.Size([3])
+    """
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return _fill(self, "cauchy_", lambda shape, dtype: source(generator).standard_cauchy(shape) * sigma + median)
+
+
+def _log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithms are normally distributed.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt.zeros(3).log_normal_() > 0).all())
+    True
+    """
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _fill(self, "log_normal_", lambda shape, dtype: source(generator).lognormal(mean, std, shape))
+
+
+def _geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the number of trials up to the first success, which has probability ``p``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt.zeros(3).geometric_(0.5) >= 1).all())
+    True
+    """
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _fill(self, "geometric_", lambda shape, dtype: source(generator).geometric(p, shape))
+
+
 for _name, _method in (
+    ("cauchy_", _cauchy_), ("log_normal_", _log_normal_), ("geometric_", _geometric_),
     ("uniform_", _uniform_), ("normal_", _normal_), ("random_", _random_), ("bernoulli_", _bernoulli_), ("exponential_", _exponential_),
     ("bernoulli", bernoulli), ("multinomial", multinomial),
 ):  # fmt: skip
     setattr(Tensor, _name, _method)
-
-FUNCTIONS = (
-    manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, normal, bernoulli, multinomial,
-    rand_like, randn_like, randint_like, Generator,
-)  # fmt: skip

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Function": "function", "Node": "node", "backward": "backward", "grad": "backward", "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
-    "inference_mode": "..modes",
+    "inference_mode": "..modes", "_unsafe_preserve_version_counter": "graph",
 }  # fmt: skip
 _MODULES = ("function", "graph")
 

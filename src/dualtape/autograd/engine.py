@@ -23,7 +23,7 @@ from .unbroadcast import fit, fit_recorded
 from .versions import caller
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    pass
 
 _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
 _ONLY_IN_LIST = getrefcount([np.empty(0)][0])  # reference count of an array that only a list holds
@@ -44,7 +44,7 @@ class GraphTask:
         Nodes that receive a gradient, each with whether it also runs; None means all do.
     """
 
-    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "order")
+    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "order", "counts", "notes", "anomaly")
 
     def __init__(self, record: bool, keep: bool) -> None:
         self.record = record
@@ -56,7 +56,9 @@ class GraphTask:
         self.freed: Freed | None = None
         self.node: Node | None = None
         self.order: list[Node] | None = None
-
+        self.counts: dict[Node, int] = {}  # the nodes that get a gradient
+        self.notes: dict | None = None  # what hooks keep for the length of this run
+        self.anomaly: Any = None  # in anomaly mode: what looks at the nodes as they run
 
     def free(self) -> Freed:
         """What the nodes of this run hold once their saved values are released: it knows where the run was started."""
@@ -140,7 +142,9 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     record, keep, captures, needed = task.record, task.keep, task.captures, task.needed
     fit_edge = fit_recorded if record else fit
     add, push, pop = np.add, heapq.heappush, heapq.heappop
-    counts = _count(roots, needed)
+    node: Any
+    buffer: Any
+    counts = task.counts = _count(roots, needed)
     buffers: dict[Node, list] = {}
     for (node, number, *_), grad in roots:
         buffer = buffers.setdefault(node, [None] * len(node.outputs))

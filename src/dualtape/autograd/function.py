@@ -16,7 +16,7 @@ from .. import modes
 from ..tensor import Tensor, alias, wrap
 from . import saved as saving
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
-from .versions import bump, caller
+from .versions import bump
 from .views import IN_CUSTOM_FUNCTION, Step, View, attach, check_write, rebase
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -101,7 +101,7 @@ class FunctionCtx(Node):
         for place in self.saved:
             entry, is_output, number = place or (None, False, 0)
             if type(entry) is not saving.SavedVariable:
-                entry = saving.SavedVariable(entry, is_output, number)
+                entry = saving.SavedVariable(entry, is_output, number, self)
             places.append((entry, is_output, number))
         raws = tuple(place[0] for place in places)
         self.saved = tuple(None if raw.is_none() else place for place, raw in zip(places, raws, strict=True))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .hooks import RemovableHandle
 from .node import Node, edge_of
+from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge"]
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
 
 
 class GradientEdge(tuple):
@@ -28,11 +35,18 @@ class GradientEdge(tuple):
 
     @property
     def node(self) -> Node:
+        """The node."""
         return self[0]
 
     @property
     def output_nr(self) -> int:
+        """Which of the node's outputs."""
         return self[1]
+
+    @property
+    def ownership_token(self) -> Any:
+        """What the edge keeps alive beside the node: the leaf, if it leads to one."""
+        return self[2]
 
     def __repr__(self) -> str:
         return f"GradientEdge(node={self.node!r}, output_nr={self.output_nr})"
@@ -51,3 +65,153 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*edge)  # with the leaf, if it is one: the edge keeps it alive
+
+
+def increment_version(tensor: Any) -> None:
+    """Count one write to the memory of a tensor, or of each of several: for writes that dualtape cannot see.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.ones(2)
+    >>> x.numpy()[0] = 5
+    >>> dt.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    from ..tensor import Tensor
+    from .versions import bump
+
+    listed = [tensor] if isinstance(tensor, Tensor) else list(tensor)
+    for one in listed:
+        if one._counter is None:
+            raise RuntimeError("Inference tensors do not track version counter: there is nothing to increment")
+    for one in listed:
+        bump(one._counter)
+
+
+class _unsafe_preserve_version_counter:
+    """Writes inside are not counted: whoever uses it answers for what backward then computes."""
+
+    def __init__(self, tensors: Any) -> None:
+        from ..tensor import Tensor
+
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+        self.versions = tuple(tensor._version for tensor in self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        for tensor, version in zip(self.tensors, self.versions, strict=True):
+            tensor._counter[0] = version
+
+
+# --- hooks on several gradients ---------------------------------------------------------------------------------------------------
+
+
+class _Handles(RemovableHandle):
+    """Removes the hooks of several tensors at once."""
+
+    __slots__ = ("_handles",)
+
+    def __init__(self, handles: Iterable[RemovableHandle]) -> None:
+        super().__init__({}, -1)
+        self._handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str = "all") -> RemovableHandle:
+    """Call ``fn`` when the gradients of several tensors are known.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    fn : callable
+        With ``mode="all"``: takes the list of gradients, once in each backward, as soon as the last of those that this backward
+        computes is there; None for the others. With ``mode="any"``: takes the first gradient that is there.
+    mode : {"all", "any"}
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x, y = dt.tensor(2.0, requires_grad=True), dt.tensor(3.0, requires_grad=True)
+    >>> handle = dt.autograd.graph.register_multi_grad_hook([x, y], lambda grads: print(grads))
+    >>> (x * y).backward()
+    [tensor(3.), tensor(2.)]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    for i, tensor in enumerate(tensors):
+        if not tensor.requires_grad:
+            raise AssertionError(f"a multi-grad hook needs tensors that require grad, and tensors[{i}] does not")
+    edges = [get_gradient_edge(tensor) for tensor in tensors]
+    nodes = [edge.node for edge in edges]
+    key, lock = object(), threading.Lock()
+
+    def first(grad: Any) -> None:
+        with lock:
+            notes = _notes()
+            if key in notes:
+                return
+            notes[key] = True
+        fn(grad)
+
+    def hook_of(place: int) -> Callable:
+        def hook(grad: Any) -> None:
+            with lock:
+                notes = _notes()
+                if key not in notes:
+                    notes[key] = ([None] * len(nodes), [sum(map(_will_engine_execute_node, nodes))])
+                grads, left = notes[key]
+                grads[place] = grad
+                left[0] -= 1
+                complete = left[0] == 0
+            if complete:
+                fn(grads)
+
+        return hook
+
+    if mode == "any":
+        return _Handles(tensor.register_hook(first) for tensor in tensors)
+    return _Handles([tensor.register_hook(hook_of(place)) for place, tensor in enumerate(tensors)])
+
+
+# --- the backward that is running -------------------------------------------------------------------------------------------------
+
+
+def _task() -> Any:
+    from .engine import current_task
+
+    return current_task()
+
+
+def _notes() -> dict:
+    """What hooks keep for the length of one backward."""
+    task = _task()
+    if task.notes is None:
+        task.notes = {}
+    return task.notes
+
+
+def _will_engine_execute_node(node: Node) -> bool:
+    """Whether the running backward delivers gradients to ``node``."""
+    task = _task()
+    if task is None:
+        raise RuntimeError("_will_engine_execute_node can only be asked while a backward runs")
+    return node in task.counts
+
+
+def _current_graph_task_id() -> int:
+    """A number for the running backward; -1 if there is none."""
+    task = _task()
+    return -1 if task is None else id(task)
+
+
+def _current_autograd_node() -> Node | None:
+    """The node that the running backward is at."""
+    task = _task()
+    return None if task is None else task.node

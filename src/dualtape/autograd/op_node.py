@@ -33,7 +33,7 @@ class OpNode(Node):
         saved = self.saved
         if type(saved) is Freed:
             check_not_freed(self)
-        results = []
+        results: list = []
         for edge, (formula, loads) in zip(self.edges, op.loads, strict=False):
             if edge is None:
                 results.append(None)
@@ -109,11 +109,14 @@ class OpNode(Node):
         if not raw and not name.startswith("_saved_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         wanted = name[11:] if raw else name[7:]
-        for position, (saved, kind, number) in enumerate(self.op.saves):
-            if self.op.public_name(saved) == wanted or saved == wanted:
-                break
-        else:
+        known = [s[0] for s in self.op.saves]
+        names = [wanted if wanted in known else s for s in known if wanted in (s, self.op.public_name(s))]
+        if not names:
             raise AttributeError(f"{type(self).__name__} saves no {wanted!r}: it has {self._saved_names()}")
+        position = known.index(names[0])
+        saved, kind, number = self.op.saves[position]
+        if raw and type(self.saved) is Freed:
+            return SavedVariable(None, kind == OUTPUT, number, self)
         check_not_freed(self)
         entry = self.saved[position]
         if not raw:
@@ -121,7 +124,7 @@ class OpNode(Node):
         if kind == ATTRIBUTE or kind == INPUTS:
             raise AttributeError(f"{type(self).__name__} saves {wanted!r} as a plain value; read _saved_{wanted}")
         if type(entry) is tuple:
-            entry = SavedVariable(entry, kind == OUTPUT, number)
+            entry = SavedVariable(entry, kind == OUTPUT, number, self)
             places = list(self.saved)
             places[position] = entry
             self.saved = tuple(places)

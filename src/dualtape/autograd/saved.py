@@ -7,6 +7,7 @@ the node's own output it is the bare array, so that node and tensor form no cycl
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
@@ -29,23 +30,26 @@ def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
 
 def save(tensor: Tensor) -> Any:
     """An input's entry, under the default hooks if there are any."""
-    hooks = modes.current().saved_hooks
-    if hooks and hooks[-1] is not None:
-        saved = SavedVariable((tensor, tensor._counter, tensor._counter[0]), False, 0)
-        saved.pack(*hooks[-1])
-        return saved
-    if tensor._counter is None:
+    counter = tensor._counter
+    if counter is None:
         raise errors.inference_saved("save")
-    return (tensor, tensor._counter, tensor._counter[0])
+    entry = (tensor, counter, counter[0])
+    hooks = modes.current().saved_hooks
+    if hooks and type(hooks[-1]) is tuple:
+        saved = SavedVariable(entry, False, 0)
+        saved.pack(tensor, *hooks[-1])
+        return saved
+    return entry
 
 
 def save_output(tensor: Tensor, node: Node, number: int) -> Any:
     """An output's entry: the array without its history."""
-    entry = (tensor._array, tensor._counter, tensor._counter[0])
+    counter = tensor._counter
+    entry = (tensor._array, counter, counter[0])
     hooks = modes.current().saved_hooks
-    if hooks and hooks[-1] is not None:
-        saved = SavedVariable(entry, True, number)
-        saved.pack(*hooks[-1])
+    if hooks and type(hooks[-1]) is tuple:
+        saved = SavedVariable(entry, True, number, node)
+        saved.pack(tensor, *hooks[-1])
         return saved
     return entry
 
@@ -95,41 +99,77 @@ class SavedVariable:
     tensor([7.3891])
     """
 
-    __slots__ = ("entry", "is_output", "number", "_node", "hooks", "packed")
+    __slots__ = ("entry", "is_output", "number", "hooks", "packed", "_node", "_origin", "_own")
 
-    def __init__(self, entry: tuple | None, is_output: bool, number: int) -> None:
+    def __init__(self, entry: tuple | None, is_output: bool, number: int, node: Node | None = None) -> None:
         self.entry = entry
         self.is_output = is_output
         self.number = number
         self.hooks: tuple[Callable, Callable] | None = None
         self.packed: Any = None
+        self._node = None if node is None else weakref.ref(node)
+        self._origin: Any = None  # once packed: where the gradient of an unpacked input goes; a leaf is kept itself
+        self._own = False  # an output that was packed as it is: kept without history, so that there is no cycle
 
     def is_none(self) -> bool:
         """Whether nothing is saved here: the node was given None."""
         return self.entry is None and self.hooks is None
 
+    def _freed(self) -> bool:
+        from .node import Freed
+
+        node = self._node() if self._node is not None else None
+        return self.is_none() or (node is not None and type(node.saved) is Freed)
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the packed object, or the tensor."""
+        if self.hooks is not None:
+            return self.packed
+        return None if self.entry is None else self._shown(self.entry)
+
+    @property
+    def unpack_hook(self) -> Callable | None:
+        """The hook that unpacks, if there is one."""
+        return None if self.hooks is None else self.hooks[1]
+
+    def _shown(self, entry: tuple) -> Tensor:
+        if not self.is_output:
+            return entry[0]
+        from ..tensor import wrap
+
+        shown = wrap(entry[0])
+        shown._counter = entry[1]
+        return shown
+
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
-        """Pack the saved tensor now with ``pack_hook``; unpack it with ``unpack_hook`` when backward needs it."""
-        if self.entry is None and self.hooks is None:
+        """Pack the saved tensor now with ``pack_hook``; unpack it with ``unpack_hook`` when backward needs it.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> y = dt.tensor([2.0], requires_grad=True).sin()
+        >>> y.grad_fn._raw_saved_self.register_hooks(lambda t: t * 10, lambda t: t / 10)
+        >>> y.grad_fn._raw_saved_self.data
+        tensor([20.])
+        """
+        check_hooks(pack_hook, unpack_hook)
+        if self._freed():
             raise errors.freed("the node")
         if self.hooks is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved value"
                 " has one pair"
             )
-        self.pack(pack_hook, unpack_hook)
+        from ..tensor import alias
 
-    def pack(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        assert self.entry is not None
+        self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook)
+
+    def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Replace the entry by what ``pack_hook`` makes of it."""
         assert self.entry is not None
         value, counter, version = self.entry
-        from ..tensor import Tensor, wrap
-
-        if self.is_output:
-            shown = wrap(value)
-            shown._counter = counter
-        else:
-            shown = value
         with modes.no_grad():
             packed = pack_hook(shown)
         if counter[0] != version:
@@ -137,38 +177,65 @@ class SavedVariable:
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be"
                 " modified by in-place operations as this can lead to unexpected side-effects: work on a clone()"
             )
-        edge = None if self.is_output or not isinstance(value, Tensor) else (value._edge, value._requires_grad, value)
+        if self.is_output:
+            if packed is shown and shown._requires_grad:
+                packed = self._shown(self.entry)
+                self._own = True
+        elif value.requires_grad:
+            from .node import edge_of
+
+            edge = edge_of(value)
+            self._origin = value if value._edge is None else edge
         self.hooks = (pack_hook, unpack_hook)
         self.packed = packed
-        if edge is not None and edge[0] is None and edge[1]:
-            self._node = value  # a leaf is kept: unpacked values must lead to its sink
-        else:
-            self._node = edge[0] if edge else None
         self.entry = None
 
-    def unpack(self, node: Node, name: str) -> Tensor:
-        """The tensor, through the unpack hook if there is one."""
+    def unpack(self, node: Node | None = None, name: str = "data") -> Tensor:
+        """The tensor, through the unpack hook if there is one; for a result, ``node`` is what made it."""
+        if node is None and self._node is not None:
+            node = self._node()
         if self.hooks is None:
-            if self.entry is None:
-                raise errors.freed(node.name())
-            return unpack(self.entry, node, name, self.is_output, self.number)
+            if self.entry is None or self._freed():
+                raise errors.freed("the node" if node is None else node.name())
+            return unpack(self.entry, node, name, self.is_output, self.number)  # type: ignore[arg-type]
         from ..tensor import Tensor, alias
 
-        value = self.hooks[1](self.packed)
+        packed = self.packed
+        if self._own:
+            packed = alias(packed)
+            self._attach(packed, node)
+        value = self.hooks[1](packed)
         if not isinstance(value, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}"
             )
         result = alias(value)
-        origin = self._node
-        if self.is_output and result._array.dtype.kind in "fc":
-            result._edge, result._requires_grad = (node, self.number), True
+        self._attach(result, node)
+        return result
+
+    def _attach(self, tensor: Tensor, node: Node | None) -> None:
+        """Give what was unpacked the place in the graph of what was packed."""
+        from ..tensor import Tensor
+
+        origin = self._origin
+        if self.is_output:
+            if tensor._array.dtype.kind not in "fc" or node is None:
+                return
+            tensor._edge = (node, self.number)
         elif isinstance(origin, Tensor):
             from .node import leaf_edge
 
-            result._edge, result._requires_grad = leaf_edge(origin), True
+            tensor._accumulator = leaf_edge(origin)[0]
+            tensor.__dict__["_origin"] = origin  # the sink knows its leaf weakly
         elif origin is not None:
-            result._edge, result._requires_grad = origin, True
-        return result
+            tensor._edge = origin
+        else:
+            return
+        tensor._requires_grad = True
 
 
+def check_hooks(pack_hook: Any, unpack_hook: Any) -> None:
+    """Raise unless both can be called."""
+    for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
+        if not callable(hook):
+            raise TypeError(f"{name} must be callable, got {type(hook).__name__}")

@@ -223,12 +223,15 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
                 raise errors.leaf_view_write(op)
         if tensor._requires_grad and tensor._edge is None:
             raise errors.leaf_write(op)
-    if overlap:
-        return
     array = tensor._array
-    if 0 in getattr(array, "strides", ()) and array.size > 1:
+    if not overlap and 0 in getattr(array, "strides", ()) and array.size > 1:
         if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):
             raise errors.internal_overlap(op)
+    hooks = modes.current().saved_hooks
+    if hooks:
+        from .saved_hooks import before_write
+
+        before_write(tensor, hooks)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:

@@ -258,7 +258,8 @@ def _turned(g: Any, x: Any, out: Any) -> Any:
     return np.where(x == 0, 0, g * np.sign(x) * np.sign(out))
 
 
-op("copysign", np.copysign, kind=BROADCASTING, promote=FLOAT, complex=False, node=("CopysignBackward1", "CopysignBackward0"), variant=_tensor_divisor, vjp=dict(x=_turned, y=lambda g: g * 0),
+op("copysign", np.copysign, kind=BROADCASTING, promote=FLOAT, complex=False,
+   node=("CopysignBackward1", "CopysignBackward0"), variant=_tensor_divisor, vjp=dict(x=_turned, y=lambda g: g * 0),
    jvp=dict(x=lambda t, x, out: _turned(t, x, out), y=lambda t: t * 0),
    samples=(sample(apart(3, 4), apart(4)), sample(apart(3), -1.0), edge(exact([0.0, -0.0, 1.0]), exact([1.0, -1.0, -0.0]))),
    doc="""The size of x with the sign of y.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..device import device as Device
 from ..device import contiguous_format, move, of
+from ..device import device as Device
 from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .elementwise import _direction
@@ -31,7 +31,9 @@ _to_device = op("to_device", lambda x, target, source: move(x, target), kind=GEN
    samples=(sample(real(3), Device("cpu"), Device("cpu")),), doc="x on another device.")  # fmt: skip
 
 
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
     """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
 
     The tensor itself is returned if nothing changes and ``copy`` is False.
@@ -45,6 +47,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, other: T
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
+        dtype, device = other._array.dtype, other.device
     elif rest and _is_dtype(rest[0]):
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], (Device, str, int))) and not isinstance(rest[0], bool):
@@ -55,8 +58,6 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, other: T
         raise TypeError(f"to() takes (dtype), (device, dtype) or (other), each with non_blocking and copy, got {', '.join(type(a).__name__ for a in args)}")
     if len(rest) == 2:
         copy = rest[1]
-    if other is not None:
-        dtype, device = other._array.dtype, other.device
     out = self
     if device is not None:
         target, here = device if isinstance(device, Device) else Device(device), of(self._array)
@@ -138,7 +139,8 @@ def _as_complex(re: Any, im: Any) -> Any:
 _real = op("real_part", lambda x: x.real, kind=ELEMENTWISE, view=True, inplace=False, public=False, method=False, node="ViewAsRealBackward0", torch_name="real",
    vjp=dict(x=lambda g: g + 0j), jvp=dict(x=lambda t: np.real(t)), samples=(sample(real(3, 4)),), complex="only", doc="The real part, as a view.")  # fmt: skip
 _imag = op("imag_part", lambda x: x.imag, kind=ELEMENTWISE, view=True, inplace=False, public=False, method=False, node="ViewAsRealBackward0", torch_name="-",
-   vjp=dict(x=lambda g: g * 1j), jvp=dict(x=lambda t: np.imag(t)), samples=(sample(real(3, 4)),), complex="only", doc="The imaginary part, as a view.")  # fmt: skip
+   vjp=dict(x=lambda g: g * 1j), jvp=dict(x=lambda t: np.imag(t)), samples=(sample(real(3, 4)),), complex="only",
+   doc="The imaginary part, as a view.")  # fmt: skip
 
 
 @composite("real", samples=(sample(real(3, 4)),), method=False)
@@ -169,7 +171,8 @@ def imag_function(input: Any) -> Any:
     return _imag(input)
 
 
-_conj = op("conj_physical", np.conjugate, kind=ELEMENTWISE, vjp=dict(x=lambda g: g.conj()), jvp=dict(x=lambda t: t.conj()), samples=(sample(real(3, 4)), sample(real())),
+_conj = op("conj_physical", np.conjugate, kind=ELEMENTWISE,
+   vjp=dict(x=lambda g: g.conj()), jvp=dict(x=lambda t: t.conj()), samples=(sample(real(3, 4)), sample(real())),
    doc="""The complex conjugate of each element, as a copy.
 
    >>> import dualtape as dt
@@ -237,7 +240,8 @@ def polar(abs: Any, angle: Any) -> Any:
     return FUNCTIONS["complex"](abs * FUNCTIONS["cos"](angle), abs * FUNCTIONS["sin"](angle))
 
 
-op("view_as_real", lambda x: _pairs(x), kind=GENERAL, view=True, method=False, vjp=dict(x=lambda g: g[..., 0] + 1j * g[..., 1]), jvp=dict(x=lambda t: use("view_as_real")(t)),
+op("view_as_real", lambda x: _pairs(x), kind=GENERAL, view=True, method=False,
+   vjp=dict(x=lambda g: g[..., 0] + 1j * g[..., 1]), jvp=dict(x=lambda t: use("view_as_real")(t)),
    samples=(sample(real(3)), sample(real(2, 2))), complex="only",
    doc="""Complex numbers as pairs of reals in a last dimension, sharing memory.
 

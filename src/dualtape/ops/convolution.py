@@ -65,7 +65,9 @@ def places_of(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[i
     ]
 
 
-def _out_sizes(sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], name: str) -> tuple[int, ...]:
+def _out_sizes(
+    sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], name: str
+) -> tuple[int, ...]:
     made = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation, strict=True):
         if n + 2 * p < d * (k - 1) + 1:
@@ -193,13 +195,15 @@ _deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, public=Fal
             weight=lambda t, x, sizes, stride, padding, dilation, groups:
                 use("convolution_transposed")(x, t, None, sizes, stride, padding, dilation, groups),
             bias=lambda t, out: np.broadcast_to(_along_channels(t, len(out.shape)), out.shape)),
-   samples=(sample(real(2, 4, 3), real(4, 3, 2), real(3), (6,), (2,), (0,), (1,), 1), sample(real(2, 4, 2, 3), real(4, 2, 2, 3), None, (4, 5), (2, 1), (0, 0), (1, 1), 2)),
+   samples=(sample(real(2, 4, 3), real(4, 3, 2), real(3), (6,), (2,), (0,), (1,), 1), sample(real(2, 4, 2, 3), real(4, 2, 2, 3), None, (4, 5), (2, 1),
+   (0, 0), (1, 1), 2)),
    doc="""The convolution's transpose: each entry adds its multiple of the weight.""")  # fmt: skip
 op("convolution_weight", _weight, kind=GENERAL, public=False, method=False, node="ConvolutionBackwardBackward0", torch_name="-", jvp=BILINEAR,
    vjp=dict(grad=lambda g, x, stride, padding, dilation, groups: use("convolution")(x.conj(), g, None, stride, padding, dilation, groups),
             x=lambda g, grad, x_shape, stride, padding, dilation, groups:
                 use("convolution_transposed")(grad.conj(), g, None, tuple(x_shape[2:]), stride, padding, dilation, groups)),
-   samples=(sample(real(2, 4, 3), real(2, 3, 5), (4, 3, 3), (1,), (0,), (1,), 1), sample(real(2, 4, 2, 2), real(2, 4, 5, 4), (4, 2, 3, 3), (2, 1), (0, 0), (1, 1), 2)),
+   samples=(sample(real(2, 4, 3), real(2, 3, 5), (4, 3, 3), (1,), (0,), (1,), 1), sample(real(2, 4, 2, 2), real(2, 4, 5, 4), (4, 2, 3, 3), (2, 1),
+   (0, 0), (1, 1), 2)),
    doc="""The gradient of a convolution's weight.""")  # fmt: skip
 
 # --- the user's functions ------------------------------------------------------------------------------------------------------------
@@ -239,7 +243,9 @@ def _conv(dims: int, name: str, input: Any, weight: Any, bias: Any, stride: Any,
     return _convolve(input, weight, bias, stride, padding, dilation, groups)
 
 
-def _conv_transposed(dims: int, name: str, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any) -> Any:
+def _conv_transposed(
+    dims: int, name: str, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+) -> Any:
     if input.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
         raise RuntimeError(
             f"{name}: expected a {dims + 1}D (unbatched) or {dims + 2}D (batched) input and a {dims + 2}D weight, got input of size"
@@ -259,7 +265,8 @@ def _conv_transposed(dims: int, name: str, input: Any, weight: Any, bias: Any, s
 
 
 @composite("conv1d", method=False, torch_name="nn.functional.conv1d", samples=(
-    sample(real(2, 3, 6), real(4, 3, 3), real(4)), sample(real(2, 4, 7), real(2, 2, 3), stride=2, padding=1, groups=2), sample(real(3, 6), real(4, 3, 2), dilation=2),
+    sample(real(2, 3, 6), real(4, 3, 3), real(4)), sample(real(2, 4, 7), real(2, 2, 3), stride=2, padding=1, groups=2),
+    sample(real(3, 6), real(4, 3, 2), dilation=2),
     sample(real(2, 3, 6), real(4, 3, 4), padding="same"), sample(real(2, 3, 6), real(4, 3, 1)),
 ))  # fmt: skip
 def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
@@ -276,7 +283,8 @@ def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
 
 @composite("conv2d", method=False, torch_name="nn.functional.conv2d", samples=(
     sample(real(2, 3, 5, 6), real(4, 3, 3, 2), real(4)), sample(real(2, 4, 5, 5), real(6, 2, 3, 3), real(6), stride=2, padding=1, groups=2),
-    sample(real(1, 2, 6, 5), real(2, 2, 2, 2), None, 1, (1, 0), (2, 3)), sample(real(2, 5, 5), real(3, 2, 3, 3)), sample(real(2, 2, 4, 5), real(2, 2, 2, 4), padding="same"),
+    sample(real(1, 2, 6, 5), real(2, 2, 2, 2), None, 1, (1, 0), (2, 3)), sample(real(2, 5, 5), real(3, 2, 3, 3)),
+    sample(real(2, 2, 4, 5), real(2, 2, 2, 4), padding="same"),
     sample(real(2, 2, 4, 4), real(3, 2, 3, 3), padding="valid"), sample(real(2, 3, 4, 4), real(2, 3, 1, 1)), sample(real(0, 2, 4, 4), real(3, 2, 3, 3)),
     sample(real(2, 3, 5, 5, layout="F"), real(4, 3, 3, 3, layout="strided")), sample(real(2, 3, 4, 4), real(3, 1, 2, 2), groups=3, stride=(2, 1)),
 ))  # fmt: skip
@@ -309,7 +317,9 @@ def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
 @composite("conv_transpose1d", method=False, torch_name="nn.functional.conv_transpose1d", samples=(
     sample(real(2, 3, 4), real(3, 2, 3), real(2)), sample(real(2, 4, 3), real(4, 2, 3), None, 2, 1, 1, 2), sample(real(3, 4), real(3, 2, 2), dilation=2),
 ))  # fmt: skip
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+def conv_transpose1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+) -> Any:
     """The transpose of :func:`conv1d`, weights (C, O / groups, K).
 
     Examples
@@ -324,7 +334,9 @@ def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1,
 @composite("conv_transpose2d", method=False, torch_name="nn.functional.conv_transpose2d", samples=(
     sample(real(2, 3, 3, 4), real(3, 2, 3, 2), real(2)), sample(real(2, 4, 3, 3), real(4, 2, 3, 3), real(4), 2, 1, 1, 2),
 ))  # fmt: skip
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+def conv_transpose2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+) -> Any:
     """The transpose of :func:`conv2d`, weights (C, O / groups, KH, KW).
 
     Examples

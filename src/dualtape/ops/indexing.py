@@ -37,7 +37,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
-    if key is False or isinstance(key, Tensor) and key._array.ndim == 0 and key._array.dtype.kind == "b" and not key._array:
+    if key is False:
         return  # no place is selected
     viewed, indices = _parse(x, key)
     if isinstance(value, (list, tuple)) or isinstance(value, str):
@@ -287,7 +287,8 @@ op("copy", _copied, kind=GENERAL, inplace=True, scalars=True, public=False, meth
 
 def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
     op(name, _filled, kind=GENERAL, scalars=True, node=nodes, variant=lambda x, value: int(hasattr(value, "dtype")),
-       vjp=dict(x=lambda g: np.zeros_like(g), value=lambda g: np.sum(g)), jvp=dict(x=lambda t: np.zeros_like(t), value=lambda t, x_shape: np.broadcast_to(t, x_shape)),
+       vjp=dict(x=lambda g: np.zeros_like(g), value=lambda g: np.sum(g)),
+       jvp=dict(x=lambda t: np.zeros_like(t), value=lambda t, x_shape: np.broadcast_to(t, x_shape)),
        samples=(sample(real(3, 4), 2.0), sample(real(3, 4), real())),
        doc="""One value everywhere.
 
@@ -494,14 +495,16 @@ op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
    """)  # fmt: skip
 op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
-   samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)), ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
+   samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
+            ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
    doc="""The tensor with values added at an index along a dimension.
 
    >>> import dualtape as dt
    >>> dt.scatter_add(dt.zeros(3), 0, dt.tensor([0, 0, 2]), dt.ones(3))
    tensor([2., 0., 1.])
    """)  # fmt: skip
-_scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=False, inplace=True, constants=("index",), jvp=LINEAR, scalars=True, torch_name="scatter",
+_scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=False, inplace=True, constants=("index",), jvp=LINEAR, scalars=True,
+   torch_name="scatter",
    node=("ScatterBackward0", "ScatterBackward1"), variant=lambda x, dim, index, src: int(not hasattr(src, "dtype")),
    vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
             src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
@@ -652,5 +655,5 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     return FUNCTIONS["gather"](wide, d, shapes.expand(index, tuple(common)))
 
 
-Tensor.__getitem__ = getitem  # type: ignore[attr-defined]
-Tensor.__setitem__ = setitem  # type: ignore[attr-defined]
+setattr(Tensor, "__getitem__", getitem)  # noqa: B010 - mypy knows another one
+setattr(Tensor, "__setitem__", setitem)  # noqa: B010

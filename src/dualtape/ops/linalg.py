@@ -33,7 +33,7 @@ def _diagonal(x: Any) -> Any:
 
 def _eye(n: int, like: Any) -> Any:
     """The identity, as a mask to multiply with."""
-    return np.eye(n, dtype=np.bool_)
+    return np.eye(n, dtype=np.bool_, like=like)
 
 
 def _real_diagonal(x: Any) -> Any:
@@ -52,7 +52,7 @@ def _cholesky(x: Any, upper: bool = False) -> Any:
 
 def _half_below(x: Any) -> Any:
     """The lower triangle, its diagonal halved."""
-    return np.tril(x, -1) + x * (0.5 * _eye(x.shape[-1], x).astype(np.float32))
+    return np.tril(x, -1) + 0.5 * (x * _eye(x.shape[-1], x))
 
 
 def _cholesky_gradient(g: Any, out: Any, upper: bool) -> Any:
@@ -139,12 +139,14 @@ def _apply(t: Any, x: Any, left: bool) -> Any:
     return np.matmul(t, x) if left else np.matmul(x, t)
 
 
-op("linalg_solve", _solve, kind=GENERAL, public=False, method=False, node="LinalgSolveExBackward0", torch_name="linalg.solve", aliases={"input": "A", "other": "B"},
+op("linalg_solve", _solve, kind=GENERAL, public=False, method=False, node="LinalgSolveExBackward0", torch_name="linalg.solve",
+   aliases={"input": "A", "other": "B"},
    vjp=dict(A=lambda g, A, out, left: _matrix_of(use("linalg_solve")(adjoint(A), g, left), out, left, len(out.shape) == len(A.shape) - 1),
             B=lambda g, A, left: use("linalg_solve")(adjoint(A), g, left)),
    jvp=dict(A=lambda t, A, out, left: -use("linalg_solve")(A, _apply(t, out, left), left),
             B=lambda t, A, out, left: np.broadcast_to(use("linalg_solve")(A, t, left), out.shape)),
-   samples=(sample(invertible(3, 3), real(3)), sample(invertible(3, 3), real(3, 2)), sample(invertible(2, 3, 3), real(2, 3, 2)), sample(invertible(2, 3, 3), real(2, 3)),
+   samples=(sample(invertible(3, 3), real(3)), sample(invertible(3, 3), real(3, 2)), sample(invertible(2, 3, 3), real(2, 3, 2)),
+   sample(invertible(2, 3, 3), real(2, 3)),
             sample(invertible(3, 3), real(2, 3, 2)), sample(invertible(2, 3, 3), real(3, 4)), sample(invertible(3, 3), real(2, 3), left=False),
             sample(invertible(2, 3, 3), real(3)), sample(invertible(3, 3), real(3, 0))),
    doc="""The X with ``A @ X == B``, or ``X @ A == B`` for ``left=False``.
@@ -193,18 +195,21 @@ def _triangular_back(g: Any, A: Any, upper: bool, left: bool, unitriangular: boo
     return use("linalg_solve_triangular")(adjoint(A), g, not upper, left, unitriangular)
 
 
-_solve_triangular_op = op("linalg_solve_triangular", _solve_triangular, kind=GENERAL, public=False, method=False, torch_name="-", aliases={"input": "A", "other": "B"},
+_solve_triangular_op = op("linalg_solve_triangular", _solve_triangular, kind=GENERAL, public=False, method=False, torch_name="-",
+   aliases={"input": "A", "other": "B"},
    vjp=dict(A=lambda g, A, out, upper, left, unitriangular:
                 _triangular_gradient(_triangular_back(g, A, upper, left, unitriangular), out, upper, left, unitriangular),
             B=lambda g, A, upper, left, unitriangular: _triangular_back(g, A, upper, left, unitriangular)),
    jvp=dict(A=_triangular_tangent, B=lambda t, A, out, upper, left, unitriangular:
                 np.broadcast_to(use("linalg_solve_triangular")(A, t, upper, left, unitriangular), out.shape)),
-   samples=(sample(invertible(3, 3), real(3, 2), True), sample(invertible(3, 3), real(3, 2), False, True, True), sample(invertible(2, 3, 3), real(3, 2), False)),
+   samples=(sample(invertible(3, 3), real(3, 2), True), sample(invertible(3, 3), real(3, 2), False, True, True),
+   sample(invertible(2, 3, 3), real(3, 2), False)),
    doc="""The solution of a triangular system.""")  # fmt: skip
 
 
 @composite("solve_triangular", method=False, public=False, torch_name="linalg.solve_triangular", samples=(
-    sample(invertible(3, 3), real(3, 2), upper=True), sample(invertible(3, 3), real(3, 2), upper=False), sample(invertible(3, 3), real(2, 3), upper=True, left=False),
+    sample(invertible(3, 3), real(3, 2), upper=True), sample(invertible(3, 3), real(3, 2), upper=False),
+    sample(invertible(3, 3), real(2, 3), upper=True, left=False),
     sample(invertible(2, 3, 3), real(2, 3, 2), upper=False, unitriangular=True), sample(invertible(2, 3, 3), real(3, 2), upper=True),
 ))  # fmt: skip
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
@@ -291,7 +296,7 @@ def _third_change(g: Any, x: Any, along: Any) -> Any:
     inv = np.linalg.inv(x)
     p, q = np.matmul(inv, g.conj()), np.matmul(inv, along)
     pq = np.matmul(p, q)
-    inner = pq + np.matmul(q, p) - _trace(q) * p - _trace(p) * q + (_trace(p) * _trace(q) - _trace(pq)) * np.eye(x.shape[-1], dtype=np.float32)
+    inner = pq + np.matmul(q, p) - _trace(q) * p - _trace(p) * q + (_trace(p) * _trace(q) - _trace(pq)) * _eye(x.shape[-1], x)
     det = use("det")(x)
     return adjoint(det.reshape((*det.shape, 1, 1)) * np.matmul(inner, inv))
 
@@ -365,7 +370,7 @@ def _eigh(x: Any, UPLO: str = "L") -> tuple:
     _matrix("linalg.eigh", x)
     if UPLO not in ("L", "U"):
         raise RuntimeError(f"linalg.eigh: expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return tuple(np.linalg.eigh(x, UPLO))
+    return tuple(np.linalg.eigh(x, "L" if UPLO == "L" else "U"))
 
 
 def _gaps(values: Any) -> Any:
@@ -394,7 +399,13 @@ op("linalg_eigh", _eigh, kind=GENERAL, public=False, method=False, node="LinalgE
    """)  # fmt: skip
 
 
-@composite("linalg_eigvalsh", method=False, public=False, torch_name="linalg.eigvalsh", samples=(edge(spd(3, 3)), edge(spd(2, 3, 3)), edge(exact([[1.0, 0.0], [0.0, 1.0]]))))
+@composite(
+    "linalg_eigvalsh",
+    method=False,
+    public=False,
+    torch_name="linalg.eigvalsh",
+    samples=(edge(spd(3, 3)), edge(spd(2, 3, 3)), edge(exact([[1.0, 0.0], [0.0, 1.0]]))),
+)
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of a symmetric (Hermitian) matrix, in ascending order.
 
@@ -489,9 +500,11 @@ def _qr_gradient(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
     return use("linalg_solve_triangular")(adjoint(R), g_Q + np.matmul(Q, inner), False, False)
 
 
-_qr_op = op("qr_tall", _qr, kind=GENERAL, public=False, method=False, node="LinalgQrBackward0", outputs=("Q", "R"), torch_name="linalg.qr", vjp=dict(x=_qr_gradient),
+_qr_op = op("qr_tall", _qr, kind=GENERAL, public=False, method=False, node="LinalgQrBackward0", outputs=("Q", "R"), torch_name="linalg.qr",
+   vjp=dict(x=_qr_gradient),
    samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 3, 2))), doc="The reduced QR of a matrix with no more columns than rows.")  # fmt: skip
-_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x[..., :0, :0] * 0, np.linalg.qr(x, mode)), kind=GENERAL, public=False,
+_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x[..., :0, :0] * 0, np.linalg.qr(x, mode)), kind=GENERAL,
+   public=False,
    method=False, outputs=("Q", "R"), constants=("x",), torch_name="-", samples=(edge(invertible(3, 3), "complete"),),
    doc="The complete QR, without a gradient.")  # fmt: skip
 
@@ -669,7 +682,8 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
 
 
 @composite("linalg_norm", method=False, public=False, torch_name="linalg.norm", samples=(
-    sample(real(3, 4)), sample(real(4), 3), sample(real(3, 4), 2), sample(real(3, 4), "fro"), sample(real(3, 4), "nuc"), sample(real(2, 3, 4), dim=1), sample(real(2, 3, 4), 1, (0, 2), True),
+    sample(real(3, 4)), sample(real(4), 3), sample(real(3, 4), 2), sample(real(3, 4), "fro"), sample(real(3, 4), "nuc"), sample(real(2, 3, 4), dim=1),
+    sample(real(2, 3, 4), 1, (0, 2), True),
     sample(real(2, 3, 4), keepdim=True), sample(real(3, 4), 1.5, 0),
 ))  # fmt: skip
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -696,7 +710,13 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     return matrix_norm(A, ord, dims, keepdim)
 
 
-@composite("linalg_cond", method=False, public=False, torch_name="linalg.cond", samples=(sample(invertible(3, 3)), ours(invertible(2, 3, 3), "fro"), sample(invertible(3, 3), -2)))
+@composite(
+    "linalg_cond",
+    method=False,
+    public=False,
+    torch_name="linalg.cond",
+    samples=(sample(invertible(3, 3)), ours(invertible(2, 3, 3), "fro"), sample(invertible(3, 3), -2)),
+)
 def cond(A: Any, p: Any = None) -> Any:
     """The condition number of a matrix, by the norm of order ``p`` (2 by default).
 

@@ -11,7 +11,7 @@ from ..errors import ArgumentError
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import edge, exact, exact_index, ints, probability, real, sample
-from .table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, TABLE, _names, composite, named, op
+from .table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, _names, composite, named, op
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -88,7 +88,8 @@ def _smooth_l1_slope(d: Any, beta: float) -> Any:
     return np.sign(d) if beta == 0 else np.where(np.absolute(d) < beta, d / beta, np.sign(d))
 
 
-_difference_loss("smooth_l1_loss", _smooth_l1, _smooth_l1_slope, _pairs(sample(real(3, 4), real(3, 4), beta=0.3), edge(exact([1.0, 2.0, -1.0]), exact([0.0, 2.0, 0.0]))),
+_difference_loss("smooth_l1_loss", _smooth_l1, _smooth_l1_slope, _pairs(sample(real(3, 4), real(3, 4), beta=0.3),
+    edge(exact([1.0, 2.0, -1.0]), exact([0.0, 2.0, 0.0]))),
    """The squared difference near 0, the absolute difference from ``beta`` on.
 
    >>> import dualtape as dt
@@ -160,7 +161,8 @@ def _bce_target_slope(x: Any, weight: Any) -> Any:
     return _scaled(np.log1p(-x) - np.log(x), weight)
 
 
-op("binary_cross_entropy", _bce, kind=GENERAL, public=False, method=False, complex=False, constants=("weight",), torch_name="nn.functional.binary_cross_entropy",
+op("binary_cross_entropy", _bce, kind=GENERAL, public=False, method=False, complex=False, constants=("weight",),
+   torch_name="nn.functional.binary_cross_entropy",
    vjp=dict(x=lambda g, x, target, weight, reduction: _share(g, x, reduction) * _bce_slope(x, target, weight),
             target=lambda g, x, weight, reduction: _share(g, x, reduction) * _bce_target_slope(x, weight)),
    jvp=dict(x=lambda t, x, target, weight, reduction: _total(t * _bce_slope(x, target, weight), reduction),
@@ -180,9 +182,7 @@ def _log_sigmoid(x: Any) -> Any:
 
 def _bce_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> Any:
     if x.shape != target.shape:
-        raise ArgumentError(
-            f"binary_cross_entropy_with_logits: target size ({list(target.shape)}) must be the same as input size ({list(x.shape)})"
-        )
+        raise ArgumentError(f"binary_cross_entropy_with_logits: target size ({list(target.shape)}) must be the same as input size ({list(x.shape)})")
     inside = _log_sigmoid(x) if pos_weight is None else _log_sigmoid(x) * (1 + (pos_weight - 1) * target)
     return _reduced("binary_cross_entropy_with_logits", _scaled((1 - target) * x - inside, weight), reduction)
 
@@ -266,7 +266,8 @@ def _nll_spread(x: Any, target: Any, shape: tuple, weight: Any, ignore_index: in
 
 
 _nll_loss = op("nll_loss", _nll, kind=GENERAL, public=False, method=False, complex=False, constants=("target", "weight"), jvp=LINEAR,
-   torch_name="nn.functional.nll_loss", node=("NllLossBackward0", "NllLoss2DBackward0"), variant=lambda x, target, weight, ignore_index, reduction: int(x.ndim > 2),
+   torch_name="nn.functional.nll_loss", node=("NllLossBackward0", "NllLoss2DBackward0"), variant=lambda x, target, weight, ignore_index,
+   reduction: int(x.ndim > 2),
    vjp=dict(x=lambda g, target, x_shape, weight, ignore_index, reduction: use("nll_loss_spread")(g, target, x_shape, weight, ignore_index, reduction)),
    samples=(*(sample(real(4, 3), exact_index([0, 2, 1, 2]), reduction=r) for r in _REDUCTIONS), sample(real(4, 3), exact_index([0, -100, 1, -100])),
             sample(real(2, 3, 2, 2), ints(2, 2, 2, high=3)), sample(real(2, 3, 2), ints(2, 2, high=3), reduction="none"), sample(real(3), exact_index(1)),
@@ -285,13 +286,13 @@ op("nll_loss_spread", _nll_spread, kind=GENERAL, public=False, method=False, com
 
 @composite("cross_entropy", method=False, public=False, complex=False, torch_name="nn.functional.cross_entropy", samples=(
     *(sample(real(4, 3), exact_index([0, 2, 1, 2]), reduction=r) for r in _REDUCTIONS), sample(real(4, 3), exact_index([0, -100, 1, 2]), label_smoothing=0.1),
-    *(sample(real(4, 3), probability(4, 3), reduction=r) for r in _REDUCTIONS), sample(real(2, 3, 2, 2), ints(2, 2, 2, high=3)), sample(real(3), exact_index(1)),
-    sample(real(3), probability(3)), sample(real(4, 3), exact_index([0, 2, 1, 2]), label_smoothing=0.2, reduction="none"), sample(real(4, 3), probability(4, 3), label_smoothing=0.2),
+    *(sample(real(4, 3), probability(4, 3), reduction=r) for r in _REDUCTIONS), sample(real(2, 3, 2, 2), ints(2, 2, 2, high=3)),
+    sample(real(3), exact_index(1)),
+    sample(real(3), probability(3)), sample(real(4, 3), exact_index([0, 2, 1, 2]), label_smoothing=0.2, reduction="none"),
+    sample(real(4, 3), probability(4, 3), label_smoothing=0.2),
     sample(real(4, 3), exact_index([0, 2, 1, 2]), label_smoothing=0.2, reduction="sum"),
 ))  # fmt: skip
-def cross_entropy(
-    input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
-) -> Any:
+def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
     """The cross entropy of the softmax of ``input`` with target classes (integers) or target probabilities.
 
     Examples
@@ -333,18 +334,18 @@ def cross_entropy(
 
 # --- between distributions --------------------------------------------------------------------------------------------------------------
 
-if "xlogy" not in TABLE:
 
-    def _xlogy(x: Any, y: Any) -> Any:
-        return np.where(x == 0, np.where(np.isnan(y), np.nan, 0), x * np.log(np.where(x == 0, 1, y))).astype(np.result_type(x, y), copy=False)
+def _xlogy(x: Any, y: Any) -> Any:
+    return np.where(x == 0, np.where(np.isnan(y), np.nan, 0), x * np.log(np.where(x == 0, 1, y))).astype(np.result_type(x, y), copy=False)
 
-    op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False, node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),
-       variant=lambda x, y: 1 if isinstance(x, (int, float)) else 2 if isinstance(y, (int, float)) else 0,
-       vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(y)), y=lambda g, x, y: g * (x / y)),
-       jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(y)), y=lambda t, x, y: t * (x / y)),
-       samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)), sample(real(3), 0.5),
-                edge(exact([0.0, 0.0, 1.0]), exact([0.0, 2.0, 0.0]))),
-       doc="""x * log(y), and 0 where x is 0.
+
+op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False, node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),
+   variant=lambda x, y: 1 if isinstance(x, (int, float)) else 2 if isinstance(y, (int, float)) else 0,
+   vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(y)), y=lambda g, x, y: g * (x / y)),
+   jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(y)), y=lambda t, x, y: t * (x / y)),
+   samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)), sample(real(3), 0.5),
+            edge(exact([0.0, 0.0, 1.0]), exact([0.0, 2.0, 0.0]))),
+   doc="""x * log(y), and 0 where x is 0.
 
    >>> import dualtape as dt
    >>> dt.xlogy(dt.tensor([0.0, 2.0]), dt.tensor([0.0, 1.0]))
@@ -353,7 +354,8 @@ if "xlogy" not in TABLE:
 
 
 @composite("kl_div", method=False, complex=False, torch_name="nn.functional.kl_div", samples=(
-    *(sample(real(3, 4), probability(3, 4), reduction=r) for r in ("none", "sum", "batchmean")), sample(real(3, 4), real(3, 4), log_target=True, reduction="sum"),
+    *(sample(real(3, 4), probability(3, 4), reduction=r) for r in ("none", "sum", "batchmean")), sample(real(3, 4), real(3, 4), log_target=True,
+    reduction="sum"),
     edge(exact([1.0, 2.0]), exact([0.0, 1.0]), reduction="sum"),
 ))  # fmt: skip
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:

@@ -134,7 +134,8 @@ def _embedding_rows(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: 
 _embedding_op = op("embedding", _embedding, kind=GENERAL, method=False, constants=("indices",), jvp=LINEAR, complex=False,
    vjp=dict(weight=lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq:
                 use("embedding_sum")(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)),
-   samples=(sample(real(4, 3), exact_index([1, 1, 3])), sample(real(4, 3), ints(2, 2, high=4)), sample(real(4, 3), ints(0, high=4)), sample(real(4, 3), exact_index(2))),
+   samples=(sample(real(4, 3), exact_index([1, 1, 3])), sample(real(4, 3), ints(2, 2, high=4)), sample(real(4, 3), ints(0, high=4)),
+   sample(real(4, 3), exact_index(2))),
    doc="""The rows of a table that indices name.
 
    >>> import dualtape as dt
@@ -143,7 +144,8 @@ _embedding_op = op("embedding", _embedding, kind=GENERAL, method=False, constant
            [1.],
            [2.]])
    """)  # fmt: skip
-op("embedding_sum", _embedding_sum, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR, complex=False, node="EmbeddingBackwardBackward0",
+op("embedding_sum", _embedding_sum, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR, complex=False,
+   node="EmbeddingBackwardBackward0",
    torch_name="-", vjp=dict(x=lambda g, indices, padding_idx, scale_grad_by_freq: _embedding_rows(g, indices, padding_idx, scale_grad_by_freq)),
    samples=(sample(real(3, 2), exact_index([1, 1, 3]), 4, -1, False), sample(real(3, 2), exact_index([1, 1, 3]), 4, 3, False)),
    doc="""Rows added up by index.""")  # fmt: skip
@@ -252,7 +254,9 @@ def _dropped(name: str, input: Any, p: float, training: bool, inplace: bool, sha
     return input.mul_(mask) if inplace else input * mask
 
 
-@composite("dropout2d", method=False, public=False, torch_name="nn.functional.dropout2d", samples=(sample(real(2, 3, 2, 2), 0.5, False), sample(real(2, 3, 2, 2), 1.0)))
+@composite(
+    "dropout2d", method=False, public=False, torch_name="nn.functional.dropout2d", samples=(sample(real(2, 3, 2, 2), 0.5, False), sample(real(2, 3, 2, 2), 1.0))
+)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """In training, whole channels of images (N, C, H, W) set to zero with probability ``p``, the others divided by ``1 - p``.
 
@@ -319,7 +323,8 @@ def _take_axes_sum(x: Any, shape: tuple, places: tuple) -> Any:
     return x
 
 
-_take_op = op("take_axes", _take_axes, kind=GENERAL, public=False, method=False, jvp=LINEAR, torch_name="-", node=_TAKE_NODES, variant=lambda x, places, node: node,
+_take_op = op("take_axes", _take_axes, kind=GENERAL, public=False, method=False, jvp=LINEAR, torch_name="-", node=_TAKE_NODES, variant=lambda x,
+   places, node: node,
    vjp=dict(x=lambda g, x_shape, places: use("take_axes_sum")(g, x_shape, places)),
    samples=(sample(real(2, 3, 4), ((1, np.array([1, 0, 1, 2])), (2, np.array([0, 3, 3]))), 1),),
    doc="""Entries along several dimensions, by index.""")  # fmt: skip
@@ -365,7 +370,9 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}; expected 'constant', {', '.join(map(repr, kinds))}")
     dims = len(pad) // 2
     if len(pad) % 2 or dims not in (1, 2, 3) or input.ndim not in (dims + 1, dims + 2):
-        raise NotImplementedError(f"pad: {mode} padding is for the last 1 to 3 dimensions of {dims + 1}D or {dims + 2}D input, got {list(input.shape)} and {list(pad)}")
+        raise NotImplementedError(
+            f"pad: {mode} padding is for the last 1 to 3 dimensions of {dims + 1}D or {dims + 2}D input, got {list(input.shape)} and {list(pad)}"
+        )
     sides = _sides(pad, input.ndim)
     if any(n < 0 for side in sides for n in side):
         inner = [min(n, 0) for n in pad]
@@ -434,7 +441,14 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     sample(real(3, 4), real(5, 4), real(5, 2), real(3, 5), scale=0.3),
 ))  # fmt: skip
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Any:
     """``softmax(query @ key.mT * scale + mask) @ value``; queries whose keys are all masked give zeros.
 
@@ -454,7 +468,7 @@ def scaled_dot_product_attention(
     scores = FUNCTIONS["matmul"](query * factor, key.mT)
     hidden = None
     if is_causal:
-        hidden = wrap(~np.tri(*scores.shape[-2:], dtype=bool))
+        hidden = wrap(np.triu(np.ones(scores.shape[-2:], np.bool_), 1))
     elif attn_mask is not None and attn_mask._array.dtype == np.bool_:
         hidden = ~attn_mask
     elif attn_mask is not None:

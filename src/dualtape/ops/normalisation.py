@@ -69,7 +69,8 @@ _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False
    node=("NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0"),
    variant=lambda x, weight, bias, shape, view, axes, eps, kind: _KINDS.index(kind),
    vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view, bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
-   samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"), sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3), (1, 2, 2, 1), (2, 3), 1e-5, "group")),
+   samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"), sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3),
+   (1, 2, 2, 1), (2, 3), 1e-5, "group")),
    doc="""Deviations from the mean in units of the standard deviation, scaled and shifted; the mean; the variance.""")  # fmt: skip
 
 
@@ -148,7 +149,8 @@ _batch_norm_eval = op("batch_norm_eval", _running, kind=GENERAL, public=False, m
 
 
 @composite("batch_norm", method=False, complex=False, torch_name="nn.functional.batch_norm", samples=(
-    sample(real(4, 3), None, None, training=True), sample(real(2, 3, 2, 2), None, None, real(3), real(3), training=True), sample(real(3, 2, 4), None, None, real(2), training=True),
+    sample(real(4, 3), None, None, training=True), sample(real(2, 3, 2, 2), None, None, real(3), real(3), training=True),
+    sample(real(3, 2, 4), None, None, real(2), training=True),
 ))  # fmt: skip
 def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5
@@ -208,8 +210,9 @@ def instance_norm(
     repeated = [None if v is None else v.repeat(n) for v in (running_mean, running_var, weight, bias)]
     out = batch_norm(input.reshape((1, n * c, *input.shape[2:])), *repeated, True, momentum, eps)
     with modes.no_grad():
+        running: Any
         for running, many in ((running_mean, repeated[0]), (running_var, repeated[1])):
-            if running is not None:
+            if running is not None and many is not None:
                 running.copy_(many.reshape(n, c).mean(0))
     return out.reshape(input.shape)
 

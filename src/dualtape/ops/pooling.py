@@ -39,10 +39,7 @@ def _pooled_sizes(name: str, x: Any, kernel: tuple, stride: tuple, padding: tupl
 
 def _after(sizes: Sequence[int], out: Sequence[int], kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
     """How far the last windows reach beyond the input."""
-    return tuple(
-        max(0, (m - 1) * s + d * (k - 1) + 1 - n - p)
-        for n, m, k, s, p, d in zip(sizes, out, kernel, stride, padding, dilation, strict=True)
-    )
+    return tuple(max(0, (m - 1) * s + d * (k - 1) + 1 - n - p) for n, m, k, s, p, d in zip(sizes, out, kernel, stride, padding, dilation, strict=True))
 
 
 # --- the largest -------------------------------------------------------------------------------------------------------------------
@@ -98,9 +95,11 @@ op("max_pool_scatter", _scattered, kind=GENERAL, public=False, method=False, con
    samples=(sample(real(2, 1, 2), exact_index([[[0, 3]], [[3, 3]]]), (2, 2, 2)),), doc="The gradient of a max pool.")  # fmt: skip
 
 _MAX_POOLS = (
-    sample(apart(2, 3, 4, 6), 2), sample(apart(2, 5, 5), 3, 1), sample(apart(1, 2, 5, 6), (2, 3), 2, 1, return_indices=True), sample(apart(1, 2, 5, 5), 2, 2, 0, 1, True),
+    sample(apart(2, 3, 4, 6), 2), sample(apart(2, 5, 5), 3, 1), sample(apart(1, 2, 5, 6), (2, 3), 2, 1, return_indices=True),
+    sample(apart(1, 2, 5, 5), 2, 2, 0, 1, True),
     sample(apart(1, 1, 7, 7), 3, 2, 1, 2), sample(apart(2, 3, 4, 4, layout="F"), 2), edge(exact(np.zeros((1, 1, 4, 4))), 3, 1, 1, return_indices=True),
-    edge(exact([[[[1.0, np.nan], [-np.inf, 2.0]]]]), 2), edge(exact(np.full((1, 1, 2, 2), -np.inf)), 2, 1, 1, return_indices=True), sample(apart(0, 2, 4, 4), 2),
+    edge(exact([[[[1.0, np.nan], [-np.inf, 2.0]]]]), 2), edge(exact(np.full((1, 1, 2, 2), -np.inf)), 2, 1, 1, return_indices=True),
+    sample(apart(0, 2, 4, 4), 2),
 )  # fmt: skip
 
 
@@ -121,9 +120,7 @@ def max_pool2d(
         raise RuntimeError(f"max_pool2d: expected 3D (unbatched) or 4D (batched) input, got {list(input.shape)}")
     kernel = each(kernel_size, 2, "max_pool2d", "kernel_size")
     steps = kernel if stride is None or stride == [] else each(stride, 2, "max_pool2d", "stride")
-    values, indices = _max_pool_op(
-        input, kernel, steps, each(padding, 2, "max_pool2d", "padding"), each(dilation, 2, "max_pool2d", "dilation"), ceil_mode
-    )
+    values, indices = _max_pool_op(input, kernel, steps, each(padding, 2, "max_pool2d", "padding"), each(dilation, 2, "max_pool2d", "dilation"), ceil_mode)
     return (values, indices) if return_indices else values
 
 
@@ -210,7 +207,13 @@ op("avg_pool2d_spread", _avg_spread, kind=GENERAL, public=False, method=False, j
     sample(real(1, 2, 5, 5), 2, divisor_override=3), sample(real(2, 3, 4, 4, layout="F"), 2),
 ))  # fmt: skip
 def avg_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Any:
     """The average of each window of images (N, C, H, W).
 
@@ -272,10 +275,12 @@ def _adaptive_spread(x: Any, sizes: tuple) -> Any:
     return np.matmul(np.matmul(rows.T, x), columns)
 
 
-_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AdaptiveAvgPool2DBackward0", torch_name="-",
+_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AdaptiveAvgPool2DBackward0",
+   torch_name="-",
    vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_spread")(g, tuple(x_shape[-2:]))), samples=(sample(real(2, 5, 4), (2, 3)),),
    doc="Averages over a fixed number of bins.")  # fmt: skip
-op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AdaptiveAvgPool2DBackwardBackward0", torch_name="-",
+op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AdaptiveAvgPool2DBackwardBackward0",
+   torch_name="-",
    vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_window")(g, tuple(x_shape[-2:]))), samples=(sample(real(2, 2, 3), (5, 4)),),
    doc="The gradient of averages over a fixed number of bins.")  # fmt: skip
 

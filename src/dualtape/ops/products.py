@@ -37,9 +37,7 @@ def _mismatch(name: str, what: str, x: Any, y: Any) -> RuntimeError:
 
 def _same_dtype(name: str, x: Any, y: Any) -> None:
     if x.dtype != y.dtype:
-        raise RuntimeError(
-            f"{name}: expected both tensors to have the same dtype, but got: {x.dtype} != {y.dtype}; convert one with .to(...)"
-        )
+        raise RuntimeError(f"{name}: expected both tensors to have the same dtype, but got: {x.dtype} != {y.dtype}; convert one with .to(...)")
 
 
 def _checked(name: str, x: Any, y: Any, dims: tuple[int, int]) -> None:
@@ -255,7 +253,8 @@ op("addmm", lambda x, mat1, mat2, beta=1, alpha=1: _plus("addmm", x, _mm(mat1, m
             mat2=lambda g, mat1, alpha: _turned(alpha, np.dot(mat1.T.conj(), g))),
    jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), mat1=lambda t, mat2, alpha: _times(alpha, np.dot(t, mat2)),
             mat2=lambda t, mat1, alpha: _times(alpha, np.dot(mat1, t))),
-   samples=(sample(real(3, 2), real(3, 4), real(4, 2)), sample(real(2), real(3, 4), real(4, 2), beta=0.5, alpha=2), sample(real(1, 2), real(3, 4), real(4, 2), beta=0)),
+   samples=(sample(real(3, 2), real(3, 4), real(4, 2)), sample(real(2), real(3, 4), real(4, 2), beta=0.5, alpha=2),
+   sample(real(1, 2), real(3, 4), real(4, 2), beta=0)),
    inplace=True,
    doc="""beta * x + alpha * (mat1 @ mat2).
 
@@ -372,9 +371,7 @@ def _einsum_labels(equation: str, ndims: tuple[int, ...]) -> tuple[list[str], st
     left, arrow, target = text.partition("->")
     operands = left.split(",")
     if len(operands) != len(ndims):
-        raise RuntimeError(
-            f"einsum(): the equation {equation!r} has {len(operands)} operands, but {len(ndims)} tensors were given"
-        )
+        raise RuntimeError(f"einsum(): the equation {equation!r} has {len(operands)} operands, but {len(ndims)} tensors were given")
     used = set(text)
     spare = [c for c in _LETTERS if c not in used]
     widths = []
@@ -415,8 +412,7 @@ def _einsum_sizes(equation: str, operands: list, labels: list[str]) -> dict[str,
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
                     raise RuntimeError(
-                        f"einsum(): subscript {c!r} has size {n} for operand {i} which does not broadcast with previously seen size"
-                        f" {sizes[c]} in {equation!r}"
+                        f"einsum(): subscript {c!r} has size {n} for operand {i} which does not broadcast with previously seen size {sizes[c]} in {equation!r}"
                     )
                 sizes[c] = max(n, sizes[c]) if n and sizes[c] else 0
     return sizes
@@ -549,9 +545,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     left, right = [normal_dim(d, a.ndim) for d in left], [normal_dim(d, b.ndim) for d in right]
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j]:
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
-            )
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
     rows, columns = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
     inner = prod(a.shape[i] for i in left)
     shape = (*(a.shape[i] for i in rows), *(b.shape[j] for j in columns))

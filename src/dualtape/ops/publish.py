@@ -110,4 +110,4 @@ def complete() -> None:
         del Tensor.__getattr__  # type: ignore[attr-defined]
 
 
-Tensor.__getattr__ = _missing  # type: ignore[attr-defined]
+setattr(Tensor, "__getattr__", _missing)  # noqa: B010 - mypy knows another one

@@ -155,11 +155,7 @@ op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpo
 def _squeeze(x: Any, dim: Any = None) -> Any:
     dims = range(x.ndim) if dim is None else normal_dims(dim, x.ndim) if dim != () else ()
     drop = {d for d in dims if x.ndim and x.shape[d] == 1}
-    return x.reshape(tuple(n for i, n in enumerate(x.shape) if i not in drop)) if _dense(x) else x[tuple(0 if i in drop else slice(None) for i in range(x.ndim))]
-
-
-def _dense(x: Any) -> bool:
-    return bool(x.flags.c_contiguous)
+    return x[tuple(0 if i in drop else slice(None) for i in range(x.ndim)) + (...,)]
 
 
 op("squeeze", _squeeze, kind=GENERAL, view=True, node=("SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2"),
@@ -195,7 +191,7 @@ def _expand(x: Any, size: Any) -> Any:
             f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor"
             f" ({x.ndim})"
         )
-    shape = []
+    shape: list[Any] = []
     for i, n in enumerate(size):
         old = x.shape[i - lead] if i >= lead else None
         if n == -1 and old is None:
@@ -742,7 +738,8 @@ def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return self if self._array.flags.c_contiguous else _contiguous_copy(self)
 
 
-_contiguous_copy = op("contiguous_copy", lambda x: np.ascontiguousarray(x).reshape(x.shape), kind=GENERAL, method=False, public=False, jvp=LINEAR, node="CloneBackward0", vjp=dict(x=lambda g: g),
+_contiguous_copy = op("contiguous_copy", lambda x: np.ascontiguousarray(x).reshape(x.shape), kind=GENERAL,
+   method=False, public=False, jvp=LINEAR, node="CloneBackward0", vjp=dict(x=lambda g: g),
    samples=(sample(real(3, 4, layout="F")),), torch_name="clone", doc="A copy in row-major order.")  # fmt: skip
 
 

@@ -220,7 +220,7 @@ def first_tensor(op: Op) -> Callable:
         if (x._view is not None and not fresh(x)) or (floats_only and a.dtype.kind not in "fc"):
             return call(op, args, kwargs)
         tail = None if kwargs or varargs is not None else tails.get(len(args))
-        values = bind(args, kwargs) if tail is None else (*args, *tail)
+        values = tuple(bind(args, kwargs)) if tail is None else (*args, *tail)
         try:
             if quiet:
                 with np.errstate(all="ignore"):

@@ -62,6 +62,8 @@ class Op:
         "aliases", "torch_name", "complex", "listed", "quiet",
     )  # fmt: skip
 
+    function: Callable  # what users call; given when the row is published
+
     def __init__(self, name: str, forward: Callable, **row: Any) -> None:
         self.name = name
         self.forward = forward
@@ -188,7 +190,7 @@ class Op:
         """The gradient of a view op's tensor from those of its results, given its other arguments."""
         formula, places = self.formulas[0]
         saved: list = []
-        for kind, place, what in self.sources:
+        for _, place, what in self.sources:
             saved.append({"shape": x_shape, "dtype": x_dtype}[what] if what != "value" else values[place - 1])
         everything = [*saved, *grads, grads]
         return formula(*(everything[k] for k in places))

@@ -38,6 +38,7 @@ def solve(report: Report, out: Path | None) -> None:
     stiffness = dt.tensor(trap, requires_grad=True)
     value = energy(positions, stiffness)
     value.backward()
+    assert positions.grad is not None and stiffness.grad is not None
     by_position, by_stiffness = positions.grad.numpy(), stiffness.grad.numpy()
 
     def value_at(where: np.ndarray, springs: np.ndarray) -> float:

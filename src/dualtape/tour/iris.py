@@ -58,6 +58,7 @@ def fit(features: np.ndarray, labels: np.ndarray, classes: int = 3) -> tuple[Sof
         bias = parameters[width * classes :]
         loss = dt.nn.functional.cross_entropy(inputs @ weight + bias, targets, reduction="sum")
         loss.backward()
+        assert parameters.grad is not None
         gradient = parameters.grad.numpy()
         last[0] = float(np.abs(gradient).max())
         return loss.item(), gradient

@@ -1,0 +1,205 @@
+"""What happens to tensors on their way into the graph's memory: contexts that pack, move, forbid packing or allow overwriting.
+
+The mode keeps the stack of (pack, unpack) pairs; a text in their place says that hooks are disabled, and why.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import modes
+from .saved import check_hooks
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class saved_tensors_hooks(modes.ModeContext):
+    """Pack every tensor that is saved for backward inside, and unpack it when backward needs it.
+
+    Parameters
+    ----------
+    pack_hook : callable
+        Takes the tensor that is to be saved; gives anything.
+    unpack_hook : callable
+        Takes what ``pack_hook`` gave; gives a tensor with the same content.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> with dt.autograd.graph.saved_tensors_hooks(lambda t: t.half(), lambda t: t.float()):
+    ...     y = x.exp()
+    >>> y.grad_fn._raw_saved_result.data.dtype
+    dualtape.float16
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        check_hooks(self.pack_hook, self.unpack_hook)
+        if mode.saved_hooks and type(mode.saved_hooks[-1]) is str:
+            raise RuntimeError(mode.saved_hooks[-1])
+        return mode.replace(saved_hooks=(*mode.saved_hooks, (self.pack_hook, self.unpack_hook)))
+
+    def clone(self) -> modes.ModeContext:
+        return saved_tensors_hooks(self.pack_hook, self.unpack_hook)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep what is saved inside in the CPU's memory, and bring it back to its device for backward.
+
+    Parameters
+    ----------
+    pin_memory : bool
+        Accepted for compatibility: the memory is NumPy's.
+    device_type : str
+        Accepted for compatibility.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> with dt.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward(); x.grad
+    tensor([2., 4.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        self.settings = (pin_memory, device_type)
+        super().__init__(lambda tensor: (tensor.device, tensor.detach().cpu()), lambda packed: packed[1].to(packed[0]))
+
+    def clone(self) -> modes.ModeContext:
+        return save_on_cpu(*self.settings)
+
+
+class disable_saved_tensors_hooks(modes.ModeContext):
+    """Refuse saved-tensor hooks inside, with a message of one's own.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.autograd.graph.disable_saved_tensors_hooks("no packing here"):
+    ...     with dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    ...         pass
+    Traceback (most recent call last):
+    RuntimeError: no packing here
+    """
+
+    def __init__(self, error_message: str) -> None:
+        self.message = str(error_message)
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        if mode.saved_hooks and type(mode.saved_hooks[-1]) is not str:
+            raise RuntimeError(self.message)
+        return mode.replace(saved_hooks=(self.message,))
+
+    def clone(self) -> modes.ModeContext:
+        return disable_saved_tensors_hooks(self.message)
+
+
+class allow_mutation_on_saved_tensors(modes.ModeContext):
+    """Writing in place to a saved tensor is allowed inside: its old content is copied just before the write.
+
+    Backward must run inside too.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> with dt.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = y * y
+    ...     y.zero_()
+    ...     z.sum().backward()
+    tensor([0., 0.], grad_fn=<ZeroBackward0>)
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    def __enter__(self) -> SavedCopies:
+        self.copies = SavedCopies()
+        super().__enter__()
+        return self.copies
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        if any(type(pair) is tuple and isinstance(getattr(pair[0], "__self__", None), SavedCopies) for pair in mode.saved_hooks):
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested: one is open already")
+        hooks = saved_tensors_hooks(self.copies.pack, self.copies.unpack)
+        return hooks.change(mode)
+
+    def __exit__(self, *error: Any) -> None:
+        self.copies.clear()
+        super().__exit__(*error)
+
+
+class _Kept:
+    """One saved tensor, or a copy of it once it was written."""
+
+    __slots__ = ("tensor", "__weakref__")
+
+    def __init__(self, tensor: Tensor | None) -> None:
+        self.tensor = tensor
+
+
+class SavedCopies:
+    """What is saved inside one :class:`allow_mutation_on_saved_tensors`, by the memory it lives in.
+
+    Attributes
+    ----------
+    cloned : mapping
+        The saved values that had to be copied and are still needed.
+    """
+
+    def __init__(self) -> None:
+        self.cloned: weakref.WeakKeyDictionary[_Kept, Any] = weakref.WeakKeyDictionary()
+        self._by_counter: dict[int, weakref.WeakSet[_Kept]] = {}
+
+    def pack(self, tensor: Tensor) -> _Kept:
+        """Remember a tensor that is being saved."""
+        kept = _Kept(tensor.detach())
+        self._by_counter.setdefault(id(tensor._counter), weakref.WeakSet()).add(kept)
+        return kept
+
+    def unpack(self, kept: _Kept) -> Tensor:
+        """The tensor as it was when it was saved."""
+        if kept.tensor is None:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally"
+                " recorded: run backward inside it"
+            )
+        return kept.tensor
+
+    def before_write(self, tensor: Tensor) -> None:
+        """Copy what is saved of the memory that is about to be written."""
+        for kept in self._by_counter.pop(id(tensor._counter), ()):
+            if kept.tensor is not None and kept.tensor._counter is tensor._counter:
+                kept.tensor = kept.tensor.clone()  # type: ignore[attr-defined]
+                self.cloned[kept] = kept.tensor
+
+    def clear(self) -> None:
+        """Forget everything: the context is left."""
+        for group in self._by_counter.values():
+            for kept in group:
+                kept.tensor = None
+        for kept in list(self.cloned):
+            kept.tensor = None
+        self._by_counter.clear()
+        self.cloned.clear()
+
+
+def before_write(tensor: Tensor, hooks: tuple) -> None:
+    """Tell the contexts among ``hooks`` that let saved tensors be overwritten."""
+    for pair in hooks:
+        if type(pair) is tuple:
+            owner = getattr(pair[0], "__self__", None)
+            if isinstance(owner, SavedCopies):
+                with modes.no_grad():
+                    owner.before_write(tensor)
