@@ -544,7 +544,7 @@ M.apply(x).backward()
 x.grad
 
 # both vjp and backward
-M = type("M", (Function,), dict(forward=staticmethod(lambda ctx, x: x * 2), vjp=staticmethod(lambda ctx, g: g * 2), backward=staticmethod(lambda ctx, g: g * 2)))
+M = made(lambda ctx, x: x * 2, lambda ctx, g: g * 2, vjp=lambda ctx, g: g * 2)
 x = leaf(1.)
 y = M.apply(x)
 kind(lambda: y.backward())

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
+import dualtape as dt
 from tests.blocks import blocks
 from tests.same_program import needs_torch, same
 

@@ -6,9 +6,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("nn", "linalg", "data", "tour", "draw")
+_MODULES = ("nn", "linalg", "data", "tour", "draw", "utils")
 _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor")
-_NAMES = {"set_printoptions": "printing", **dict.fromkeys(_LEGACY, "legacy")}
+_ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
+_NAMES = {"set_printoptions": "printing", **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy")}
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from . import dtypes
 from .arrays import is_array, settle
 from .device import CPU, contiguous_format, device, move
-from .tensor import Tensor, wrap
+from .tensor import Tensor, made, wrap
 
 __all__ = [
     "arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy",
@@ -29,7 +29,7 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
         array = move(array, target)
     if out is not None:
         return out.copy_(wrap(array)) if out.shape == array.shape else _resized(out, array)  # type: ignore[attr-defined]
-    tensor = wrap(array)
+    tensor = made(array)
     if requires_grad:
         tensor.requires_grad_(True)
     return tensor
@@ -237,7 +237,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     if not is_array(array) or isinstance(array, np.generic):
         array = np.from_dlpack(ext_tensor)
     dtypes.of(array.dtype)
-    return wrap(array)
+    return made(array)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -267,7 +267,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     dtypes.of(array.dtype)
     if not array.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order: convert it with .astype first")
-    return wrap(settle(array))
+    return made(settle(array))
 
 
 def as_class(tensor: Tensor, cls: type) -> Tensor:
@@ -598,7 +598,15 @@ def _new_method(function: Any) -> Any:
         return function(*args, dtype=dtype or self.dtype, device=device or self.device, **kwargs)
 
     method.__name__ = f"new_{function.__name__}"
-    method.__doc__ = f"Like :func:`{function.__name__}`, with this tensor's dtype and device by default."
+    args = {"full": "(2,), 7", "tensor": "[1, 2]"}.get(function.__name__, "2")
+    method.__doc__ = f"""Like :func:`{function.__name__}`, with this tensor's dtype and device by default.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(1, dtype=dt.float64).new_{function.__name__}({args}).dtype
+    dualtape.float64
+    """
     return method
 
 

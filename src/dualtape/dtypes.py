@@ -61,9 +61,25 @@ class dtype:
         return self.numpy.kind in "ifc"
 
     def to_real(self) -> Any:
+        """The real type of the same precision.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.complex64.to_real()
+        dualtape.float32
+        """
         return of(real_of(self.numpy))
 
     def to_complex(self) -> Any:
+        """The complex type of the same precision.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.float64.to_complex()
+        dualtape.complex128
+        """
         if self.numpy.kind not in "fc":
             raise RuntimeError(f"{self!r} has no complex type of its own: convert it to a floating-point type first")
         return of(complex_of(self.numpy))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ArgumentError", "DeclarationError"]
+__all__ = ["ArgumentError", "DeclarationError", "IndexOutOfBounds"]
 
 
 class DeclarationError(TypeError):
@@ -17,6 +17,10 @@ class DeclarationError(TypeError):
 
 class ArgumentError(ValueError):
     """An argument of an op has a value that it cannot have: a forward raises it where PyTorch raises ValueError."""
+
+
+class IndexOutOfBounds(IndexError, RuntimeError):
+    """An index tensor points outside of a dimension: PyTorch raises one or the other, depending on the operation."""
 
 
 def _shape(value: Any) -> str:

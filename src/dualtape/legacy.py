@@ -48,8 +48,16 @@ class _ByDtype(type):
         return isinstance(tensor, Tensor) and tensor.dtype == cls._dtype
 
 
+_DOC = """Tensors of {dtype!r}: an old way to make and to recognise them.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.{name}([1, 0]).dtype, isinstance(dt.ones(2, dtype=dt.{dtype.name}), dt.{name})
+    ({dtype!r}, True)
+    """
 TYPES: dict[str, type] = {
-    name: _ByDtype(name, (), {"_dtype": dtype, "__module__": "dualtape", "__doc__": f"Tensors of {dtype!r}: an old way to make and to recognise them."})
+    name: _ByDtype(name, (), {"_dtype": dtype, "__module__": "dualtape", "__doc__": _DOC.format(dtype=dtype, name=name)})
     for name, dtype in (
         ("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16), ("LongTensor", dtypes.int64),
         ("IntTensor", dtypes.int32), ("ShortTensor", dtypes.int16), ("CharTensor", dtypes.int8), ("ByteTensor", dtypes.uint8),

@@ -43,13 +43,17 @@ class Mode:
         Whether backward may use several threads.
     profiler : object or None
         Receiver of operation events.
+    asked : bool
+        Inside inference mode: whether grad mode was asked for. It shows, and does nothing.
+    subclass_functions, subclass_dispatch : bool
+        Whether ``__torch_function__`` and ``__torch_dispatch__`` of tensor subclasses are called.
     plain : bool
         Derived: nothing but ``grad`` matters.
     """
 
     __slots__ = (
         "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "functions", "dispatches", "threads",
-        "profiler", "plain",
+        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain",
     )  # fmt: skip
 
     grad: bool
@@ -62,6 +66,9 @@ class Mode:
     dispatches: tuple
     threads: bool
     profiler: Any
+    asked: bool
+    subclass_functions: bool
+    subclass_dispatch: bool
     plain: bool
 
     def replace(self, **changes: Any) -> Mode:
@@ -78,8 +85,8 @@ class Mode:
 
 def _initial() -> Mode:
     mode = object.__new__(Mode)
-    mode.grad = mode.forward = mode.threads = mode.plain = True
-    mode.inference = False
+    mode.grad = mode.forward = mode.threads = mode.plain = mode.subclass_functions = mode.subclass_dispatch = True
+    mode.inference = mode.asked = False
     mode.anomaly = mode.profiler = None
     mode.saved_hooks = mode.levels = mode.functions = mode.dispatches = ()
     return mode
@@ -102,6 +109,13 @@ def without_grad(mode: Mode) -> Mode:
         if mode.plain and len(_no_grad) < 8:
             _no_grad[mode] = known
     return known
+
+
+def with_grad(mode: Mode, enabled: bool) -> Mode:
+    """The same modes with grad mode as asked; inference mode goes before it."""
+    if mode.inference:
+        return mode if mode.asked == enabled else mode.replace(asked=enabled)
+    return mode if mode.grad == enabled else mode.replace(grad=enabled)
 
 
 class ModeContext:
@@ -158,7 +172,7 @@ class no_grad(ModeContext):
         return self if orig_func is None else self(orig_func)
 
     def change(self, mode: Mode) -> Mode:
-        return without_grad(mode)
+        return with_grad(mode, False) if mode.inference else without_grad(mode)
 
 
 class enable_grad(ModeContext):
@@ -179,7 +193,7 @@ class enable_grad(ModeContext):
         return self if orig_func is None else self(orig_func)
 
     def change(self, mode: Mode) -> Mode:
-        return mode if mode.grad else mode.replace(grad=True)
+        return with_grad(mode, True)
 
 
 class set_grad_enabled(ModeContext):
@@ -199,7 +213,7 @@ class set_grad_enabled(ModeContext):
         _set(self.change(self._outside))
 
     def change(self, mode: Mode) -> Mode:
-        return mode if mode.grad == self.enabled else mode.replace(grad=self.enabled)
+        return with_grad(mode, self.enabled)
 
     def clone(self) -> ModeContext:
         fresh = object.__new__(set_grad_enabled)
@@ -247,7 +261,7 @@ class inference_mode(ModeContext):
         pass
 
     def change(self, mode: Mode) -> Mode:
-        return mode.replace(inference=self.enabled, grad=not self.enabled, forward=not self.enabled)
+        return mode.replace(inference=self.enabled, grad=not self.enabled, forward=not self.enabled, asked=False)
 
     def clone(self) -> ModeContext:
         return inference_mode(self.enabled)
@@ -262,7 +276,8 @@ def is_grad_enabled() -> bool:
     >>> dt.is_grad_enabled()
     True
     """
-    return current().grad
+    mode = current()
+    return mode.asked if mode.inference else mode.grad
 
 
 def is_inference_mode_enabled() -> bool:

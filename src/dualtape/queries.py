@@ -163,12 +163,26 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 
 def _get_device(self: Tensor) -> int:
-    """The number of the GPU the tensor is on, -1 for the CPU."""
+    """The number of the GPU the tensor is on, -1 for the CPU.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(1).get_device()
+    -1
+    """
     return -1 if isinstance(self._array, np.ndarray) else self._array.device.id
 
 
 def _never(self: Tensor) -> bool:
-    """False: tensors of this library have no such memory."""
+    """False: tensors of this library have no such memory.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(1).is_shared(), dt.ones(1).is_pinned()
+    (False, False)
+    """
     return False
 
 

@@ -55,7 +55,14 @@ class Generator:
         return self._bits
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of ``seed``."""
+        """Start the stream of ``seed``.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.Generator().manual_seed(3)
+        <dualtape.Generator seed=3>
+        """
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed expected an int, but got {type(seed).__name__}")
         if not -(2**63) <= seed < 2**64:
@@ -65,18 +72,40 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start a stream from the operating system's randomness, and return its seed."""
+        """Start a stream from the operating system's randomness, and return its seed.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> g = dt.Generator()
+        >>> g.seed() == g.initial_seed()
+        True
+        """
         import secrets
 
         self.manual_seed(secrets.randbits(63))
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed of the stream."""
+        """The seed of the stream.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.Generator().manual_seed(3).initial_seed()
+        3
+        """
         return self._seed
 
     def get_state(self) -> Tensor:
-        """The state, as a tensor of bytes."""
+        """The state, as a tensor of bytes.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.Generator().get_state().dtype
+        dualtape.uint8
+        """
         state = self._rng.bit_generator.state
         inner = state["state"]
         low = 2**64 - 1
@@ -85,7 +114,16 @@ class Generator:
         return wrap(np.array([*words, self._seed], np.uint64).view(np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Continue from a state that :meth:`get_state` gave."""
+        """Continue from a state that :meth:`get_state` gave.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> g = dt.Generator()
+        >>> state = g.get_state(); a = dt.rand(2, generator=g)
+        >>> bool((dt.rand(2, generator=g.set_state(state)) == a).all())
+        True
+        """
         if not isinstance(new_state, Tensor) or new_state._array.dtype != np.uint8:
             raise TypeError("expected a ByteTensor, the result of get_state(): the state is a tensor of dtype uint8")
         if new_state._array.size != 8 * (_WORDS + 1):
@@ -102,7 +140,15 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator that will give the same numbers."""
+        """Another generator that will give the same numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> g = dt.Generator()
+        >>> bool((dt.rand(2, generator=g.clone_state()) == dt.rand(2, generator=g)).all())
+        True
+        """
         return Generator(self.device).set_state(self.get_state())
 
     def __repr__(self) -> str:
@@ -420,7 +466,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     rng = source(generator)
     rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
     made = np.stack(rows).astype(np.int64)
-    return wrap(made[0] if input._array.ndim == 1 else made)
+    return _finished(made[0] if input._array.ndim == 1 else made, None, False)
 
 
 def rand_like(

@@ -23,7 +23,14 @@ class Size(tuple):
         return tuple.__new__(cls, [_whole(n, i) for i, n in enumerate(sizes)])
 
     def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
+        """The number of elements of a tensor of this shape.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.Size([2, 3]).numel()
+        6
+        """
         return prod(self)
 
     def __repr__(self) -> str:

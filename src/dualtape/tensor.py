@@ -16,7 +16,9 @@ from . import dtypes, errors
 from .arrays import is_array, module_of
 from .autograd.hooks import RemovableHandle
 from .autograd.node import AccumulateGrad, Node, edge_of
-from .autograd.versions import bump
+from .autograd.versions import UNTRACKED, bump
+from .autograd.views import untrack
+from .modes import current
 from .size import Size
 
 _new = object.__new__
@@ -167,51 +169,135 @@ class Tensor:
         return module_of(self._array) is np
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or one dimension's size."""
+        """The shape, or one dimension's size.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).size(), dt.ones(2, 3).size(-1)
+        (dualtape.Size([2, 3]), 3)
+        """
         return self.shape if dim is None else self._array.shape[_dim(dim, self._array.ndim)]
 
     def dim(self) -> int:
+        """The number of dimensions.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).dim()
+        2
+        """
         return self._array.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).numel()
+        6
+        """
         return self._array.size
 
     nelement = numel
 
     def element_size(self) -> int:
+        """The bytes of one element.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).element_size()
+        4
+        """
         return self._array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps between neighbours along each dimension, in elements."""
+        """Steps between neighbours along each dimension, in elements.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).stride(), dt.ones(2, 3).t().stride()
+        ((3, 1), (1, 3))
+        """
         array = self._array
         strides = _strides(array)
         return strides if dim is None else strides[_dim(dim, array.ndim)]
 
     def storage_offset(self) -> int:
-        """Elements between the start of the memory the tensor lives in and its first element."""
-        root = self._view.base._array if self._view is not None else self._array
+        """Elements between the start of the memory the tensor lives in and its first element.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3)[1].storage_offset()
+        3
+        """
+        base = self._base
+        root = self._array if base is None else base._array
         start = lambda a: a.__array_interface__["data"][0]
         return (start(self._array) - start(root)) // (self._array.itemsize or 1)
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """The address of the first element.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.ones(2)
+        >>> x.detach().data_ptr() == x.data_ptr(), x.clone().data_ptr() == x.data_ptr()
+        (True, False)
+        """
         array = self._array
         return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps."""
+        """Whether the elements lie in memory in row-major order without gaps.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).is_contiguous(), dt.ones(2, 3).t().is_contiguous()
+        (True, False)
+        """
         return bool(self._array.flags.c_contiguous)
 
     def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_floating_point()
+        True
+        """
         return self._array.dtype.kind == "f"
 
     def is_complex(self) -> bool:
+        """Whether the elements are complex numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_complex()
+        False
+        """
         return self._array.dtype.kind == "c"
 
     def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_signed(), dt.tensor(True).is_signed()
+        (True, False)
+        """
         return self._array.dtype.kind in "ifc"
 
     # --- place in the graph -----------------------------------------------------------------------------------------------
@@ -250,6 +336,8 @@ class Tensor:
                 f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype!r}: convert it with"
                 " .to(dualtape.float32) first"
             )
+        if requires_grad and self._counter is UNTRACKED and not current().inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it first")
         self._requires_grad = requires_grad
         return self
 
@@ -367,8 +455,16 @@ class Tensor:
         return alias(self)
 
     def detach_(self) -> Tensor:
-        """Forget this tensor's history, in place."""
-        if self._view is not None:
+        """Forget this tensor's history, in place.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> y = dt.ones(1, requires_grad=True) * 2
+        >>> y.detach_().requires_grad
+        False
+        """
+        if self._is_view():
             raise RuntimeError("Can't detach views in-place: use detach() instead, which gives a new tensor")
         self._edge = None
         self._requires_grad = False
@@ -386,7 +482,7 @@ class Tensor:
         """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False: call requires_grad_() first")
-        if self._edge is None:
+        if self._edge is None or self.retains_grad:
             return  # a leaf keeps its gradient anyway, a view made without history gets none
         edge = edge_of(self)
         assert edge is not None
@@ -442,20 +538,27 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        if self._counter is None:
+        if self._counter is UNTRACKED:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self._counter[0]
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self._view is None else self._view.base
+        return None if self._view is None or self._counter is UNTRACKED else self._view.base
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._view is not None and self._counter is not UNTRACKED
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
-        return self._counter is None
+        """Whether the tensor was made in inference mode.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_inference()
+        False
+        """
+        return self._counter is UNTRACKED
 
     # --- conversions -----------------------------------------------------------------------------------------------------
 
@@ -476,13 +579,27 @@ class Tensor:
         return self._array if isinstance(self._array, np.ndarray) else self._array.get()
 
     def item(self) -> Any:
-        """The value of a one-element tensor as a Python number."""
+        """The value of a one-element tensor as a Python number.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.tensor([2.5]).item()
+        2.5
+        """
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar; use tolist()")
         return self._array.item()
 
     def tolist(self) -> Any:
-        """The values as nested Python lists."""
+        """The values as nested Python lists.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         return self._array.tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -614,15 +731,20 @@ def wrap(array: Any) -> Tensor:
     return tensor
 
 
+def made(array: Any) -> Tensor:
+    """A new leaf tensor over ``array``; in inference mode, an inference tensor."""
+    return untrack(wrap(array)) if current().inference else wrap(array)
+
+
 def alias(tensor: Tensor) -> Tensor:
     """A tensor over the same memory and version counter, without history."""
     new = wrap(tensor._array)
     new._counter = tensor._counter
-    return new
+    return untrack(new) if new._counter is UNTRACKED else new
 
 
 def _fresh_alias(tensor: Tensor) -> Tensor:
-    return wrap(tensor._array)
+    return untrack(wrap(tensor._array)) if tensor._counter is UNTRACKED else wrap(tensor._array)
 
 
 def raw(value: Any) -> Any:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "Function": "function", "Node": "node", "backward": "backward", "grad": "backward", "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
-    "inference_mode": "..modes", "_unsafe_preserve_version_counter": "graph",
+    "inference_mode": "..modes",
 }  # fmt: skip
+_LATER = {"detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "_unsafe_preserve_version_counter": "graph"}  # read when asked for
 _MODULES = ("function", "graph")
 
 __all__ = [*_HOMES, *_MODULES]
@@ -35,6 +36,8 @@ def __getattr__(name: str) -> Any:
         module = import_module(home if home[0] == "." else f".{home}", __name__)
         globals().update({n: getattr(module, n) for n, h in _HOMES.items() if h == home})
         value = getattr(module, name)
+    elif name in _LATER:
+        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
     else:
@@ -44,4 +47,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_LATER})

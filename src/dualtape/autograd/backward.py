@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays import settle
+from ..arrays import module_of, settle
 from ..tensor import Tensor, wrap
 from .engine import GraphTask, find_needed, run
 from .graph import GradientEdge
@@ -189,11 +189,11 @@ def _starts(roots: list, grads: list, record: bool) -> list[tuple[Edge, Any]]:
             edge = found
         else:
             raise TypeError(f"element {i} to differentiate must be a Tensor or a GradientEdge, got {type(root).__name__}")
-        starts.append((edge, _first(edge, grad, i, record)))
+        starts.append((edge, _first(edge, grad, i, record, root)))
     return starts
 
 
-def _first(edge: Edge, grad: Any, i: int, record: bool) -> Any:
+def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
     shape, dtype = edge[0].outputs[edge[1]]
     if grad is None:
@@ -202,6 +202,8 @@ def _first(edge: Edge, grad: Any, i: int, record: bool) -> Any:
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient")
         first = np.asarray(1, dtype).reshape(shape) if shape else np.asarray(1, dtype)
+        if isinstance(root, Tensor) and type(root._array) is not np.ndarray:
+            first = module_of(root._array).asarray(first)
         return wrap(first) if record else first
     if not isinstance(grad, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")

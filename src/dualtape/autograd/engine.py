@@ -87,6 +87,7 @@ def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         inside = modes.without_grad(mode)
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
+    task.anomaly = mode.anomaly
     _running.task = task
     modes._set(inside)
     try:
@@ -139,7 +140,7 @@ def _count(roots: Sequence[tuple[Edge, Any]], needed: dict[Node, bool] | None) -
 
 
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
-    record, keep, captures, needed = task.record, task.keep, task.captures, task.needed
+    record, keep, captures, needed, anomaly = task.record, task.keep, task.captures, task.needed, task.anomaly
     fit_edge = fit_recorded if record else fit
     add, push, pop = np.add, heapq.heappush, heapq.heappop
     node: Any
@@ -178,9 +179,13 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
             grads = node.apply(buffer, record)
         except Exception as error:
             error.add_note(f"dualtape: raised in the backward of {node.name()}")
+            if anomaly is not None:
+                anomaly.explain(node, error)
             raise
         if node.extra is not None:
             grads = _after(node, grads, buffer, task)
+        if anomaly is not None:
+            anomaly.look(node, buffer, grads)
         if not keep:
             node.release(task)
         buffer = None
@@ -233,7 +238,10 @@ def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     extra = variable._extra
     if extra is not None and extra.post_hooks:
         for hook in tuple(extra.post_hooks.values()):
-            hook(variable)
+            if not isinstance(hook(variable), (type(None), type(variable))):
+                raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
+    if node.extra is not None:
+        _after(node, (), buffer, task)
 
 
 def _tensor(grad: Any) -> Any:
@@ -294,6 +302,8 @@ def _pre_hooks(node: Any, buffer: list, task: GraphTask) -> None:
 def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: GraphTask) -> None:
     result = hook(_shown(buffer[number], task))
     if result is not None:
+        if buffer[number] is None:
+            raise RuntimeError(f"can't replace a None gradient with a non-None value: output {number} of {node.name()} was not used")
         buffer[number] = _taken(result, task, node.outputs[number], hook)
 
 
@@ -322,11 +332,11 @@ def _after(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
 
 
 def _as_tuple(value: Any, count: int, who: str) -> tuple:
-    if not isinstance(value, (tuple, list)):
-        value = (value,)
+    if not isinstance(value, tuple):
+        raise TypeError(f"expected tuple, but {who} returned a {type(value).__name__}")
     if len(value) != count:
         raise RuntimeError(f"{who} returned {len(value)} gradients where {count} were expected; use None for no change")
-    return tuple(value)
+    return value
 
 
 def call_node(node: Node, grads: tuple) -> Any:

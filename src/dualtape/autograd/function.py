@@ -17,7 +17,7 @@ from ..tensor import Tensor, alias, wrap
 from . import saved as saving
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .versions import bump
-from .views import IN_CUSTOM_FUNCTION, Step, View, attach, check_write, rebase
+from .views import IN_CUSTOM_FUNCTION, Step, attach, check_write, rebase
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -429,10 +429,10 @@ class _Wrapping:
                 return leaf
         elif is_input:
             leaf = _as_view(leaf)
-        elif leaf._view is not None:
+        elif leaf._is_view():
             leaf._view.creation = IN_CUSTOM_FUNCTION
         leaf._edge, leaf._requires_grad = (ctx, number), True
-        if leaf._view is not None:
+        if leaf._is_view():
             leaf._view.seen = leaf._counter[0]
         return leaf
 
@@ -460,8 +460,8 @@ def _as_view(tensor: Tensor) -> Tensor:
     new = alias(tensor)
     mode = modes.current()
     attach(new, tensor, Step(None, TABLE["alias"], (), None), mode)
-    assert isinstance(new._view, View)
-    new._view.creation = IN_CUSTOM_FUNCTION
+    if new._is_view():
+        new._view.creation = IN_CUSTOM_FUNCTION
     return new
 
 
@@ -470,11 +470,12 @@ def once_differentiable(fn: Callable) -> Callable:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import dualtape as dt
     >>> class Exp(dt.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):
-    ...         ctx.out = np.exp(x.numpy()); return dt.from_numpy(ctx.out)
+    ...         ctx.out = np.exp(x.detach().numpy()); return dt.from_numpy(ctx.out)
     ...     @staticmethod
     ...     @dt.autograd.function.once_differentiable
     ...     def backward(ctx, g):

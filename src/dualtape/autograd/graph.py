@@ -84,7 +84,7 @@ def increment_version(tensor: Any) -> None:
 
     listed = [tensor] if isinstance(tensor, Tensor) else list(tensor)
     for one in listed:
-        if one._counter is None:
+        if one.is_inference():
             raise RuntimeError("Inference tensors do not track version counter: there is nothing to increment")
     for one in listed:
         bump(one._counter)

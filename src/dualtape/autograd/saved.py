@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
-from .versions import describe
+from .versions import UNTRACKED, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
 def save(tensor: Tensor) -> Any:
     """An input's entry, under the default hooks if there are any."""
     counter = tensor._counter
-    if counter is None:
+    if counter is UNTRACKED:
         raise errors.inference_saved("save")
     entry = (tensor, counter, counter[0])
     hooks = modes.current().saved_hooks
@@ -94,7 +94,7 @@ class SavedVariable:
     >>> import dualtape as dt
     >>> x = dt.tensor([2.0], requires_grad=True)
     >>> y = x.exp()
-    >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.numpy().tobytes(), lambda b: dt.tensor(np.frombuffer(b, 'f4')))
+    >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.tolist(), lambda values: dt.tensor(values))
     >>> y.backward(); x.grad
     tensor([7.3891])
     """

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import errors
+from ..arrays.kernels import add_reduce
 
 
 def fit(grad: Any, meta: tuple, node: Any) -> Any:
@@ -45,4 +44,4 @@ def sum_to(grad: Any, shape: tuple, node: Any) -> Any:
     if lead < 0 or any(n != m and n != 1 for n, m in zip(aligned, grad.shape, strict=True)):
         raise errors.formula_shape(node.name(), 0, tuple(grad.shape), tuple(shape))
     axes = tuple(i for i, (n, m) in enumerate(zip(aligned, grad.shape, strict=True)) if i < lead or n != m)
-    return np.add.reduce(grad, axis=axes, keepdims=True).reshape(shape)
+    return add_reduce(grad, axis=axes, keepdims=True).reshape(shape)

@@ -17,6 +17,18 @@ _ours: set[CodeType] = set()  # code of this package, as far as it was met
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
+class Untracked(list):
+    """The counter of inference tensors: it reads as 0 for ever."""
+
+    __slots__ = ()
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        pass
+
+
+UNTRACKED = Untracked([0, None])  # one for all: a tensor is an inference tensor if this is its counter
+
+
 def caller() -> tuple | None:
     """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset)."""
     frame = sys._getframe(1)

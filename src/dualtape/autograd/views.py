@@ -15,6 +15,7 @@ from .. import errors, modes
 from ..arrays import zeros
 from .node import Node, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
+from .versions import UNTRACKED
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -128,6 +129,38 @@ class View:
         tensor._requires_grad = True
 
 
+class _Nothing:
+    """What stands for the base of an inference tensor."""
+
+    __slots__ = ()
+
+    _requires_grad = requires_grad = False
+
+
+class UntrackedView(View):
+    """The view relation of every inference tensor, which has none: it keeps the tensor off the short cuts of ops."""
+
+    __slots__ = ()
+
+    base = _Nothing()  # type: ignore[assignment]
+    step = None
+    creation = INFERENCE
+    seen = 0
+
+    def __init__(self) -> None:
+        pass
+
+
+UNTRACKED_VIEW = UntrackedView()
+
+
+def untrack(tensor: Tensor) -> Tensor:
+    """Make a fresh ``tensor`` an inference tensor."""
+    tensor._counter = UNTRACKED
+    tensor._view = UNTRACKED_VIEW
+    return tensor
+
+
 def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: bool = False) -> None:
     """Make ``view`` (a fresh tensor over memory of ``source``) a view of ``source``'s base."""
     if mode.inference:
@@ -136,6 +169,9 @@ def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: 
         creation = NO_GRAD
     else:
         creation = MULTI_OUTPUT if several else DEFAULT
+    if source._counter is UNTRACKED:
+        untrack(view)
+        return
     outer = source._view
     view._counter = source._counter
     if outer is None:
@@ -213,6 +249,8 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
     ``overlap`` allows elements that share memory: one value written to all of them is no conflict.
     """
     view = tensor._view
+    if tensor._counter is UNTRACKED and not modes.current().inference:
+        raise errors.inference_write(op)
     if recording:
         if view is not None:
             if view.seen != tensor._counter[0]:

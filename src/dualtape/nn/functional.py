@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ops import FUNCTIONS
+from ..ops import FUNCTIONS, load_all
 from ..ops.dispatch import call_inplace
 from ..ops.table import COMPOSITES, TABLE
 
@@ -20,6 +20,9 @@ _DIRECT = (
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "nll_loss", "cross_entropy", "kl_div",
 )  # fmt: skip
 _RENAMED = {"embedding": "nn_embedding", "unfold": "nn_unfold", "fold": "nn_fold"}
+
+
+load_all()
 
 
 def _row(name: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import settle
 from ..tensor import Tensor, wrap
 from .dispatch import FUNCTIONS
 from .samples import apart, edge, exact, ints, mask, positive, real, sample
@@ -53,11 +54,16 @@ _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node=
    jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
    samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0), sample(real(0, 3), positive(3)),
             edge(exact([1.0, 0.0, -1.0]), exact([0.0, 0.0, np.inf]))),
-   doc="""x / y.""")  # fmt: skip
+   doc="""x / y.
+
+   >>> import dualtape as dt
+   >>> dt.true_divide(dt.tensor([3, 4]), 2)
+   tensor([1.5000, 2.0000])
+   """)  # fmt: skip
 
 
 def _no_zero(name: str, x: Any, y: Any) -> None:
-    if x.dtype.kind in "iu" and (np.asarray(y) == 0).any():
+    if x.dtype.kind in "iu" and (y == 0).any():
         raise RuntimeError(f"ZeroDivisionError: {name} of integers by zero: compute with floats, or mask the zeros out")
 
 
@@ -134,7 +140,14 @@ FUNCTIONS["true_divide"] = Tensor.true_divide = _div  # type: ignore[attr-define
 
 
 def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """In-place form of :func:`div`."""
+    """In-place form of :func:`div`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(2).div_(4)
+    tensor([0.2500, 0.2500])
+    """
     return self.true_divide_(other) if rounding_mode is None else self.copy_(div(self, other, rounding_mode=rounding_mode))
 
 
@@ -158,7 +171,7 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
 
 
 def _pow(x: Any, exponent: Any) -> Any:
-    if x.dtype.kind in "iu" and (np.asarray(exponent) < 0).any():
+    if x.dtype.kind in "iu" and (exponent < 0).any():
         raise RuntimeError("Integers to negative integer powers are not allowed: convert the base to a float type")
     return np.power(x, exponent)
 
@@ -299,7 +312,15 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 
 def _where_method(self: Any, condition: Any, other: Any) -> Any:
-    """``self`` where the condition holds, else ``other``."""
+    """``self`` where the condition holds, else ``other``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, -2.0])
+    >>> x.where(x > 0, 0.0)
+    tensor([1., 0.])
+    """
     return where(condition, self, other)
 
 
@@ -566,7 +587,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     >>> dt.isclose(dt.tensor([1.0]), dt.tensor([1.0 + 1e-7]))
     tensor([True])
     """
-    return wrap(np.asarray(np.isclose(input._array, other._array, rtol, atol, equal_nan)))
+    return wrap(settle(np.isclose(input._array, other._array, rtol, atol, equal_nan)))
 
 
 @composite("allclose", samples=(edge(exact([1.0, 2.0]), exact([1.0 + 1e-7, 2.0])),))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..arrays import module_of
 from ..device import contiguous_format, move, of
 from ..device import device as Device
 from ..tensor import Tensor
@@ -77,7 +78,14 @@ def _is_dtype(value: Any) -> bool:
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor in another dtype; without one, the name of its type."""
+    """The tensor in another dtype; without one, the name of its type.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(1).type(), dt.ones(1).type(dt.int64).type()
+    ('dualtape.FloatTensor', 'dualtape.LongTensor')
+    """
     if dtype is None:
         return f"dualtape.{_TYPE_NAMES.get(self.dtype.name, self.dtype.name)}"
     if isinstance(dtype, str):
@@ -100,7 +108,14 @@ def _conversion(name: str, dtype: Any) -> None:
         return to(self, dtype, memory_format=memory_format)
 
     method.__name__ = name
-    method.__doc__ = f"The tensor as {dtype!r}."
+    method.__doc__ = f"""The tensor as {dtype!r}.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.tensor([1]).{name}().dtype
+    {dtype!r}
+    """
     setattr(Tensor, name, method)
 
 
@@ -113,21 +128,59 @@ for _name, _dtype in (
 
 
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor in the computer's main memory."""
+    """The tensor in the computer's main memory.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(1).cpu().device
+    device(type='cpu')
+    """
     return to(self, "cpu")
 
 
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on the GPU."""
+    """The tensor on the GPU.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(1).cuda().device  # doctest: +SKIP
+    device(type='cuda', index=0)
+    """
     return to(self, "cuda" if device is None else device)
+
+
+def _astype(self: Tensor, dtype: Any, copy: bool = False) -> Tensor:
+    """The tensor in another dtype, by NumPy's name for :meth:`to`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(2).astype(np.int64)
+    tensor([1, 1])
+    """
+    return to(self, dtypes.to_numpy(dtype), copy=copy)
+
+
+def _type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(2).type_as(dt.tensor(1))
+    tensor([1, 1])
+    """
+    return to(self, other._array.dtype)
 
 
 Tensor.to = to  # type: ignore[attr-defined]
 Tensor.type = _type  # type: ignore[attr-defined]
 Tensor.cpu = _cpu  # type: ignore[attr-defined]
 Tensor.cuda = _cuda  # type: ignore[attr-defined]
-Tensor.astype = lambda self, dtype, copy=False: to(self, dtype)  # type: ignore[attr-defined]
-Tensor.type_as = lambda self, other: to(self, other._array.dtype)  # type: ignore[attr-defined]
+Tensor.astype = _astype  # type: ignore[attr-defined]
+Tensor.type_as = _type_as  # type: ignore[attr-defined]
 
 # --- complex numbers ------------------------------------------------------------------------------------------------------------------
 
@@ -263,7 +316,7 @@ def _pairs(x: Any) -> Any:
     if x.dtype.kind != "c":
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {x.dtype}")
     dtype = dtypes.real_of(x.dtype)
-    return np.lib.stride_tricks.as_strided(x.real, (*x.shape, 2), (*x.strides, dtype.itemsize))
+    return module_of(x).lib.stride_tricks.as_strided(x.real, (*x.shape, 2), (*x.strides, dtype.itemsize))
 
 
 def _unpaired(x: Any) -> Any:

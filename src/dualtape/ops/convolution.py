@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import module_of, zeros
+from ..arrays.kernels import add_reduce
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import real, sample
@@ -158,7 +159,7 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
     if made <= seen:  # a product for each of the batch, summed: the sum is smaller than the windows
         columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
         products = np.matmul(grad.reshape(n, groups, made, seen), columns.swapaxes(2, 3))
-        return np.add.reduce(products, axis=0).reshape(shape)
+        return add_reduce(products, axis=0).reshape(shape)
     columns = _batch_columns(x, kernel, stride, padding, dilation, out).reshape(groups, inner, n * seen)
     rows = grad.swapaxes(0, 1).reshape(groups, made, n * seen)
     return np.matmul(rows, columns.swapaxes(1, 2)).reshape(shape)

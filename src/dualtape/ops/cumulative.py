@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kernels import accumulate as running
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
 from .reductions import HALF, LONG, SINGLE, cast, refuse_complex, shifted
@@ -89,15 +90,15 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
     if x.ndim == 0:
         return x.copy()
     if x.dtype == HALF:
-        return ufunc.accumulate(x.astype(SINGLE), d).astype(HALF)
-    return ufunc.accumulate(x, d)
+        return running(ufunc, x.astype(SINGLE), d).astype(HALF)
+    return running(ufunc, x, d)
 
 
 def _cumsum_gradient(g: Any, dim: int) -> Any:
     if g.ndim == 0:
         return g
     d = normal_dim(dim, g.ndim)
-    return np.flip(np.add.accumulate(np.flip(g, d), axis=d), d)
+    return np.flip(running(np.add, np.flip(g, d), d), d)
 
 
 op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, inplace=True, jvp=LINEAR, vjp=dict(x=_cumsum_gradient),

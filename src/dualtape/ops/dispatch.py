@@ -17,7 +17,7 @@ from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
-from ..autograd.views import Step, attach, check_write, rebase
+from ..autograd.views import Step, attach, check_write, rebase, untrack
 from ..tensor import Tensor, wrap
 from .table import FLOAT, LISTED, Op, Registry
 
@@ -44,6 +44,9 @@ def execute(op: Op, values: list) -> Any:
     several = op.outputs is not None
     results = [wrap(settle(a)) for a in arrays] if several else [wrap(settle(arrays))]
     needs = mode.grad and _needs(op, values)
+    if mode.inference:
+        for result in results:
+            untrack(result)
     if op.view:
         for number, result in enumerate(results):
             attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
@@ -96,18 +99,20 @@ def _promote(op: Op, raws: list) -> None:
     dtype = dtypes.result_dtype(operands)
     if op.promote is FLOAT and dtype.kind in "biu":
         dtype = dtypes.default_float()
+    plain = all(isinstance(o, (np.ndarray, bool, int, float, complex)) for o in operands)
     for place in places:
         value = raws[place]
         if isinstance(value, list):
             raws[place] = [v if v.dtype == dtype else v.astype(dtype) for v in value]
         elif value is not None:
-            raws[place] = _cast(value, dtype)
+            raws[place] = _cast(value, dtype, plain)
 
 
-def _cast(value: Any, dtype: np.dtype) -> Any:
+def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
     if hasattr(value, "astype"):
         return value if value.dtype == dtype else value.astype(dtype)
-    return np.asarray(value).astype(dtype)
+    number = np.asarray(value).astype(dtype)
+    return number if plain else number[()]  # beside another library's arrays a number must not be an array of NumPy's
 
 
 def compute(op: Op, raws: list) -> Any:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, errors
 from ..arrays import is_array
+from ..arrays.kernels import add_at
+from ..autograd.views import check_write
 from ..tensor import Tensor, raw, wrap
 from . import shapes
 from .dispatch import FUNCTIONS
@@ -28,7 +30,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if kind is int:
         return shapes.select(x, 0, key)
     if kind is slice:
-        return _sliced(x, 0, key)
+        return _sliced(x, 0, key, always=True)
     viewed, indices = _parse(x, key)
     if indices is not None:
         return _index(viewed, indices)
@@ -47,7 +49,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         return
     target = viewed if viewed is not x or not (isinstance(value, Tensor) and value is x) else x
     if isinstance(value, (bool, int, float, complex)):
-        target.fill_(value)  # type: ignore[attr-defined]
+        check_write(target, "setitem", False)
+        target.fill_(_as_value(value, target))  # type: ignore[attr-defined]
         return
     source = value if isinstance(value, Tensor) else _as_value(value, viewed)
     while source.ndim > target.ndim and source.shape[0] == 1:
@@ -63,17 +66,23 @@ def _as_value(value: Any, x: Tensor) -> Tensor:
     raise TypeError(f"can't assign a {type(value).__name__} to a tensor: expected a number, an array or a Tensor")
 
 
-def _sliced(x: Tensor, dim: int, key: slice) -> Tensor:
+def _step(key: slice) -> int:
     step = 1 if key.step is None else _integer(key.step)
     if step <= 0:
         raise ValueError("step must be greater than zero: use flip for the reverse order")
+    return step
+
+
+def _sliced(x: Tensor, dim: int, key: slice, always: bool = False) -> Tensor:
+    """A slice along one dimension; a whole dimension is no view of its own, unless the slice is the whole key."""
+    step = _step(key)
     if x.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     start = None if key.start is None else _integer(key.start)
     end = None if key.stop is None else _integer(key.stop)
     n = x._array.shape[dim]
-    if step == 1 and start in (None, 0) and (end is None or end >= n):
-        return x if dim else _alias(x)
+    if not always and step == 1 and start in (None, 0) and (end is None or end >= n):
+        return x
     return shapes._slice_op(x, dim, start, end, step)
 
 
@@ -149,7 +158,10 @@ def _shown(key: Any) -> str:
 
 def _normal(k: Any) -> Any:
     """One part of a key: None, ..., bool, int, slice, or a tensor of integers or booleans."""
-    if k is None or k is ... or isinstance(k, (bool, int, slice)):
+    if k is None or k is ... or isinstance(k, (bool, int)):
+        return k
+    if isinstance(k, slice):
+        _step(k)
         return k
     if isinstance(k, (list, tuple, range)):
         k = _listed_index(k) if len(k) else wrap(np.zeros(0, np.int64))
@@ -204,7 +216,7 @@ def _index_zero(x: Any, shape: tuple, indices: Any) -> Any:
     if len(indices) == 1 and indices[0].dtype.kind == "b":
         out[indices[0]] = x  # a mask never hits one place twice
     else:
-        np.add.at(out, indices, x)
+        add_at(out, indices, x)
     return out
 
 
@@ -223,7 +235,7 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     out = x.copy()
     indices = tuple(raw(i) if i is not None else slice(None) for i in indices) if not isinstance(indices, Tensor) else indices
     if accumulate:
-        np.add.at(out, indices, values)
+        add_at(out, indices, values)
     else:
         out[indices] = values
     return out
@@ -282,7 +294,13 @@ def _filled(x: Any, value: Any) -> Any:
 
 op("copy", _copied, kind=GENERAL, inplace=True, scalars=True, public=False, method=False, node="CopyBackwards", torch_name="-",
    vjp=dict(x=lambda g: np.zeros_like(g), src=lambda g: g), jvp=dict(x=lambda t: np.zeros_like(t), src=lambda t, x_shape: np.broadcast_to(t, x_shape)),
-   samples=(sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4)), sample(real(2), real())), doc="src in the shape and type of x.")  # fmt: skip
+   samples=(sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4)), sample(real(2), real())),
+   doc="""Write another tensor over this one, broadcast and converted to its dtype.
+
+   >>> import dualtape as dt
+   >>> dt.zeros(2, dtype=dt.int64).copy_(dt.tensor(1.7))
+   tensor([1, 1])
+   """)  # fmt: skip
 
 
 def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
@@ -302,13 +320,32 @@ _declare_fill("fill", ("FillBackward0", "FillBackward1"))
 _declare_fill("refill", ("FillBackward2", "FillBackward3"), inplace=True, public=False, method=False, torch_name="-")  # its nodes have names of their own
 Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
 op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, public=False, method=False, vjp=dict(x=lambda g: np.zeros_like(g)),
-   jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-", doc="Zeros in the shape of x.")  # fmt: skip
+   jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-",
+   doc="""Zeros in the shape of x.
+
+   >>> import dualtape as dt
+   >>> dt.ones(2).zero_()
+   tensor([0., 0.])
+   """)  # fmt: skip
 
 
 def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Write one value on the main diagonal."""
+    """Write one value on the main diagonal.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(2, 2).fill_diagonal_(3)
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
     if self.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
+    if wrap and self.ndim == 2 and self.shape[0] > self.shape[1]:
+        rows, columns = self._array.shape
+        places = np.arange(0, rows * columns, columns + 1)
+        self[places // columns, places % columns] = fill_value
+        return self
     view = self
     while view.ndim > 2:
         view = view.diagonal(0, 0, 1).movedim(-1, 0)  # type: ignore[attr-defined]
@@ -316,6 +353,22 @@ def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tens
     return self
 
 
+def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """In-place form of :func:`masked_scatter`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).masked_scatter_(dt.tensor([True, False, True]), dt.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    where = np.nonzero(np.broadcast_to(mask._array, self._array.shape))
+    if source.numel() < where[0].size:
+        raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
+    return self.index_put_(where, source.reshape(-1)[: where[0].size])
+
+
+Tensor.masked_scatter_ = _masked_scatter_  # type: ignore[attr-defined]
 Tensor.fill_diagonal_ = _fill_diagonal_  # type: ignore[attr-defined]
 
 # --- masks -------------------------------------------------------------------------------------------------------------------------------
@@ -326,7 +379,12 @@ def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}")
     if getattr(value, "ndim", 0):
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    return np.where(mask, np.asarray(value).astype(x.dtype), x)
+    return np.where(mask, _element(value, x), x)
+
+
+def _element(value: Any, x: Any) -> Any:
+    """A number or 0-d array as an element of the array ``x``; a number that does not fit is refused."""
+    return value.astype(x.dtype) if hasattr(value, "astype") else dtypes.number_as(value, x.dtype)
 
 
 op("masked_fill", _masked_fill, kind=GENERAL, inplace=True, constants=("mask",), scalars=True, node=("MaskedFillBackward0", "MaskedFillBackward1"),
@@ -354,7 +412,12 @@ def masked_select(input: Any, mask: Any) -> Any:
     >>> dt.masked_select(x, x > 0)
     tensor([1.])
     """
-    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype!r}")
+    try:
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    except ValueError:
+        raise RuntimeError(f"masked_select: the mask {list(mask.shape)} and the tensor {list(input.shape)} cannot be broadcast together") from None
     return getitem(shapes.expand(input, shape), shapes.expand(mask, shape))
 
 
@@ -411,9 +474,9 @@ def _bounded(name: str, index: Any, n: int) -> None:
     if index.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected dtype int64 for index, got {index.dtype}: convert it with .long()")
     if index.size and (index.min() < -n if name == "take" else index.min() < 0):
-        raise IndexError(f"{name}: index {int(index.min())} is out of bounds for a dimension of size {n}")
+        raise errors.IndexOutOfBounds(f"{name}: index {int(index.min())} is out of bounds for a dimension of size {n}")
     if index.size and index.max() >= n:
-        raise IndexError(f"{name}: index {int(index.max())} is out of bounds for a dimension of size {n}")
+        raise errors.IndexOutOfBounds(f"{name}: index {int(index.max())} is out of bounds for a dimension of size {n}")
 
 
 def _grid(shape: tuple, dim: int, index: Any) -> tuple:
@@ -450,7 +513,7 @@ def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     out = x.copy()
     if x.ndim == 0:
         return out + src.reshape(())
-    np.add.at(out, _grid(index.shape, d, index), src[tuple(slice(0, n) for n in index.shape)])
+    add_at(out, _grid(index.shape, d, index), src[tuple(slice(0, n) for n in index.shape)])
     return out
 
 
@@ -464,11 +527,21 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     if getattr(src, "ndim", 0):
         _check_src("scatter", index, src)
         src = src[tuple(slice(0, n) for n in index.shape)]
+    elif not hasattr(src, "dtype"):
+        src = dtypes.number_as(src, x.dtype)
     out = x.copy()
     if x.ndim == 0:
         out[...] = src
     else:
         out[_grid(index.shape, d, index)] = src
+    return out
+
+
+def _scatter_multiply(x: Any, dim: int, index: Any, src: Any) -> Any:
+    d = _fitted("scatter", x, dim, index)
+    _check_src("scatter", index, src)
+    out = x.copy()
+    np.multiply.at(out, _grid(index.shape, d, index) if x.ndim else (), src[tuple(slice(0, n) for n in index.shape)])
     return out
 
 
@@ -509,7 +582,12 @@ _scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=Fal
    vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
             src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 0, exact_index([[0, 1, 2, 0], [1, 2, 0, 1]]), real(2, 4)), sample(real(4), 0, exact_index([1, 0]), 2.0)),
-   doc="The tensor with values written at an index along a dimension.")  # fmt: skip
+   doc="""The tensor with values written at an index along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.zeros(3).scatter_(0, dt.tensor([2]), 5.0)
+   tensor([0., 0., 5.])
+   """)  # fmt: skip
 
 
 @composite("scatter", samples=(sample(real(4), 0, exact_index([1, 0]), real(2)), ours(real(4), 0, exact_index([1, 1]), real(2), reduce="add")))
@@ -531,11 +609,20 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
     values = src if isinstance(src, Tensor) else wrap(np.full(index._array.shape, src, input._array.dtype))
     if reduce == "add":
         return FUNCTIONS["scatter_add"](input, dim, index, values)
-    return input * _scatter_op(wrap(np.ones_like(input._array)), dim, index, values)
+    if input.requires_grad or values.requires_grad:
+        raise RuntimeError("scatter with reduce='multiply' has no derivative: multiply by a scattered tensor instead")
+    return wrap(_scatter_multiply(input._array, dim, index._array, values._array))
 
 
 def _scatter_(self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
-    """In-place form of :func:`scatter`."""
+    """In-place form of :func:`scatter`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).scatter_(0, dt.tensor([2]), 5.0)
+    tensor([0., 0., 5.])
+    """
     src = value if src is None else src
     if reduce is None:
         return self.scatter_set_(dim, index, src)  # type: ignore[attr-defined]
@@ -559,7 +646,7 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any
     if source.shape[d] != index.size:
         raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[d]})")
     out = x.copy()
-    np.add.at(out, (slice(None),) * d + (index,), source if alpha == 1 else source * alpha)
+    add_at(out, (slice(None),) * d + (index,), source if alpha == 1 else source * alpha)
     return out
 
 
@@ -603,7 +690,7 @@ op("index_copy", _index_copy, kind=GENERAL, inplace=True, constants=("index",), 
 def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     d = normal_dim(dim, x.ndim)
     out = x.copy()
-    out[(slice(None),) * d + (index,)] = value
+    out[(slice(None),) * d + (index,)] = _element(value, x)
     return out
 
 

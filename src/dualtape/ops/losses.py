@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kernels import add_reduce
 from ..errors import ArgumentError
 from .dispatch import FUNCTIONS
 from .formulas import use
@@ -26,7 +27,7 @@ def _reduced(name: str, values: Any, reduction: str) -> Any:
     _check(name, reduction)
     if reduction == "none":
         return values
-    total = np.add.reduce(values, axis=None)
+    total = add_reduce(values, axis=None)
     return total if reduction == "sum" else total / np.asarray(values.size, values.dtype)
 
 
@@ -233,7 +234,7 @@ def _chosen(name: str, x_shape: tuple, target: Any, weight: Any, ignore_index: i
         raise IndexError(f"{name}: Target {classes[wrong].flat[0]} is out of bounds for {x_shape[axis]} classes.")
     counts = keep.astype(dtype) if weight is None else np.where(keep, weight[classes], 0).astype(dtype)
     if reduction == "mean":
-        counts = counts / np.add.reduce(counts, axis=None)
+        counts = counts / add_reduce(counts, axis=None)
     return np.expand_dims(classes, axis), keep, counts, axis
 
 
@@ -247,11 +248,11 @@ def _usual(shape: tuple, target: Any, weight: Any, ignore_index: int, reduction:
 def _nll(x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Any:
     if _usual(x.shape, target, weight, ignore_index, reduction):
         losses = -x[np.arange(target.size), target]
-        return losses if reduction == "none" else np.add.reduce(losses) / (losses.dtype.type(losses.size) if reduction == "mean" else 1)
+        return losses if reduction == "none" else add_reduce(losses) / (losses.dtype.type(losses.size) if reduction == "mean" else 1)
     places, keep, counts, axis = _chosen("nll_loss", x.shape, target, weight, ignore_index, reduction, x.dtype)
     picked = np.take_along_axis(x, places, axis).reshape(keep.shape)
     losses = np.where(keep, -picked * counts, 0).astype(x.dtype, copy=False)
-    return losses if reduction == "none" else np.add.reduce(losses, axis=None) if keep.any() or reduction == "sum" else x.dtype.type(np.nan)
+    return losses if reduction == "none" else add_reduce(losses, axis=None) if keep.any() or reduction == "sum" else x.dtype.type(np.nan)
 
 
 def _nll_spread(x: Any, target: Any, shape: tuple, weight: Any, ignore_index: int, reduction: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kernels import add_at
 from ..tensor import wrap
 from .dispatch import FUNCTIONS
 from .formulas import use, zeros_like_shape
@@ -318,7 +319,7 @@ def _take_axes(x: Any, places: tuple, node: int) -> Any:
 def _take_axes_sum(x: Any, shape: tuple, places: tuple) -> Any:
     for axis, index in reversed(places):
         out = zeros_like_shape((*x.shape[:axis], shape[axis], *x.shape[axis + 1 :]), x)
-        np.add.at(out, (slice(None),) * axis + (index,), x)
+        add_at(out, (slice(None),) * axis + (index,), x)
         x = out
     return x
 

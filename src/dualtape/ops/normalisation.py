@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from ..arrays.kernels import add_reduce
 from .dispatch import FUNCTIONS
 from .samples import edge, exact, real, sample
 from .table import GENERAL, composite, op
@@ -20,9 +21,9 @@ _KINDS = ("layer", "batch", "group")
 
 
 def _statistics(x: Any, axes: tuple, n: int) -> tuple:
-    mean = np.add.reduce(x, axis=axes, keepdims=True) / n
+    mean = add_reduce(x, axis=axes, keepdims=True) / n
     centred = x - mean
-    return mean, centred, np.add.reduce(centred * centred, axis=axes, keepdims=True) / n
+    return mean, centred, add_reduce(centred * centred, axis=axes, keepdims=True) / n
 
 
 def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
@@ -48,8 +49,8 @@ def _norm_gradient(
     scale = 1 / np.sqrt(variance + eps)
     centred = x.reshape(shape) - mean
     # per group: what the three outputs together send along the deviation, and along the mean
-    along = 2 * g_variance - scale * scale * scale * np.add.reduce(g * centred, axis=axes, keepdims=True)
-    level = g_mean - scale * np.add.reduce(g, axis=axes, keepdims=True)
+    along = 2 * g_variance - scale * scale * scale * add_reduce(g * centred, axis=axes, keepdims=True)
+    level = g_mean - scale * add_reduce(g, axis=axes, keepdims=True)
     return (g * scale + centred * (along / n) + level / n).reshape(x_shape)
 
 
@@ -57,7 +58,7 @@ def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
     """``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was broadcast."""
     lead = len(v.shape) - len(view)
     axes = (*range(lead), *(lead + i for i, n in enumerate(view) if n == 1))
-    return np.add.reduce(v, axis=axes).reshape(shape) if axes else v.reshape(shape)
+    return add_reduce(v, axis=axes).reshape(shape) if axes else v.reshape(shape)
 
 
 def _weight_gradient(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple) -> Any:

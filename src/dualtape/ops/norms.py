@@ -104,6 +104,10 @@ vector_norm = op("linalg_vector_norm", _vector_norm, kind=REDUCTION, public=Fals
    doc="""The norm of order ``ord`` of the elements over ``dim``: the root of the sum of their powers.
 
    The gradient is 0 at 0; for ``inf`` those that tie share it evenly.
+
+   >>> import dualtape as dt
+   >>> dt.linalg.vector_norm(dt.tensor([3.0, 4.0]))
+   tensor(5.)
    """)  # fmt: skip
 
 

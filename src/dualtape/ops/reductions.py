@@ -14,6 +14,8 @@ import numpy as np
 
 from .. import dtypes
 from ..arrays import is_array
+from ..arrays.kernels import accumulate as running
+from ..arrays.kernels import add_reduce, reduce
 from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, normal_dims, restore, use, zeros_like_shape
@@ -22,7 +24,6 @@ from .table import GENERAL, LINEAR, REDUCTION, TABLE, composite, op
 
 HALF, SINGLE, LONG = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.int64)
 # typed Any: NumPy's stubs know neither a variable keepdims nor its place among the arguments
-add_reduce: Any = np.add.reduce
 maximum_reduce: Any = np.maximum.reduce
 minimum_reduce: Any = np.minimum.reduce
 _SMALL = 4096  # elements up to which writing an array out is quicker than making a broadcast view of it
@@ -43,7 +44,7 @@ def count(shape: tuple, dim: Any) -> int:
 
 def total(x: Any, dim: Any, keepdim: bool) -> Any:
     """The sum, as formulas write it."""
-    return np.add.reduce(x, axis=axes(dim, x.ndim), keepdims=keepdim)  # type: ignore[call-overload]
+    return add_reduce(x, axis=axes(dim, x.ndim), keepdims=keepdim)
 
 
 def numpy_names(function: Callable) -> Callable:
@@ -96,8 +97,8 @@ def accumulate(ufunc: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
         target = LONG if x.dtype.kind in "biu" else x.dtype
     axis = axes(dim, x.ndim)
     if target == HALF:
-        return ufunc.reduce(x, axis, SINGLE, None, keepdim).astype(HALF)
-    return ufunc.reduce(x, axis, target, None, keepdim)
+        return reduce(ufunc, x, axis, SINGLE, keepdim).astype(HALF)
+    return reduce(ufunc, x, axis, target, keepdim)
 
 
 # --- what gradients share --------------------------------------------------------------------------------------------------------
@@ -278,8 +279,8 @@ def _others(x: Any, dim: int | None) -> Any:
     if dim is None:
         return _others(x.reshape((product(x.shape),)), 0).reshape(x.shape)
     d = normal_dim(dim, x.ndim)
-    before = np.multiply.accumulate(shifted(x, d, np.ones_like), axis=d)
-    after = np.flip(np.multiply.accumulate(shifted(np.flip(x, d), d, np.ones_like), axis=d), d)
+    before = running(np.multiply, shifted(x, d, np.ones_like), d)
+    after = np.flip(running(np.multiply, shifted(np.flip(x, d), d, np.ones_like), d), d)
     return before * after
 
 
@@ -324,7 +325,7 @@ def _reduced(name: str, ufunc: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     refuse_complex(name, x)
     axis = axes(dim, x.ndim)
     need_elements(name, x, dim)
-    return ufunc.reduce(x, axis, None, None, keepdim)
+    return reduce(ufunc, x, axis, None, keepdim)
 
 
 def _shared(nan: bool) -> dict[str, Any]:
@@ -486,7 +487,7 @@ for _name, _find, _what in (("argmax", np.argmax, "largest"), ("argmin", np.argm
 
 
 def _truth(ufunc: Any, x: Any, dim: Any, keepdim: bool) -> Any:
-    out = ufunc.reduce(x, () if dim == () else axes(dim, x.ndim), None, None, keepdim)
+    out = reduce(ufunc, x, () if dim == () else axes(dim, x.ndim), None, keepdim)
     return out.astype(x.dtype) if x.dtype == np.uint8 else out
 
 

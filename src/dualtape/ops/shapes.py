@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import module_of
+from ..arrays.kernels import add_reduce
+from ..device import contiguous_format
 from ..tensor import Tensor, wrap
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, normal_dims, use, zeros_like_shape
@@ -58,7 +61,12 @@ _unsafe_view = op("unsafe_view", lambda x, shape: x.reshape(resolve(shape, x.siz
    doc="""A fresh array in another shape, not a view.""")  # fmt: skip
 op("alias", lambda x: x.view() if type(x) is np.ndarray else x[...], kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: g), public=False, method=False,
    samples=(sample(real(3)),), torch_name="-", doc="""The same memory, as a view.""")  # fmt: skip
-op("clone", lambda x, memory_format=None: x.copy(order="K") if x.flags.c_contiguous or x.flags.f_contiguous else x.copy(), kind=GENERAL, jvp=LINEAR,
+def _clone(x: Any, memory_format: Any = None) -> Any:
+    dense = x.flags.c_contiguous or x.flags.f_contiguous
+    return x.copy(order="K") if dense and memory_format is not contiguous_format else x.copy()
+
+
+op("clone", _clone, kind=GENERAL, jvp=LINEAR,
    vjp=dict(x=lambda g: g), samples=(sample(real(3, 4)), sample(real()), sample(real(3, 4, layout="F"))),
    doc="""A copy in memory of its own.
 
@@ -224,7 +232,7 @@ expand = op("expand", _expand, kind=GENERAL, view="overlapping", varargs="size",
 def _shrink(g: Any, shape: tuple) -> Any:
     lead = len(g.shape) - len(shape)
     axes = tuple(i for i, n in enumerate(g.shape) if i < lead or (shape[i - lead] == 1 and n != 1))
-    return np.add.reduce(g, axis=axes, keepdims=True).reshape(shape) if axes else g.reshape(shape)
+    return add_reduce(g, axis=axes, keepdims=True).reshape(shape) if axes else g.reshape(shape)
 
 
 @composite("broadcast_to", samples=(sample(real(3, 1), (3, 4)), sample(real(), (2,))))
@@ -734,7 +742,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
 
 
 def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its memory is in row-major order without gaps, else a copy that is."""
+    """The tensor itself if its memory is in row-major order without gaps, else a copy that is.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     return self if self._array.flags.c_contiguous else _contiguous_copy(self)
 
 
@@ -750,14 +765,13 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     a, b = normal_dim(dim1, x.ndim), normal_dim(dim2, x.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    if type(x) is not np.ndarray:
-        return np.diagonal(x, offset, a, b)
     # NumPy's own diagonal is read-only
     start = x[(slice(None),) * a + (slice(max(0, -offset), None),)]
     start = start[(slice(None),) * b + (slice(max(0, offset), None),)]
     rest = [i for i in range(x.ndim) if i not in (a, b)]
     shape = [x.shape[i] for i in rest] + [min(start.shape[a], start.shape[b])]
-    return np.lib.stride_tricks.as_strided(start, shape, [x.strides[i] for i in rest] + [x.strides[a] + x.strides[b]])
+    strides = [x.strides[i] for i in rest] + [x.strides[a] + x.strides[b]]
+    return module_of(x).lib.stride_tricks.as_strided(start, shape, strides)  # type: ignore[attr-defined]
 
 
 def _diagonal_zero(x: Any, shape: tuple, offset: int, dim1: int, dim2: int) -> Any:
@@ -835,8 +849,9 @@ def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
         raise RuntimeError(f"unfold: maximum size for tensor at dimension {d} is {n} but size is {size}, with step {step}")
     if not x.ndim:
         return x[None][:size]
-    windows = np.lib.stride_tricks.sliding_window_view(x, size, axis=d, writeable=True)
-    return windows[(slice(None),) * d + (slice(None, None, step),)]
+    count, stride = (n - size) // step + 1, x.strides[d]
+    shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
+    return module_of(x).lib.stride_tricks.as_strided(x, shape, (*x.strides[:d], stride * step, *x.strides[d + 1 :], stride))  # type: ignore[attr-defined]
 
 
 def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> Any:
@@ -874,7 +889,7 @@ def _as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = Non
             " the tensor is not contiguous: call contiguous() first"
         )
     flat = x.reshape(-1)[offset:]
-    return np.lib.stride_tricks.as_strided(flat, tuple(size), tuple(s * x.itemsize for s in stride))
+    return module_of(x).lib.stride_tricks.as_strided(flat, tuple(size), tuple(s * x.itemsize for s in stride))  # type: ignore[attr-defined]
 
 
 def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: Any) -> Any:
@@ -903,7 +918,15 @@ op("strided_sum", _strided_sum, kind=GENERAL, public=False, method=False, jvp=LI
 
 
 def _view_method(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape, or (given a dtype) read as another type of the same size."""
+    """The same memory in another shape, or (given a dtype) read as another type of the same size.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.arange(4).view(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     from .. import dtypes
 
     if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], (np.dtype, type))):
@@ -923,6 +946,12 @@ def _reversed(x: Tensor) -> Tensor:
     return permute(x, tuple(reversed(range(x.ndim))))
 
 
+def _conjugate_transpose(x: Tensor) -> Tensor:
+    if x.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor. For batches of matrices use tensor.mH")
+    return _matrix(x, "H").conj()  # type: ignore[attr-defined]
+
+
 def _matrix(x: Tensor, name: str) -> Tensor:
     if x.ndim == 1:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
@@ -931,11 +960,47 @@ def _matrix(x: Tensor, name: str) -> Tensor:
 
 _transposed_property("T", "The dimensions in reverse order.", _reversed)
 _transposed_property("mT", "The last two dimensions exchanged.", lambda x: _matrix(x, "mT"))
-_transposed_property("H", "The conjugate transpose of a matrix.", lambda x: _matrix(x, "H").conj() if x.ndim else x.conj())
+_transposed_property("H", "The conjugate transpose of a matrix.", lambda x: _conjugate_transpose(x))
 _transposed_property("mH", "The conjugate transpose of the last two dimensions.", lambda x: _matrix(x, "mH").conj())
+
+def _view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of another tensor.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.arange(2).view_as(dt.ones(2, 1)).shape
+    dualtape.Size([2, 1])
+    """
+    return self.view(other.shape)  # type: ignore[attr-defined]
+
+
+def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the shape of another.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.arange(2).reshape_as(dt.ones(2, 1)).shape
+    dualtape.Size([2, 1])
+    """
+    return self.reshape(other.shape)  # type: ignore[attr-defined]
+
+
+def _expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Dimensions of size 1 repeated to the shape of another tensor.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.arange(1).expand_as(dt.ones(2)).shape
+    dualtape.Size([2])
+    """
+    return self.expand(other.shape)  # type: ignore[attr-defined]
+
 
 Tensor.view = _view_method  # type: ignore[attr-defined]
 Tensor.contiguous = _contiguous  # type: ignore[attr-defined]
-Tensor.view_as = lambda self, other: self.view(other.shape)  # type: ignore[attr-defined]
-Tensor.reshape_as = lambda self, other: self.reshape(other.shape)  # type: ignore[attr-defined]
-Tensor.expand_as = lambda self, other: self.expand(other.shape)  # type: ignore[attr-defined]
+Tensor.view_as = _view_as  # type: ignore[attr-defined]
+Tensor.reshape_as = _reshape_as  # type: ignore[attr-defined]
+Tensor.expand_as = _expand_as  # type: ignore[attr-defined]

@@ -1,0 +1,223 @@
+"""Anomaly mode: a backward that fails, or makes NaN, tells which line of the forward is to blame.
+
+While it is on, every node remembers the stack on which it was made, and the node whose backward made it, if one did. The engine
+then asks about each node it runs: what to say of its failure, and whether its gradients have NaN.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import modes
+from .versions import _PACKAGE
+
+if TYPE_CHECKING:
+    from .node import Node
+
+__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+
+
+class Anomaly:
+    """What anomaly mode does; the mode holds one, the engine and the makers of nodes call it."""
+
+    __slots__ = ("check_nan",)
+
+    def __init__(self, check_nan: bool) -> None:
+        self.check_nan = check_nan
+
+    def remember(self, node: Node) -> None:
+        """Keep the stack on which ``node`` was made, and the node whose backward is running."""
+        from .engine import current_task
+
+        stack = []
+        frame = sys._getframe(1)
+        while frame is not None:
+            if not frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+                stack.append((frame.f_code, frame.f_lasti))
+            frame = frame.f_back  # type: ignore[assignment]
+        extra = node._more()
+        extra.stack = stack[::-1]
+        task = current_task()
+        extra.parent = None if task is None else task.node
+
+    def explain(self, node: Node, error: Exception) -> None:
+        """Tell, in a warning and in a note to ``error``, where ``node`` was made."""
+        lines: list[str] = []
+        extra = _extra(node)
+        if extra is None or extra.stack is None:
+            lines.append(
+                f"Error detected in {node.name()}. No forward pass information available: turn anomaly detection on in the forward"
+                " pass too"
+            )
+        else:
+            lines.append(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{_told(extra.stack)}")
+        seen = {node}
+        parent = None if extra is None else extra.parent
+        while parent is not None and parent not in seen:
+            seen.add(parent)
+            extra = _extra(parent)
+            where = "no forward pass information available" if extra is None or extra.stack is None else _told(extra.stack)
+            lines.append(
+                f"Previous calculation was induced by {parent.name()}. Traceback of forward call that induced the previous"
+                f" calculation:\n{where}"
+            )
+            parent = None if extra is None else extra.parent
+        text = "\n\n".join(lines)
+        error.add_note(text)
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+    def look(self, node: Node, arrived: list, grads: Any) -> None:
+        """Raise if a gradient that ``node`` has computed has NaN."""
+        if not self.check_nan:
+            return
+        for i, (edge, grad) in enumerate(zip(node.edges, grads, strict=True)):
+            if edge is None or grad is None:
+                continue
+            count = _nans(grad)
+            if count:
+                given = [_nans(g) for g in arrived]
+                whence = "passed on from the gradient it was given" if any(given) else "which had none in the gradient it was given"
+                size = int(np.prod(grad.shape))
+                error = RuntimeError(
+                    f"Function '{node.name()}' returned nan values in its {i}th output: {count} of {size} entries, {whence}."
+                )
+                self.explain(node, error)
+                raise error
+
+
+def _extra(node: Any) -> Any:
+    """What a node remembers; a view that was written keeps it with the operation that wrote."""
+    inner = getattr(node, "fn", None) if node.extra is None or node.extra.stack is None else None
+    return node.extra if inner is None else inner.extra
+
+
+def _nans(grad: Any) -> int:
+    array = getattr(grad, "_array", grad)
+    return 0 if array is None or array.dtype.kind not in "fc" else int(np.isnan(array).sum())
+
+
+def _told(stack: list) -> str:
+    import linecache
+
+    from .versions import describe
+
+    lines = []
+    for place in stack:
+        told = describe(place)
+        assert told is not None
+        file, _, rest = told.rpartition(":")
+        number, _, function = rest.partition(", in ")
+        lines.append(f'  File "{file}", line {number}, in {function}')
+        source = linecache.getline(file, int(number), None).strip()
+        if source:
+            lines.append(f"    {source}")
+    return "\n".join(lines)
+
+
+def _changed(mode: modes.Mode, enabled: bool, check_nan: bool) -> modes.Mode:
+    return mode.replace(anomaly=Anomaly(check_nan) if enabled else None)
+
+
+class detect_anomaly(modes.ModeContext):
+    """Inside, a backward that fails shows the forward call to blame, and one that makes NaN fails.
+
+    Forward and backward must both run inside. It costs time: use it to find a mistake.
+
+    Parameters
+    ----------
+    check_nan : bool
+        Whether NaN in a gradient is an error.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import dualtape as dt
+    >>> x = dt.tensor([0.0, 1.0], requires_grad=True)
+    >>> with warnings.catch_warnings(action="ignore"), dt.autograd.detect_anomaly():
+    ...     try:
+    ...         (x.sqrt() * 0).sum().backward()
+    ...     except RuntimeError as error:
+    ...         print(error)
+    Function 'SqrtBackward0' returned nan values in its 0th output: 1 of 2 entries, which had none in the gradient it was given.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = bool(check_nan)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return _changed(mode, True, self.check_nan)
+
+    def clone(self) -> modes.ModeContext:
+        fresh = object.__new__(detect_anomaly)
+        fresh.check_nan = self.check_nan
+        return fresh
+
+
+class set_detect_anomaly(modes.ModeContext):
+    """Switch anomaly detection on or off: at once, when called as a function, and until the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.autograd.set_detect_anomaly(True):
+    ...     dt.is_anomaly_enabled()
+    True
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.enabled, self.check_nan = bool(mode), bool(check_nan)
+        self._outside: modes.Mode | None = modes.current()
+        modes._set(self.change(self._outside))
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return _changed(mode, self.enabled, self.check_nan)
+
+    def __enter__(self) -> None:
+        outside, self._outside = self._outside or modes.current(), None
+        modes._set(self.change(modes.current()))
+        self._stack = self._stack or []
+        self._stack.append(outside)
+
+    def clone(self) -> modes.ModeContext:
+        fresh = object.__new__(set_detect_anomaly)
+        fresh.enabled, fresh.check_nan, fresh._outside = self.enabled, self.check_nan, None
+        return fresh
+
+    def __call__(self, function: Any) -> Any:
+        if self._outside is not None:
+            modes._set(self._outside)  # as a decorator it acts inside the function only
+        return super().__call__(function)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.is_anomaly_enabled()
+    False
+    """
+    return modes.current().anomaly is not None
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection looks for NaN, now or once it is on.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.is_anomaly_check_nan_enabled()
+    True
+    """
+    anomaly = modes.current().anomaly
+    return anomaly is None or anomaly.check_nan

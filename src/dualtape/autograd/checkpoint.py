@@ -1,0 +1,340 @@
+"""Checkpointing: trade time for memory by computing a part of the forward again in backward, in place of keeping what it saved.
+
+The variant that is recommended (``use_reentrant=False``) is built on saved-tensor hooks: what the part saves is packed into empty
+places, and the first one that backward asks for runs the part again and fills them all. The other (``use_reentrant=True``) is a
+Function whose backward runs the part again and a backward of its own through it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from ..random import default_generator
+from ..tensor import Tensor, alias, wrap
+from .function import Function
+from .saved_hooks import saved_tensors_hooks
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
+
+_early_stop = True
+
+
+class CheckpointError(RuntimeError):
+    """The second run of a checkpointed function did not save what the first did."""
+
+
+class set_checkpoint_early_stop:
+    """Whether the second run stops as soon as all that backward needs is there; for the ``with`` block.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = dt.tensor([1.0], requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(lambda t: t.sin(), x, use_reentrant=False)
+    >>> y.backward(); x.grad
+    tensor([0.5403])
+    """
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = bool(enable)
+
+    def __enter__(self) -> None:
+        global _early_stop
+        self.previous, _early_stop = _early_stop, self.enable
+
+    def __exit__(self, *error: Any) -> None:
+        global _early_stop
+        _early_stop = self.previous
+
+
+def noop_context_fn() -> tuple:
+    """Two contexts that do nothing: the default for ``context_fn``.
+
+    Examples
+    --------
+    >>> from dualtape.utils.checkpoint import noop_context_fn
+    >>> first, second = noop_context_fn()
+    """
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Run ``function(*args, **kwargs)`` and keep nothing of it but its arguments: backward runs it again.
+
+    Parameters
+    ----------
+    function : callable
+        It must do the same both times it is called.
+    use_reentrant : bool
+        False is recommended. True knows less: only ``backward()`` without ``inputs``, no keyword arguments, and gradients only
+        if one of the tensors in ``args`` requires grad.
+    context_fn : callable
+        Gives two context managers, for the first and for the second run.
+    determinism_check : {"default", "none"}
+        Whether shape, dtype and device of what the second run saves are compared with the first's.
+    debug : bool
+        Accepted for compatibility: errors always tell what was saved where.
+    early_stop : bool
+        Stop the second run as soon as all that backward needs is there.
+    preserve_rng_state : bool
+        Keyword; run the second time with the random state of the first. Default: True.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.utils.checkpoint import checkpoint
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> checkpoint(lambda t: (t * t).sin().sum(), x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor([ 1.0806, -2.6146])
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "checkpoint: the use_reentrant parameter should be passed explicitly: use_reentrant=False is recommended; without it,"
+            " True is used",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs) + ": only use_reentrant=False passes them on")
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    first, second = context_fn()
+    if not modes.is_grad_enabled():
+        return function(*args, **kwargs)
+    frame = _Frame(function, args, kwargs, second, preserve, determinism_check == "default", early_stop and _early_stop)
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Iterable[Callable], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Run functions one after another, in ``segments`` checkpointed pieces; the last piece is not checkpointed.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.utils.checkpoint import checkpoint_sequential
+    >>> x = dt.tensor([0.5], requires_grad=True)
+    >>> steps = [lambda t: t.sin(), lambda t: t.exp(), lambda t: t * 2]
+    >>> checkpoint_sequential(steps, 2, x, use_reentrant=False).backward(); x.grad
+    tensor([2.8348])
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    steps = list(functions)
+
+    def piece(start: int, end: int) -> Callable:
+        def run(value: Any) -> Any:
+            for step in steps[start:end]:
+                value = step(value)
+            return value
+
+        return run
+
+    size, end = len(steps) // segments, 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(piece(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return piece(end, len(steps))(input)
+
+
+# --- the second run, when backward asks for what was saved ------------------------------------------------------------------------
+
+
+class _Place:
+    """Stands in a node for a tensor that was not kept."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Stop(Exception):
+    """All that backward needs has been computed."""
+
+
+class _Inputs(Function):
+    """Keeps the arguments as a node keeps what it saves: counted, and packed by an outer checkpoint."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors)
+        return wrap(anchor._array[:0])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("nothing leads through the keeper of a checkpoint's arguments")
+
+
+class _Frame:
+    """One checkpointed call: how to run it again, and the places it left."""
+
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, context: Any, preserve: bool, check: bool, early: bool) -> None:
+        self.function, self.kwargs, self.context = function, kwargs, context
+        self.check, self.early = check, early
+        self.state = default_generator.get_state() if preserve else None
+        self.places: list[weakref.ref[_Place]] = []
+        self.metadata: list[tuple] = []
+        self.args = tuple(None if isinstance(a, Tensor) else a for a in args)
+        self.tensor_places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
+        anchor = wrap(np.zeros(1, "f4"))
+        anchor._requires_grad = True
+        self.keeper = _Inputs.apply(anchor, *(args[k] for k in self.tensor_places))
+
+    def pack(self, tensor: Tensor) -> _Place:
+        place = _Place()
+        self.places.append(weakref.ref(place))
+        self.metadata.append(_metadata(tensor))
+        return place
+
+    def unpack(self, place: _Place) -> Tensor:
+        from .engine import current_task
+
+        task = current_task()
+        known: Any = {} if task is None or task.notes is None else task.notes
+        found = known.get(self)
+        if found is None:
+            found = self.run_again()
+            if task is not None:
+                if task.notes is None:
+                    task.notes = {}
+                task.notes[self] = found
+        if place not in found:
+            raise CheckpointError("checkpoint: the second run of the function did not give a tensor that the first had saved")
+        return found[place]
+
+    def run_again(self) -> weakref.WeakKeyDictionary[_Place, Tensor]:
+        """The tensors that the function saves, by their places."""
+        found: weakref.WeakKeyDictionary[_Place, Tensor] = weakref.WeakKeyDictionary()
+        args = list(self.args)
+        for k, tensor in zip(self.tensor_places, self.keeper.grad_fn.saved_tensors, strict=True):
+            args[k] = tensor
+        second: list[tuple] = []
+
+        def pack(tensor: Tensor) -> Any:
+            number = len(second)
+            second.append(_metadata(tensor))
+            if number >= len(self.places):
+                raise CheckpointError(
+                    "checkpoint: trying to save more tensors during recomputation than during the original forward pass:"
+                    f" there were {len(self.places)}"
+                )
+            place = self.places[number]()
+            kept = alias(tensor)
+            if place is not None:
+                found[place] = kept
+            if self.early and number + 1 == len(self.places):
+                raise _Stop
+            return kept
+
+        with _random_state(self.state), modes.enable_grad(), saved_tensors_hooks(pack, lambda kept: kept), self.context:
+            with contextlib.suppress(_Stop):
+                self.function(*args, **self.kwargs)
+        self._compare(second)
+        return found
+
+    def _compare(self, second: list[tuple]) -> None:
+        if len(second) != len(self.places):
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation:"
+                f" {len(self.places)} and {len(second)}. The function must do the same both times"
+            )
+        if self.check:
+            for k, (a, b) in enumerate(zip(self.metadata, second, strict=True)):
+                if a != b:
+                    raise CheckpointError(
+                        "checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass:"
+                        f" tensor {k} was {_said(a)}, and is {_said(b)}. The function must do the same both times"
+                    )
+
+
+def _metadata(tensor: Tensor) -> tuple:
+    return (tuple(tensor._array.shape), tensor._array.dtype, str(tensor.device))
+
+
+def _said(metadata: tuple) -> str:
+    shape, dtype, device = metadata
+    return f"{list(shape)} {dtype} on {device}"
+
+
+@contextlib.contextmanager
+def _random_state(state: Tensor | None) -> Any:
+    """Run with the default generator in ``state``, and put it back."""
+    if state is None:
+        yield
+        return
+    now = default_generator.get_state()
+    default_generator.set_state(state)
+    try:
+        yield
+    finally:
+        default_generator.set_state(now)
+
+
+# --- the second run as a backward of its own --------------------------------------------------------------------------------------
+
+
+class CheckpointFunction(Function):
+    """The function as one node, whose backward runs it again."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable, preserve: bool, *args: Any) -> Any:
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        if not any(t.requires_grad for t in tensors):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=4)
+        ctx.function = function
+        ctx.state = default_generator.get_state() if preserve else None
+        ctx.args = tuple(None if isinstance(a, Tensor) else a for a in args)
+        ctx.places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*tensors)
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        from .backward import backward
+        from .engine import current_task
+
+        task = current_task()
+        if task is not None and task.needed is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(): set"
+                " use_reentrant=False, or call .backward() without `inputs`"
+            )
+        args = list(ctx.args)
+        for k, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            detached = args[k] = tensor.detach()
+            detached.requires_grad_(tensor.requires_grad)
+        with _random_state(ctx.state), modes.enable_grad():
+            outputs = ctx.function(*args)
+        pairs = [
+            (output, grad)
+            for output, grad in zip(outputs if isinstance(outputs, tuple) else (outputs,), grads, strict=True)
+            if isinstance(output, Tensor) and output.requires_grad
+        ]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([output for output, _ in pairs], [grad for _, grad in pairs])
+        return None, None, *(a._grad if isinstance(a, Tensor) else None for a in args)

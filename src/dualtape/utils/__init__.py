@@ -1,0 +1,5 @@
+"""``dualtape.utils``: helpers around training code."""
+
+from __future__ import annotations
+
+from . import checkpoint as checkpoint

@@ -1,0 +1,9 @@
+"""``dualtape.utils.checkpoint``, where PyTorch has it."""
+
+from __future__ import annotations
+
+from ..autograd.checkpoint import CheckpointError as CheckpointError
+from ..autograd.checkpoint import checkpoint as checkpoint
+from ..autograd.checkpoint import checkpoint_sequential as checkpoint_sequential
+from ..autograd.checkpoint import noop_context_fn as noop_context_fn
+from ..autograd.checkpoint import set_checkpoint_early_stop as set_checkpoint_early_stop

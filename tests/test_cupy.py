@@ -1,0 +1,102 @@
+"""The GPU: the same ops over CuPy's arrays. Needs CuPy and a device; without them the tests are skipped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from op_cases import arrays, cases, converted, leaves
+
+import dualtape as dt
+
+
+def available() -> Any:
+    try:
+        import cupy
+
+        cupy.cuda.runtime.getDeviceCount()
+        return cupy
+    except Exception:  # no CuPy, no driver, no device: each library says it in its own way
+        return None
+
+
+cupy = available()
+gpu = pytest.mark.skipif(cupy is None, reason="CuPy or a GPU is missing")
+
+# what CuPy itself has no counterpart for, with its reason
+LACKING: dict[str, str] = {}
+
+
+def test_cupy_is_never_imported_unasked() -> None:
+    code = "import sys, dualtape as dt; (dt.ones(3, requires_grad=True) * 2).sum().backward(); print('cupy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_asking_for_a_gpu_without_cupy_says_what_to_install() -> None:
+    if cupy is not None:
+        return
+    with pytest.raises((RuntimeError, Exception), match="CuPy|CUDA|cuda"):
+        dt.ones(2, device="cuda")
+
+
+@gpu
+def test_a_training_loop_runs_on_the_gpu_and_agrees_with_the_cpu() -> None:
+    def train(device: str) -> np.ndarray:
+        rng = np.random.default_rng(0)
+        x, y = dt.tensor(rng.normal(size=(64, 5))).to(device), dt.tensor(rng.normal(size=(64, 1))).to(device)
+        weight = dt.tensor(rng.normal(size=(5, 8))).to(device).requires_grad_()
+        out = dt.tensor(rng.normal(size=(8, 1))).to(device).requires_grad_()
+        for _ in range(5):
+            loss = (((x @ weight).tanh() @ out - y) ** 2).mean()
+            loss.backward()
+            with dt.no_grad():
+                for p in (weight, out):
+                    p -= 0.1 * p.grad
+                    p.grad = None
+        assert weight.device.type == device
+        return weight.detach().cpu().numpy()
+
+    np.testing.assert_allclose(train("cuda"), train("cpu"), rtol=1e-9)
+
+
+@gpu
+def test_an_array_already_on_the_gpu_is_shared() -> None:
+    array = cupy.arange(3.0)
+    x = dt.as_tensor(array)
+    x += 1
+    assert array.tolist() == [1.0, 2.0, 3.0] and x.is_cuda and x.device == dt.device("cuda", 0)
+    with pytest.raises(TypeError, match="cpu"):
+        x.numpy()
+
+
+@gpu
+def test_gradients_cross_devices() -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    (x.cuda() * 3).sum().cpu().backward()
+    assert x.grad.tolist() == [3.0, 3.0] and not x.grad.is_cuda
+
+
+@gpu
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in cases()], ids=[c[0] for c in cases()])
+def test_every_op_gives_on_the_gpu_what_it_gives_on_the_cpu(row: Any, sample: Any) -> None:
+    if row.name in LACKING:
+        pytest.xfail(LACKING[row.name])
+    dtype = "complex128" if row.complex == "only" else "float64"
+    args, kwargs, made = arrays(sample, dtype)
+
+    def run(place: Any) -> tuple[list, list]:
+        known = {id(a): place(a).requires_grad_() for a in made}
+        convert = lambda a: known[id(a)] if id(a) in known else place(a)
+        outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+        floats = [o for o in outs if isinstance(o, dt.Tensor) and o.requires_grad]
+        grads = dt.autograd.grad([o.abs().sum() for o in floats], list(known.values()), allow_unused=True) if floats else ()
+        return outs, [g for g in grads if g is not None]
+
+    here, there = run(lambda a: dt.tensor(a)), run(lambda a: dt.tensor(a).cuda())
+    for ours, theirs in zip(here[0] + here[1], there[0] + there[1], strict=True):
+        if isinstance(ours, dt.Tensor):
+            assert theirs.is_cuda or row.torch_name == "-"
+            np.testing.assert_allclose(theirs.detach().cpu().numpy(), ours.detach().numpy(), rtol=1e-7, atol=1e-9, equal_nan=True)
