@@ -259,6 +259,22 @@ RESULTS = programs(
     """
 )
 
+COMPLEX = programs(
+    r"""
+    x = torch.tensor([1+2j, 3]); x.real[0] = 5; x
+    x = torch.tensor([1+2j, 3]); x.imag = torch.tensor([7., 8.]); x
+    x = torch.tensor([1+2j, 3]); x.real = 0; x
+    x = torch.tensor([1+2j], requires_grad=True); y = x * 1; y.real.mul_(3); y.abs().sum().backward(); x.grad
+    torch.view_as_real(torch.tensor([1+2j])), torch.view_as_complex(torch.tensor([[1., 2.]]))
+    torch.view_as_real(torch.ones(2))
+    torch.view_as_complex(torch.ones(3))
+    torch.polar(torch.ones(2), torch.zeros(2))
+    torch.real(torch.ones(2)), torch.conj(torch.tensor([1j])), torch.angle(torch.tensor([1j, -1])), torch.angle(torch.tensor([-1.0, 1.0]))
+    torch.ones(2).is_complex(), torch.tensor([1j]).conj().is_conj() in (True, False)
+    torch.tensor([1+1j]).to(torch.complex128).dtype
+    """
+)
+
 
 def value_of(name: str, shape: tuple) -> np.ndarray:
     return np.ones(shape, name)
@@ -363,6 +379,12 @@ def test_in_place_operations_keep_their_dtype_as_in_pytorch(program: str) -> Non
 @needs_torch
 @pytest.mark.parametrize("program", RESULTS)
 def test_results_have_pytorchs_dtype(program: str) -> None:
+    same(program)
+
+
+@needs_torch
+@pytest.mark.parametrize("program", COMPLEX)
+def test_parts_and_views_of_complex_numbers_are_pytorchs(program: str) -> None:
     same(program)
 
 

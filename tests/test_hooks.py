@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import random
+import warnings
+from typing import Any
+
 import pytest
 
 import dualtape as dt
 from tests.blocks import blocks
-from tests.same_program import needs_torch, same
+from tests.same_program import needs_torch, same, torch
 
 PRELUDE = """
 grad = torch.autograd.grad
@@ -679,3 +684,121 @@ def test_hooks_that_raise_leave_the_graph_usable() -> None:
     handle.remove()
     y.backward()
     assert x.grad is not None
+
+
+class World:
+    """A random graph with random hooks, in one library; the same seed makes the same in the other."""
+
+    def __init__(self, library: Any, seed: int) -> None:
+        self.torch, self.random, self.log = library, random.Random(seed), []
+        make = lambda: library.tensor([self.random.uniform(-1, 1) for _ in range(2)], dtype=library.float64, requires_grad=True)
+        self.leaves = [make() for _ in range(3)]
+        self.tensors = list(self.leaves)
+        self.handles: list = []
+
+        class Two(library.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y, x + y
+
+            @staticmethod
+            def backward(ctx, g, h):
+                x, y = ctx.saved_tensors
+                return g * y + h, g * x + h
+
+        self.two = Two
+
+    def grow(self) -> None:
+        x, y = self.random.choice(self.tensors), self.random.choice(self.tensors)
+        kind = self.random.choice(["unary", "unary", "binary", "binary", "stack", "two", "in place"])
+        if kind == "unary":
+            made = [self.random.choice([lambda: x.sin(), lambda: x * 2, lambda: x.clone(), lambda: x.view(-1), lambda: x + 1])()]
+        elif kind == "binary":
+            made = [self.random.choice([lambda: x * y, lambda: x + y, lambda: x - y])()]
+        elif kind == "stack":
+            made = [part * 1 for part in self.torch.stack([x, y]).unbind(0)]
+        elif kind == "two":
+            made = list(self.two.apply(x, y))
+        else:
+            made = [x * 1]
+            self.hook(made[0])
+            made[0].mul_(3)
+        self.tensors.extend(made)
+
+    def note(self, *what: Any) -> None:
+        shown = lambda v: v if isinstance(v, (str, int, type(None))) else [shown(i) for i in v] if isinstance(v, (tuple, list)) else v.tolist()
+        self.log.append([shown(w) for w in what])
+
+    def hook(self, x: Any = None) -> None:
+        x = self.random.choice(self.tensors) if x is None else x
+        tag, note = len(self.handles), self.note
+        kind = self.random.choice(["tell", "double", "retain", "pre", "post", "accumulated", "all", "any", "once", "remove"])
+        if kind == "tell":
+            handle = x.register_hook(lambda g: note(tag, "tensor", g))
+        elif kind == "double":
+            handle = x.register_hook(lambda g: None if g is None else g * 2)
+        elif kind == "once":
+            handle = x.register_hook(lambda g: (note(tag, "once", g), self.handles[tag].remove())[1])
+        elif kind == "retain":
+            handle = x.retain_grad()
+        elif kind in ("pre", "post"):
+            node = self.torch.autograd.graph.get_gradient_edge(x).node
+            register = node.register_prehook if kind == "pre" else node.register_hook
+            handle = register(lambda *g: note(tag, kind, *g))
+        elif kind == "accumulated":
+            handle = self.random.choice(self.leaves).register_post_accumulate_grad_hook(lambda t: note(tag, "accumulated", t.grad))
+        elif kind in ("all", "any"):
+            several = self.random.sample(self.tensors, 2)
+            handle = self.torch.autograd.graph.register_multi_grad_hook(several, lambda g: note(tag, kind, g), mode=kind)
+        else:
+            handle = None
+            known = [h for h in self.handles if h is not None]
+            if known:
+                self.random.choice(known).remove()
+        self.handles.append(handle)
+
+    def differentiate(self) -> None:
+        outputs = self.random.sample(self.tensors[3:], min(2, len(self.tensors) - 3))
+        total = sum((k + 1) * t.sum() for k, t in enumerate(outputs))
+        how = self.random.choice(["backward", "backward", "grad", "inputs"])
+        try:
+            if how == "backward":
+                total.backward(retain_graph=True)
+            elif how == "grad":
+                self.note("grads", self.torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
+            else:
+                total.backward(inputs=self.random.sample(self.leaves, 2), retain_graph=True)
+        except RuntimeError as error:
+            self.note("failed", type(error).__name__)
+        self.note("state", [t.grad for t in self.tensors])
+
+    def run(self) -> list:
+        for _ in range(4):
+            self.grow()
+        for _ in range(3):
+            for _ in range(3):
+                self.grow()
+                self.hook()
+            self.differentiate()
+        return self.log
+
+
+@needs_torch
+@pytest.mark.parametrize("start", range(4))
+def test_random_graphs_with_random_hooks_write_the_same_log(start: int) -> None:
+    """A deep run: ``DUALTAPE_EXAMPLES=20000 python -m pytest tests/test_hooks.py``."""
+    count = int(os.environ.get("DUALTAPE_EXAMPLES", "200")) // 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(start * count, (start + 1) * count):
+            ours, theirs = World(dt, seed).run(), World(torch, seed).run()
+            for k, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
+                assert _near(mine, other), f"seed {seed}: entry {k}: {mine} where PyTorch has {other}"
+            assert len(ours) == len(theirs), f"seed {seed}"
+
+
+def _near(a: Any, b: Any) -> bool:
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_near, a, b))
+    return a == pytest.approx(b, rel=1e-9) if isinstance(a, float) and isinstance(b, float) else a == b

@@ -310,6 +310,94 @@ def test_assignments_and_autograd_go_together_as_in_pytorch(program: str) -> Non
     same(program)
 
 
+GATHERING = programs(
+    r"""
+    torch.zeros(3).index_add_(0, torch.tensor([5]), torch.ones(1))
+    torch.zeros(3).index_copy_(0, torch.tensor([5]), torch.ones(1))
+    torch.zeros(3).index_fill_(0, torch.tensor([5]), 1.0)
+    torch.zeros(3).index_fill_(0, torch.tensor([-1]), 1.0)
+    torch.zeros(3).index_add_(0, torch.tensor([-1]), torch.ones(1))
+    torch.zeros(3).scatter_add_(0, torch.tensor([5]), torch.ones(1))
+    torch.zeros(3).index_select(0, torch.tensor([-1]))
+    torch.zeros(3).take(torch.tensor([5]))
+    torch.zeros(3)[torch.tensor([5])]
+    torch.zeros(3).index_put_((torch.tensor([5]),), torch.ones(1))
+    torch.zeros(3).index_add_(0, torch.tensor([0]), torch.ones(2))
+    torch.zeros(3).index_add_(0, torch.tensor([0.5]), torch.ones(1))
+    torch.zeros(3).index_copy_(0, torch.tensor([0.5]), torch.ones(1))
+    torch.zeros(3).index_select(0, torch.tensor([0.5]))
+    torch.zeros(3).scatter_(0, torch.tensor([0.5]), torch.ones(1))
+    torch.zeros(3).scatter_(0, torch.tensor([0, 1]), torch.ones(1))
+    torch.zeros(3).scatter_add_(0, torch.tensor([0, 1]), torch.ones(1))
+    torch.zeros(3).masked_fill_(torch.tensor([True, False]), 1.0)
+    torch.zeros(3).masked_fill_(torch.ones(2, 3, dtype=torch.bool), 1.0)
+    torch.zeros(3).masked_fill(torch.ones(2, 3, dtype=torch.bool), 1.0)
+    torch.zeros(3).masked_fill(torch.ones(3, dtype=torch.bool), torch.ones(2))
+    torch.zeros(3).masked_select(torch.ones(2, dtype=torch.bool))
+    torch.zeros(3).masked_select(torch.ones(3))
+    torch.zeros(3).masked_fill(torch.ones(3, dtype=torch.bool), 1j)
+    torch.zeros(3, dtype=torch.uint8).masked_fill(torch.ones(3, dtype=torch.bool), 300)
+    torch.zeros(3, dtype=torch.uint8).index_fill(0, torch.tensor([0]), 300)
+    torch.zeros(3, dtype=torch.int64).index_fill(0, torch.tensor([0]), 1.5)
+    torch.zeros(3, dtype=torch.int64).scatter(0, torch.tensor([0]), 1.5)
+    x = torch.ones(3, requires_grad=True); torch.zeros(3).scatter(0, torch.tensor([2, 0, 1]), x).mul(torch.arange(3.)).sum().backward(); x.grad
+    x = torch.ones(3, requires_grad=True); x.scatter(0, torch.tensor([2]), 5.0).sum().backward(); x.grad
+    x = torch.zeros(2, 2); x.index_put_((torch.tensor([0]),), torch.ones(2)); x
+    x = torch.zeros(2, 2); x.index_put_((torch.tensor([0]), torch.tensor([1])), torch.tensor(3.0), accumulate=True); x
+    x = torch.zeros(3); x.index_put_((torch.tensor([0, 0]),), torch.ones(2), accumulate=True); x
+    x = torch.zeros(3); x.index_put_([torch.tensor([0, 2])], torch.ones(2)); x
+    x = torch.zeros(3); torch.index_put(x, (torch.tensor([True, False, True]),), torch.ones(2))
+    x = torch.zeros(3, 3); x.fill_diagonal_(2); x
+    x = torch.zeros(5, 3); x.fill_diagonal_(2, wrap=True); x
+    x = torch.zeros(7, 3); x.fill_diagonal_(2); x
+    x = torch.zeros(3, 3, 3); x.fill_diagonal_(2); x
+    x = torch.zeros(3); x.fill_diagonal_(2)
+    x = torch.arange(6.).reshape(2, 3); x.masked_fill(x > 2, -1), x.masked_fill(torch.tensor([[True], [False]]), 0)
+    x = torch.arange(3.); x.masked_fill(torch.tensor([1, 0, 1]), 0)
+    x = torch.arange(3); x.masked_fill(x > 1, 1.5)
+    x = torch.arange(3); x.masked_fill_(x > 1, 1.5); x
+    x = torch.arange(6.).reshape(2, 3); torch.masked_select(x, x > 2)
+    x = torch.zeros(4); x.masked_scatter_(torch.tensor([True, False, True, False]), torch.tensor([1., 2.])); x
+    torch.gather(torch.arange(6.).reshape(2, 3), 1, torch.tensor([[0, 2], [1, 1]]))
+    torch.gather(torch.arange(6.).reshape(2, 3), 1, torch.tensor([[3]]))
+    torch.gather(torch.arange(6.).reshape(2, 3), 1, torch.tensor([[-1]]))
+    torch.gather(torch.arange(6.).reshape(2, 3), 2, torch.tensor([[0]]))
+    torch.gather(torch.arange(6.).reshape(2, 3), 1, torch.tensor([0]))
+    torch.gather(torch.arange(6.).reshape(2, 3), 1, torch.tensor([[0.0]]))
+    torch.zeros(3).scatter(0, torch.tensor([0, 1]), torch.ones(2))
+    torch.zeros(3).scatter(0, torch.tensor([0, 5]), torch.ones(2))
+    torch.zeros(3).scatter(0, torch.tensor([0, 1]), 5.0)
+    torch.zeros(3).scatter(0, torch.tensor([0, 1]), 5)
+    torch.zeros(3).scatter(0, torch.tensor([0, 1]), value=2.0)
+    torch.zeros(3).scatter(0, torch.tensor([0, 0]), torch.ones(2), reduce='add')
+    torch.ones(3).scatter_(0, torch.tensor([0, 0]), torch.tensor([2., 3.]), reduce='multiply')
+    torch.zeros(3).scatter_add_(0, torch.tensor([0, 0]), torch.ones(2))
+    torch.zeros(3, 2).index_add_(0, torch.tensor([0, 0]), torch.ones(2, 2))
+    torch.zeros(3, 2).index_copy_(0, torch.tensor([2]), torch.ones(1, 2))
+    torch.zeros(3, 2).index_fill_(1, torch.tensor([0]), 3)
+    torch.zeros(3, 2).index_fill_(1, torch.tensor([0]), torch.tensor(3.0))
+    torch.arange(6.).reshape(2, 3).index_select(1, torch.tensor([2, 0]))
+    torch.arange(6.).reshape(2, 3).index_select(1, torch.tensor([3]))
+    torch.arange(6.).reshape(2, 3).index_select(1, torch.tensor([[0]]))
+    torch.arange(6.).reshape(2, 3).take(torch.tensor([0, -1, 5]))
+    torch.arange(6.).take(torch.tensor([6]))
+    torch.take_along_dim(torch.arange(6.).reshape(2, 3), torch.tensor([[0], [1]]), 1)
+    torch.nonzero(torch.tensor([[0, 1], [2, 0]])), torch.nonzero(torch.tensor([0, 1]), as_tuple=True)
+    torch.tensor(5).nonzero(), torch.tensor(0).nonzero()
+    torch.argwhere(torch.tensor([0, 1, 1]))
+    torch.where(torch.tensor([0, 1, 1]) > 0)
+    torch.count_nonzero(torch.tensor([0, 1, 1]))
+    x = torch.tensor([1.0, 2.0]); x.select(0, 1), x.narrow(0, 0, 1)
+    """
+)
+
+
+@needs_torch
+@pytest.mark.parametrize("program", GATHERING)
+def test_gather_scatter_masks_and_index_methods_do_and_refuse_as_in_pytorch(program: str) -> None:
+    same(program)
+
+
 def test_a_refused_assignment_changes_nothing() -> None:
     x = dt.zeros(2, 3)
     for key, value in ((0, dt.ones(2)), (dt.tensor([0, 5]), 1.0), (slice(None), 1j), ((0, 0, 0), 1), (dt.tensor([True]), 1)):
@@ -400,6 +488,14 @@ def test_a_value_of_another_dtype_is_cast_also_at_index_tensors() -> None:
     x = dt.zeros(2, dtype=dt.int64)
     x[dt.tensor([0])] = dt.tensor([1.7])
     assert x.tolist() == [1, 0]
+
+
+def test_the_stride_of_a_dimension_of_size_one_does_not_decide_whether_memory_is_contiguous() -> None:
+    x = dt.arange(6.0).reshape(2, 3)
+    for y in (x[None], x[:, None], x[0:1], x[..., None], x[None][0], x[:0]):
+        assert y.is_contiguous()
+        assert len(y.stride()) == y.dim()
+    assert not x[:, :1].is_contiguous()
 
 
 def test_a_numpy_bool_is_a_bool() -> None:

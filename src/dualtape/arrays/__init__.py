@@ -4,7 +4,8 @@ An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operat
 ``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
 """
 
+from .absent import Absent
 from .protocol import is_array, module_of, settle, zeros
 from .vocabulary import VOCABULARY
 
-__all__ = ["VOCABULARY", "is_array", "module_of", "settle", "zeros"]
+__all__ = ["VOCABULARY", "Absent", "is_array", "module_of", "settle", "zeros"]

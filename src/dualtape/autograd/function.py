@@ -379,6 +379,8 @@ class _Wrapping:
             anomaly = modes.current().anomaly
             if anomaly:
                 anomaly.remember(ctx)
+        for tensor in {id(t): t for t in ctx._dirty}.values():
+            bump(tensor._counter)
         made = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
         if self.recording:
             self._save(leaves, made)
@@ -413,8 +415,6 @@ class _Wrapping:
         ctx = self.ctx
         is_input = any(leaf is t for t in self.tensors)
         dirty = any(leaf is t for t in ctx._dirty)
-        if dirty:
-            bump(leaf._counter)
         if not self._differentiable(leaf):
             if not leaf.requires_grad:
                 return _as_view(leaf) if is_input and not dirty else leaf

@@ -91,8 +91,11 @@ def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
 
 
 def _promote(op: Op, raws: list) -> None:
-    operands: list = []
     places = op.input_places or op.tensor_places
+    kinds = {getattr(raws[place], "dtype", None) for place in places}
+    if len(kinds) == 1 and None not in kinds and (op.promote is not FLOAT or kinds.pop().kind in "fc"):
+        return  # nothing to bring together
+    operands: list = []
     for place in places:
         value = raws[place]
         operands.extend(value if isinstance(value, list) else () if value is None else (value,))

@@ -1,0 +1,41 @@
+"""Whether anything overrides what operations do: one list, empty until a subclass or a mode exists that does.
+
+Every function of the package looks at it on its way: while it is empty, that is all it costs. What happens when it is not, is in
+:mod:`dualtape.subclass`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+watching: list[bool] = []
+MISS = object()  # nothing overrides this call
+
+
+class Foreign(Exception):
+    """An argument that is no tensor has ``__torch_function__``: the call starts again, this time watching."""
+
+
+def overridable(function: Callable, leaf: bool = False) -> Callable:
+    """``function``, which asks its arguments' classes and the modes first whether they answer in its place.
+
+    Parameters
+    ----------
+    function : callable
+        Anything that users call, made of operations (which are then not asked again) or not.
+    leaf : bool
+        Nothing below asks ``__torch_dispatch__``, so that it is asked here.
+    """
+
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if watching:
+            from .subclass import intercept
+
+            answer = intercept(public, args, kwargs, leaf)
+            if answer is not MISS:
+                return answer
+        return function(*args, **kwargs)
+
+    return update_wrapper(public, function)
