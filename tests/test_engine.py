@@ -421,3 +421,85 @@ def test_floating_point_errors_are_silent_unless_numpy_is_told_otherwise() -> No
     assert zero.log().tolist() == [float("-inf")] * 2
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         zero.log()
+
+
+def test_backward_inside_backward_goes_as_deep_as_it_likes() -> None:
+    class Deeper(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.n = n
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.n:
+                with dt.enable_grad():
+                    y = dt.ones(1, requires_grad=True)
+                    Deeper.apply(y, ctx.n - 1).sum().backward()
+                    assert y.grad.tolist() == [1.0]
+            return g, None
+
+    x = dt.ones(1, requires_grad=True)
+    Deeper.apply(x, 300).sum().backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_an_error_from_the_depth_reaches_the_top() -> None:
+    class Fails(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.n = n
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            if not ctx.n:
+                raise KeyError("bottom")
+            with dt.enable_grad():
+                Fails.apply(dt.ones(1, requires_grad=True), ctx.n - 1).sum().backward()
+            return g, None
+
+    with pytest.raises(KeyError, match="bottom"):
+        Fails.apply(dt.ones(1, requires_grad=True), 70).sum().backward()
+    assert dt.is_grad_enabled()
+
+
+def test_callbacks_run_when_backward_has_finished() -> None:
+    engine, seen = dt.autograd.Variable._execution_engine, []
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: engine.queue_callback(lambda: seen.append(x.grad.tolist())))
+    y.backward()
+    assert seen == [[2.0]]
+    with pytest.raises(RuntimeError, match="during backward"):
+        engine.queue_callback(lambda: None)
+
+
+def test_a_gradient_lies_in_memory_as_its_leaf_does() -> None:
+    torch = pytest.importorskip("torch")
+    for make in (
+        lambda m: m.ones(3, 4).t().requires_grad_(),
+        lambda m: m.ones(3, 4).requires_grad_(),
+        lambda m: m.ones(3, 4)[:, ::2].detach().requires_grad_(),
+    ):
+        for use in (lambda w: (w * 2).sum(), lambda w: (w.t() * 3).sum(), lambda w: (w.t() + w.t()).sum()):
+            ours, theirs = make(dt), make(torch)
+            use(ours).backward()
+            use(theirs).backward()
+            assert ours.grad.stride() == tuple(theirs.grad.stride())
+
+
+def test_gradients_with_history_accumulate_out_of_place_others_in_place() -> None:
+    x = leaf(2.0)
+    (x * x).sum().backward()
+    first = x.grad
+    (x * x).sum().backward()
+    assert x.grad is first and first._version == 1
+    with pytest.warns(UserWarning):
+        (x * x).sum().backward(create_graph=True)
+    assert x.grad is not first and x.grad.grad_fn.name() == "AddBackward0"
+    x.grad = None
+    with pytest.warns(UserWarning):
+        (x * x).sum().backward(create_graph=True)
+    assert x.grad.grad_fn.name() == "CopyBackwards"
+    x.grad = None

@@ -660,3 +660,18 @@ def test_a_failure_inside_allow_mutation_leaves_nothing_behind() -> None:
     x = dt.tensor([1.0], requires_grad=True)
     x.sin().backward()
     assert x.grad is not None
+
+
+def test_packing_what_is_written_in_place_as_it_is_makes_no_cycle() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        w = dt.tensor([2.0], requires_grad=True)
+        with dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = dt.tensor([3.0])
+            y.pow_(w)
+        refs = [weakref.ref(y), weakref.ref(y.grad_fn)]
+        del y
+        assert [ref() for ref in refs] == [None, None]
+    finally:
+        gc.enable()

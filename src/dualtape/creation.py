@@ -157,7 +157,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         warnings.warn(
             "To copy construct from a tensor, use x.detach().clone(), or x.detach().clone().requires_grad_(True), rather than dualtape.tensor(x)",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         array = data._array.astype(wanted or data._array.dtype, copy=True)
     elif is_array(data):

@@ -103,6 +103,8 @@ def move(array: Any, target: device) -> Any:
     """``array`` on ``target``: itself if it is there already."""
     if target.type == "cpu":
         return array if isinstance(array, np.ndarray) else array.get()
+    if not isinstance(array, np.ndarray) and target.index in (None, array.device.id):
+        return array
     module = cupy()
     with module.cuda.Device(target.index if target.index is not None else module.cuda.Device().id):
         return module.asarray(array)

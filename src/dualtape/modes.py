@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 __all__ = [
     "Mode", "ModeContext", "current", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-    "no_grad", "set_grad_enabled",
+    "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -196,29 +196,21 @@ class enable_grad(ModeContext):
         return with_grad(mode, True)
 
 
-class set_grad_enabled(ModeContext):
-    """Switch grad mode on or off: at once, when called as a function, and until the end of a ``with`` block.
+class Switch(ModeContext):
+    """Base of the managers that act at once, when called as a function, and until the end of a ``with`` block."""
 
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> with dt.set_grad_enabled(False):
-    ...     dt.is_grad_enabled()
-    False
-    """
+    enabled: bool
+    _outside: Mode
 
     def __init__(self, mode: bool) -> None:
         self.enabled = bool(mode)
         self._outside = current()
         _set(self.change(self._outside))
 
-    def change(self, mode: Mode) -> Mode:
-        return with_grad(mode, self.enabled)
-
     def clone(self) -> ModeContext:
-        fresh = object.__new__(set_grad_enabled)
-        fresh.enabled = self.enabled
-        fresh._outside = current()
+        fresh = object.__new__(type(self))
+        fresh.__dict__.update(self.__dict__)
+        fresh._stack, fresh._outside = None, current()
         return fresh
 
     def __enter__(self) -> None:
@@ -230,6 +222,51 @@ class set_grad_enabled(ModeContext):
     def __call__(self, function: F) -> F:
         _set(self._outside)  # as a decorator it acts inside the function only
         return super().__call__(function)
+
+
+class set_grad_enabled(Switch):
+    """Switch grad mode on or off: at once, when called as a function, and until the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.set_grad_enabled(False):
+    ...     dt.is_grad_enabled()
+    False
+    """
+
+    def change(self, mode: Mode) -> Mode:
+        return with_grad(mode, self.enabled)
+
+
+class set_multithreading_enabled(Switch):
+    """Say whether backward may use threads of its own: at once, and until the end of a ``with`` block.
+
+    Backward here runs in the thread that called it, whatever this says; only backward inside backward, deeper than one stack
+    holds, goes on in another.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.autograd.set_multithreading_enabled(False):
+    ...     dt.autograd.is_multithreading_enabled()
+    False
+    """
+
+    def change(self, mode: Mode) -> Mode:
+        return mode if mode.threads == self.enabled else mode.replace(threads=self.enabled)
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward may use threads of its own.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.autograd.is_multithreading_enabled()
+    True
+    """
+    return current().threads
 
 
 class inference_mode(ModeContext):

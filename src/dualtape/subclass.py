@@ -243,3 +243,6 @@ class AskingProperty(property):
             if intercept(self.__delete__, (tensor,), {}) is not MISS:
                 return
         super().__delete__(tensor)
+
+
+Tensor.__torch_dispatch__ = disabled_dispatch  # type: ignore[attr-defined]

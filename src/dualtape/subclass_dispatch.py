@@ -14,6 +14,7 @@ from .arrays import Absent
 from .autograd import saved as saving
 from .autograd.node import edge_of
 from .autograd.op_node import OUTPUT, OpNode
+from .autograd.other_gradients import raw_gradient
 from .autograd.versions import bump
 from .autograd.views import Step, attach, check_write, rebase
 from .overriding import MISS
@@ -189,13 +190,6 @@ class AskingNode(OpNode):
             value._edge, value._requires_grad = (self, number), True
             return value
         return super()._one(entry, name, kind, number, record)
-
-
-def raw_gradient(tensor: Any) -> Any:
-    """A gradient as the engine carries it: the array, or the tensor itself where there is none."""
-    if not isinstance(tensor, Tensor):
-        return tensor
-    return tensor if isinstance(tensor._array, Absent) else tensor._array
 
 
 def make_wrapper(

@@ -118,6 +118,90 @@ class Tensor:
     def __init__(self, *data: Any, **kwargs: Any) -> None:
         pass
 
+    # --- subclasses ------------------------------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        from .subclass import define
+
+        define(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Called for each operation on an instance of a subclass; this one runs it and gives the results the subclass.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Logged(dt.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return super().__torch_function__(func, types, args, kwargs)
+        >>> y = dt.ones(2).as_subclass(Logged) * 2
+        mul
+        """
+        from .subclass import default_function
+
+        return default_function(cls, func, types, args, kwargs)
+
+    def as_subclass(self, cls: type) -> Any:
+        """The same values and history as an instance of ``cls``, a subclass of Tensor.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Metres(dt.Tensor):
+        ...     pass
+        >>> dt.ones(2).as_subclass(Metres) + 1
+        Metres([2., 2.])
+        """
+        from .subclass import as_subclass
+
+        return as_subclass(self, cls)
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:  # noqa: PLW0211 - PyTorch's signature
+        """A leaf of class ``cls`` over the memory of ``data``.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Metres(dt.Tensor):
+        ...     pass
+        >>> dt.Tensor._make_subclass(Metres, dt.ones(2), True)
+        Metres([1., 1.], requires_grad=True)
+        """
+        from .subclass import make_subclass
+
+        return make_subclass(cls, data, require_grad)
+
+    @staticmethod
+    def _make_wrapper_subclass(  # noqa: PLW0211 - PyTorch's signature
+        cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **ignored: Any,
+    ) -> Any:  # fmt: skip
+        """An instance of ``cls`` that has a shape and a dtype and no values: ``cls.__torch_dispatch__`` answers every operation.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Doubled(dt.Tensor):
+        ...     @staticmethod
+        ...     def __new__(cls, half):
+        ...         return dt.Tensor._make_wrapper_subclass(cls, half.shape, dtype=half.dtype)
+        ...     def __init__(self, half):
+        ...         self.half = half
+        ...     @classmethod
+        ...     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        ...         return func(*[a.half * 2 if isinstance(a, Doubled) else a for a in args])
+        >>> Doubled(dt.ones(2)) + 1
+        tensor([3., 3.])
+        """
+        from .subclass_dispatch import make_wrapper
+
+        return make_wrapper(cls, size, strides, dtype, device, requires_grad)
+
     # --- memory and type -------------------------------------------------------------------------------------------------
 
     @property
@@ -548,6 +632,14 @@ class Tensor:
 
     def _is_view(self) -> bool:
         return self._view is not None and self._counter is not UNTRACKED
+
+    def _view_func(self, new_base: Tensor) -> Tensor:
+        """The steps that lead from this view's base to it, taken from ``new_base``."""
+        if self._view is None:
+            raise RuntimeError("_view_func is for views: this tensor is none")
+        from .autograd.views import replay
+
+        return replay(new_base, self._view.step, raw=False)
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode.

@@ -1,10 +1,12 @@
-"""Kernels that NumPy and CuPy spell differently: reductions, running reductions, scattered addition.
+"""The seam: what NumPy and CuPy spell differently, or only NumPy has.
 
-On NumPy's arrays these are the ufuncs' own methods, which are quickest; on other arrays the functions of the same meaning.
+On NumPy's arrays these are the ufuncs' own methods and NumPy's functions, which are quickest; on other arrays, functions of the same
+meaning that both have. Arrays of places, masks and constants are made beside the array they are for: NumPy's own cannot be mixed with others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from .protocol import module_of
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all"}
 _RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+
+# --- reductions ----------------------------------------------------------------------------------------------------------------
 
 
 def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -34,13 +38,99 @@ def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepd
     return reduce(np.add, x, axis, dtype, keepdims)
 
 
+def largest(x: Any, axis: tuple, keepdims: bool = False) -> Any:
+    """The largest over axes; -inf of no elements."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.maximum.reduce(x, axis, None, None, keepdims, -np.inf)  # type: ignore[call-overload]
+    if x.size or not any(x.shape[d] == 0 for d in axis):
+        return reduce(np.maximum, x, axis, None, keepdims)
+    shape = tuple(1 if d in axis else n for d, n in enumerate(x.shape) if keepdims or d not in axis)
+    return module_of(x).full(shape, -np.inf, x.dtype)
+
+
 def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
-    """``ufunc.accumulate`` on any kind of array."""
-    if type(x) is np.ndarray or ufunc.__name__ not in _RUNNING:
+    """``ufunc.accumulate`` on any kind of array; of a ufunc other than add and multiply it must be associative."""
+    if type(x) is np.ndarray:
         return ufunc.accumulate(x, axis)
-    return getattr(np, _RUNNING[ufunc.__name__])(x, axis=axis)
+    if ufunc.__name__ in _RUNNING:
+        return getattr(np, _RUNNING[ufunc.__name__])(x, axis=axis)
+    out = x.copy()
+    rows = np.moveaxis(out, axis, 0)
+    step = 1
+    while step < len(rows):  # each row takes in twice as many as before
+        rows[step:] = ufunc(rows[step:], rows[:-step])
+        step *= 2
+    return out
+
+
+# --- arrays beside others --------------------------------------------------------------------------------------------------------
+
+
+def asarray_like(values: Any, like: Any, dtype: Any = None) -> Any:
+    """``values`` (a number, a list, an array) as the same kind of array as ``like``."""
+    return module_of(like).asarray(values, dtype)
+
+
+def arange_like(n: int, like: Any, dtype: Any = None) -> Any:
+    """0, 1, ... n - 1 in the same kind of array as ``like``."""
+    return np.arange(n, dtype=dtype) if type(like) is np.ndarray else module_of(like).arange(n, dtype=dtype)
+
+
+def full_like_shape(shape: tuple, value: Any, dtype: Any, like: Any) -> Any:
+    """One value everywhere, in the same kind of array as ``like``."""
+    return module_of(like).full(shape, value, dtype)
+
+
+def eye(n: int, dtype: Any, like: Any) -> Any:
+    """The identity in the same kind of array as ``like``; formulas may give a tensor."""
+    module = module_of(like)
+    if module is np and not isinstance(like, (np.ndarray, np.generic)):
+        return np.eye(n, dtype=dtype, like=like)
+    return module.eye(n, dtype=dtype)
+
+
+def contiguous(x: Any) -> Any:
+    """``x`` in row-major order: itself if it is so already."""
+    return np.ascontiguousarray(x) if type(x) is np.ndarray else module_of(x).ascontiguousarray(x)
+
+
+def on_host(function: Callable, *arrays: Any) -> Any:
+    """What ``function`` makes of NumPy's arrays, in the arrays' own kind: for what only NumPy and SciPy have."""
+    first = arrays[0]
+    if type(first) is np.ndarray:
+        return function(*arrays)
+    made = function(*(a.get() if hasattr(a, "get") else a for a in arrays))
+    return tuple(asarray_like(m, first) for m in made) if isinstance(made, tuple) else asarray_like(made, first)
+
+
+# --- places ----------------------------------------------------------------------------------------------------------------------
+
+
+def along(index: Any, axis: int) -> tuple:
+    """The key that addresses ``index`` along an axis, and along the others its own place."""
+    key: list[Any] = []
+    for d, n in enumerate(index.shape):
+        key.append(index if d == axis else arange_like(n, index).reshape((1,) * d + (-1,) + (1,) * (index.ndim - d - 1)))
+    return tuple(key)
+
+
+def put_along_axis(out: Any, index: Any, values: Any, axis: int) -> None:
+    """``np.put_along_axis`` on any kind of array."""
+    if type(out) is np.ndarray:
+        np.put_along_axis(out, index, values, axis)
+    else:
+        out[along(index, axis)] = values
 
 
 def add_at(out: Any, index: Any, values: Any) -> None:
     """Add ``values`` to ``out`` at ``index``, as often as a place is named."""
     module_of(out).add.at(out, index, values)
+
+
+def added_up(places: Any, values: Any, n: int) -> Any:
+    """The values at each of ``n`` places added up: ``np.bincount`` with the values' own type."""
+    if type(values) is np.ndarray and values.dtype.kind == "f":
+        return np.bincount(places, values, n).astype(values.dtype, copy=False)
+    out = module_of(values).zeros(n, values.dtype)
+    add_at(out, places, values)
+    return out

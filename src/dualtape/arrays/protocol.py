@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 _KNOWN: set[type] = {np.ndarray}
+_MODULES: dict[type, Any] = {np.ndarray: np}
 
 
 def is_array(value: Any) -> bool:
@@ -34,10 +34,18 @@ def settle(value: Any) -> Any:
     return value
 
 
-def module_of(array: Any) -> ModuleType:
-    """The module whose functions make arrays of this kind: ``numpy`` or ``cupy``."""
-    name = type(array).__module__.partition(".")[0]
-    return sys.modules["cupy"] if name == "cupy" else np
+def module_of(array: Any) -> Any:
+    """The module whose functions make arrays of this kind: ``numpy``, ``cupy``, or one that was registered."""
+    kind = type(array)
+    found = _MODULES.get(kind)
+    if found is not None:
+        return found
+    return sys.modules["cupy"] if kind.__module__.partition(".")[0] == "cupy" else np
+
+
+def register_module(kind: type, module: Any) -> None:
+    """Say which module makes arrays of another kind: it has CuPy's functions (``asarray``, ``zeros``, ``add.at``, ...)."""
+    _MODULES[kind] = module
 
 
 def zeros(shape: tuple, dtype: Any, like: Any) -> Any:

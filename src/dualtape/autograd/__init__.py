@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "Function": "function", "Node": "node", "backward": "backward", "grad": "backward", "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
-    "inference_mode": "..modes",
+    "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes", "Variable": "variable",
 }  # fmt: skip
-_LATER = {"detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "_unsafe_preserve_version_counter": "graph"}  # read when asked for
+_LATER = {"detect_anomaly": ".anomaly", "set_detect_anomaly": ".anomaly", "_unsafe_preserve_version_counter": ".graph"}  # read when asked for
+_ALSO = {"anomaly_mode": ".anomaly", "grad_mode": "..modes"}  # modules under PyTorch's names
 _MODULES = ("function", "graph")
 
 __all__ = [*_HOMES, *_MODULES]
@@ -37,7 +38,9 @@ def __getattr__(name: str) -> Any:
         globals().update({n: getattr(module, n) for n, h in _HOMES.items() if h == home})
         value = getattr(module, name)
     elif name in _LATER:
-        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        value = getattr(import_module(_LATER[name], __name__), name)
+    elif name in _ALSO:
+        value = import_module(_ALSO[name], __name__)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
     else:
@@ -47,4 +50,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LATER})
+    return sorted({*__all__, *_LATER, *_ALSO})

@@ -162,7 +162,7 @@ class detect_anomaly(modes.ModeContext):
         return fresh
 
 
-class set_detect_anomaly(modes.ModeContext):
+class set_detect_anomaly(modes.Switch):
     """Switch anomaly detection on or off: at once, when called as a function, and until the end of a ``with`` block.
 
     Examples
@@ -174,28 +174,11 @@ class set_detect_anomaly(modes.ModeContext):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.enabled, self.check_nan = bool(mode), bool(check_nan)
-        self._outside: modes.Mode | None = modes.current()
-        modes._set(self.change(self._outside))
+        self.check_nan = bool(check_nan)
+        super().__init__(mode)
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         return _changed(mode, self.enabled, self.check_nan)
-
-    def __enter__(self) -> None:
-        outside, self._outside = self._outside or modes.current(), None
-        modes._set(self.change(modes.current()))
-        self._stack = self._stack or []
-        self._stack.append(outside)
-
-    def clone(self) -> modes.ModeContext:
-        fresh = object.__new__(set_detect_anomaly)
-        fresh.enabled, fresh.check_nan, fresh._outside = self.enabled, self.check_nan, None
-        return fresh
-
-    def __call__(self, function: Any) -> Any:
-        if self._outside is not None:
-            modes._set(self._outside)  # as a decorator it acts inside the function only
-        return super().__call__(function)
 
 
 def is_anomaly_enabled() -> bool:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays import module_of, settle
+from ..arrays import Absent, module_of
+from ..overriding import overridable
 from ..tensor import Tensor, wrap
 from .engine import GraphTask, find_needed, run
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
+from .other_gradients import raw_gradient, shown_gradient
 
 
 def backward(
@@ -131,7 +133,7 @@ def grad(
     results: list = []
     for i, (value, found) in enumerate(zip(targets, task.results, strict=True)):
         if found is not None:
-            results.append(found if create_graph else wrap(settle(found)))
+            results.append(shown_gradient(found))
         elif materialize_grads:
             results.append(_zeros(value))
         elif allow_unused:
@@ -139,6 +141,9 @@ def grad(
         else:
             raise errors.unused_input(i)
     return tuple(results)
+
+
+grad = overridable(grad)  # type: ignore[assignment]
 
 
 def _zeros(target: Any) -> Tensor:
@@ -202,6 +207,8 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient")
         first = np.asarray(1, dtype).reshape(shape) if shape else np.asarray(1, dtype)
+        if isinstance(root, Tensor) and type(root._array) is Absent:
+            return _ones(root)
         if isinstance(root, Tensor) and type(root._array) is not np.ndarray:
             first = module_of(root._array).asarray(first)
         return wrap(first) if record else first
@@ -221,7 +228,14 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
         grad = grad.to(dtype)  # type: ignore[attr-defined]
     if record:
         return grad
-    return grad._array
+    return raw_gradient(grad)
+
+
+def _ones(root: Tensor) -> Tensor:
+    """The gradient to start with, of a class that has no array: the class makes it."""
+    from .. import ones_like
+
+    return ones_like(root)
 
 
 def _input_edge(i: int, value: Any) -> Edge:

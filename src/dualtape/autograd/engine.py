@@ -8,6 +8,7 @@ keep their own stacks: no recursion over the graph.
 
 from __future__ import annotations
 
+import contextvars
 import heapq
 import threading
 from collections.abc import Callable, Sequence
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import modes
-from ..arrays import settle
+from ..arrays import Absent, settle
 from .node import AccumulateGrad, Edge, Freed, Node
+from .other_gradients import added, first_of, is_other, raw_gradient, shown_gradient
 from .unbroadcast import fit, fit_recorded
 from .versions import caller
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     pass
 
 _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
+_DEEP = 30  # runs inside runs that share one stack
 _ONLY_IN_LIST = getrefcount([np.empty(0)][0])  # reference count of an array that only a list holds
 
 
@@ -69,6 +72,7 @@ class GraphTask:
 
 class _Running(threading.local):
     task: GraphTask | None = None
+    depth: int = 0  # runs inside runs
 
 
 _running = _Running()
@@ -79,14 +83,67 @@ def current_task() -> GraphTask | None:
     return _running.task
 
 
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call ``callback`` when the backward that is running has finished.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor(1.0, requires_grad=True)
+    >>> y = x * 2
+    >>> handle = y.register_hook(lambda g: dt.autograd.Variable._execution_engine.queue_callback(lambda: print("finished")))
+    >>> y.backward()
+    finished
+    """
+    if _running.task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _running.task.callbacks.append(callback)
+
+
 def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
+    if _running.depth and _running.depth % _DEEP == 0:
+        _run_elsewhere(roots, task)
+        return
+    _running.depth += 1
+    try:
+        _run(roots, task)
+    finally:
+        _running.depth -= 1
+
+
+def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
+    """The same in a thread of its own, whose stack is fresh: backward inside backward may go as deep as it likes."""
+    context, depth = contextvars.copy_context(), _running.depth
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        _running.depth = depth + 1
+        try:
+            context.run(_run, roots, task)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="dualtape-backward")
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     outer = _running.task
     mode = modes.current()
     if not task.record:
         inside = modes.without_grad(mode)
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
+    asked = bool(mode.dispatches) and not task.record
+    if not mode.plain and (mode.functions or asked):
+        inside = inside.replace(functions=())  # what the engine does is no call of the user's
+        if asked:  # a dispatch mode sees the ops of backward: so they run on tensors
+            task.record = True
+            roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
     task.anomaly = mode.anomaly
     _running.task = task
     modes._set(inside)
@@ -225,16 +282,26 @@ def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
         with _accumulation:
             held = variable._grad
             if task.record:
-                variable._grad = buffer[0].clone() if held is None else held + buffer[0]
+                variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
             elif held is None:
                 unshared = getrefcount(buffer[0]) <= _ONLY_IN_LIST
                 grad = settle(buffer[0])
-                if not (unshared and type(grad) is np.ndarray and grad.base is None and grad.flags.c_contiguous):
-                    grad = grad.copy()
+                if not (unshared and type(grad) is np.ndarray and grad.base is None and _laid_out(grad, variable._array)):
+                    if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:
+                        grad = first_of(grad)
+                    else:
+                        grad = np.empty_like(variable._array)
+                        grad[...] = buffer[0]
                 variable._grad = _tensor(grad)
             else:
-                np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-                held._counter[0] += 1
+                try:
+                    np.add(held._array, buffer[0], out=held._array, casting="same_kind")
+                    held._counter[0] += 1
+                except TypeError:  # one of them may be no array
+                    total = added(held, buffer[0])
+                    if total is None:
+                        raise
+                    variable._grad = total
     extra = variable._extra
     if extra is not None and extra.post_hooks:
         for hook in tuple(extra.post_hooks.values()):
@@ -244,10 +311,19 @@ def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
         _after(node, (), buffer, task)
 
 
-def _tensor(grad: Any) -> Any:
-    from ..tensor import wrap
+def _laid_out(grad: Any, leaf: Any) -> bool:
+    """Whether a gradient lies in memory as its leaf does; row by row, if the leaf has gaps."""
+    return grad.strides == leaf.strides or (grad.flags.c_contiguous and not leaf.flags.f_contiguous)
 
-    return wrap(settle(grad))
+
+def _copied(grad: Any, leaf: Any) -> Any:
+    """A gradient with history as the leaf keeps it: a copy that lies in memory as the leaf does."""
+    if isinstance(leaf._array, Absent) or isinstance(grad._array, Absent):
+        return grad.clone()
+    return _tensor(np.empty_like(leaf._array)).copy_(grad)
+
+
+_tensor = shown_gradient
 
 
 def _shown(grad: Any, task: GraphTask) -> Any:
@@ -267,7 +343,7 @@ def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {dtype} got {value._array.dtype}): convert it back")
     if value._array.shape != shape:
         raise RuntimeError(f"hook '{name}' has changed the size of value (was {list(shape)} got {list(value._array.shape)})")
-    return value if task.record else value._array
+    return value if task.record else raw_gradient(value)
 
 
 def _tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
@@ -312,15 +388,18 @@ def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
     if task.record:
         tensor._grad = grad.clone() if held is None else held + grad
     elif held is None:
-        tensor._grad = _tensor(grad.copy())
+        tensor._grad = _tensor(grad.clone() if is_other(grad) else grad.copy())
     else:
-        tensor._grad = _tensor(np.add(held._array, grad))
+        tensor._grad = _tensor(held + grad if is_other(grad) or is_other(raw_gradient(held)) else np.add(held._array, grad))
 
 
 def _after(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
     """Run a node's post-hooks on the gradients it produced."""
     for hook in tuple(node.extra.post_hooks.values()):
-        shown = tuple(None if e is None else _shown(g, task) for e, g in zip(node.edges, grads, strict=True))
+        shown = tuple(
+            None if edge is None or (node.selective and edge[0] not in task.counts) else _shown(grad, task)
+            for edge, grad in zip(node.edges, grads, strict=True)
+        )
         result = hook(shown, tuple(_shown(grad, task) for grad in buffer))
         if result is not None:
             result = _as_tuple(result, len(node.edges), f"a hook of {node.name()}")
@@ -344,7 +423,7 @@ def call_node(node: Node, grads: tuple) -> Any:
     record = modes.current().grad
     if len(grads) != len(node.outputs):
         raise RuntimeError(f"{node.name()} takes {len(node.outputs)} gradients, got {len(grads)}")
-    buffer = [g if record or g is None else g._array for g in grads]
+    buffer = [g if record or g is None else raw_gradient(g) for g in grads]
     with np.errstate(all="ignore"):
         results = node.apply(buffer, record)
     shown = tuple(

@@ -30,6 +30,7 @@ class FunctionCtx(Node):
         "_arguments", "_results", "_recorded",
     )  # fmt: skip
 
+    selective = False
     cls: Any  # the Function; each has a subclass of its own as the class of its nodes
     needs_input_grad: tuple
     _arguments: tuple  # how the arguments were nested, _TENSOR where a tensor was

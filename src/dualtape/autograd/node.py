@@ -43,6 +43,7 @@ class Node:
     seq: int
     saved: Any
     extra: NodeExtra | None
+    selective = True  # whether hooks see only the gradients that the backward asked for
 
     def apply(self, grads: list, record: bool) -> Any:
         """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays."""

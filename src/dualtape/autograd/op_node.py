@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import modes
 from ..arrays import zeros
+from ..overriding import watching
 from . import saved as saving
 from .node import Freed, Node, check_not_freed
 from .saved import SavedVariable
@@ -62,6 +64,8 @@ class OpNode(Node):
         elif grads[0] is None:
             return (None,) * len(self.edges)
         check_not_freed(self)
+        if watching and modes.current().subclass_functions:
+            return self._without_functions(grads, record)
         values = self._unpacked(record)
         values.extend(grads)
         values.append(grads)  # the name ``grads`` in a formula means all of them
@@ -72,6 +76,15 @@ class OpNode(Node):
             None if edge is None else formula(*[values[k] for k in places])
             for edge, (formula, places) in zip(self.edges, op.formulas, strict=True)
         ]
+
+    def _without_functions(self, grads: list, record: bool) -> Any:
+        """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
+        mode = modes.current()
+        modes._set(mode.replace(subclass_functions=False))
+        try:
+            return self._apply(grads, record)
+        finally:
+            modes._set(modes.current().replace(subclass_functions=True))
 
     def _materialised(self, grads: list) -> list:
         """Undefined gradients of some of several outputs, as zeros."""

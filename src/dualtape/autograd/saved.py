@@ -164,10 +164,10 @@ class SavedVariable:
         from ..tensor import alias
 
         assert self.entry is not None
-        self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook)
+        self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
 
-    def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable) -> None:
-        """Replace the entry by what ``pack_hook`` makes of it."""
+    def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
+        """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an alias of it."""
         assert self.entry is not None
         value, counter, version = self.entry
         with modes.no_grad():
@@ -178,9 +178,9 @@ class SavedVariable:
                 " modified by in-place operations as this can lead to unexpected side-effects: work on a clone()"
             )
         if self.is_output:
-            if packed is shown and shown._requires_grad:
+            if packed is shown:
                 packed = self._shown(self.entry)
-                self._own = True
+                self._own = own
         elif value.requires_grad:
             from .node import edge_of
 

@@ -9,11 +9,14 @@ from typing import Any
 
 from .. import errors
 from ..arrays.kernels import add_reduce
+from .other_gradients import raw_gradient
 
 
 def fit(grad: Any, meta: tuple, node: Any) -> Any:
     """A raw gradient with the (shape, dtype) of ``meta``."""
     shape, dtype = meta
+    if hasattr(grad, "_array"):  # a gradient that is no array
+        return raw_gradient(fit_recorded(grad, meta, node))
     if grad.shape != shape:
         grad = sum_to(grad, shape, node)
     if grad.dtype is not dtype and grad.dtype != dtype:

@@ -1,5 +1,6 @@
-"""Neural networks: the functions, as ``dualtape.nn.functional``."""
+"""Neural networks: parameters, and the functions as ``dualtape.nn.functional``."""
 
 from __future__ import annotations
 
 from . import functional as functional
+from .parameter import Parameter as Parameter

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import settle
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, made
 from .dispatch import FUNCTIONS
 from .samples import apart, edge, exact, ints, mask, positive, real, sample
 from .table import BILINEAR, BROADCASTING, COMMON, ELEMENTWISE, FLOAT, LINEAR, UFUNCS, composite, op
@@ -63,7 +63,7 @@ _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node=
 
 
 def _no_zero(name: str, x: Any, y: Any) -> None:
-    if x.dtype.kind in "iu" and (y == 0).any():
+    if x.dtype.kind in "iu" and np.any(y == 0):
         raise RuntimeError(f"ZeroDivisionError: {name} of integers by zero: compute with floats, or mask the zeros out")
 
 
@@ -172,7 +172,10 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
 
 def _pow(x: Any, exponent: Any) -> Any:
     if x.dtype.kind in "iu" and (exponent < 0).any():
-        raise RuntimeError("Integers to negative integer powers are not allowed: convert the base to a float type")
+        if not exponent.ndim:
+            raise RuntimeError("Integers to negative integer powers are not allowed: convert the base to a float type")
+        odd = np.where(exponent % 2 == 0, 1, x)  # 1 and -1 are their own inverses, the rest rounds to 0
+        return np.where(exponent < 0, np.where(np.abs(x) == 1, odd, 0), np.power(x, np.maximum(exponent, 0))).astype(x.dtype)
     return np.power(x, exponent)
 
 
@@ -587,7 +590,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     >>> dt.isclose(dt.tensor([1.0]), dt.tensor([1.0 + 1e-7]))
     tensor([True])
     """
-    return wrap(settle(np.isclose(input._array, other._array, rtol, atol, equal_nan)))
+    return made(settle(np.isclose(input._array, other._array, rtol, atol, equal_nan)))
 
 
 @composite("allclose", samples=(edge(exact([1.0, 2.0]), exact([1.0 + 1e-7, 2.0])),))

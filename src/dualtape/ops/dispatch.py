@@ -6,6 +6,7 @@ the first argument. The short cuts for what nearly every call is are next door. 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
 from ..autograd.views import Step, attach, check_write, rebase, untrack
+from ..overriding import MISS, Foreign, watching
 from ..tensor import Tensor, wrap
 from .table import FLOAT, LISTED, Op, Registry
 
@@ -29,15 +31,40 @@ FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
 
 def call(op: Op, args: tuple, kwargs: dict) -> Any:
     """Run ``op`` on a user's arguments."""
-    out = kwargs.pop("out", None) if kwargs else None
-    values = op.bind(args, kwargs)
-    if out is not None:
-        return _into(op, values, out)
-    return execute(op, values)
+    if watching:
+        answer = _asked(op.function, args, kwargs)
+        if answer is not MISS:
+            return answer
+    try:
+        if kwargs and "out" in kwargs:
+            rest = dict(kwargs)
+            out = rest.pop("out")
+            if out is not None:
+                return _into(op, op.bind(args, rest), out)
+            kwargs = rest
+        return execute(op, op.bind(args, kwargs))
+    except Foreign:
+        from ..subclass import watch
+
+        watch()
+        return call(op, args, kwargs)
+
+
+def _asked(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """What a subclass or a mode answers in the place of ``function``."""
+    from ..subclass import intercept
+
+    return intercept(function, args, kwargs)
 
 
 def execute(op: Op, values: list) -> Any:
     """Run ``op`` on bound arguments, out of place."""
+    if watching:
+        from ..subclass_dispatch import execute as dispatched
+
+        answer = dispatched(op, values)
+        if answer is not MISS:
+            return answer
     mode = modes.current()
     raws = unwrap(op, values)
     arrays = compute(op, raws)
@@ -87,6 +114,8 @@ def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
         array = settle(value)
         dtypes.of(array.dtype)
         return wrap(array)
+    if not watching and hasattr(type(value), "__torch_function__"):
+        raise Foreign
     raise errors.not_a_tensor(op.name, op.params[place], value)
 
 
@@ -123,6 +152,11 @@ def compute(op: Op, raws: list) -> Any:
     try:
         with np.errstate(all="ignore"):
             return op.forward(*raws)
+    except TypeError as error:
+        if "ufunc" not in str(error) and "numpy boolean" not in str(error):
+            raise
+        kinds = ", ".join(str(getattr(raws[p], "dtype", raws[p])) for p in op.tensor_places)
+        raise NotImplementedError(f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first") from None
     except np.exceptions.AxisError as error:
         raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
     except np.linalg.LinAlgError as error:
@@ -221,11 +255,21 @@ _LATER = object()  # stands in a node's saved values for an output not computed 
 
 def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     """Run ``op`` and write its result into its first argument."""
+    if watching:
+        answer = _asked(getattr(Tensor, f"{op.name}_", op.function), args, kwargs)
+        if answer is not MISS:
+            return answer
     values = op.bind(args, kwargs)
     target = values[0]
     name = f"{op.name}_"
     if not isinstance(target, Tensor):
         raise errors.not_a_tensor(name, op.params[0], target)
+    if watching:
+        from ..subclass_dispatch import execute_inplace
+
+        answer = execute_inplace(op, values)
+        if answer is not MISS:
+            return answer
     raws = unwrap(op, values)
     needs = modes.current().grad and _needs(op, values)
     check_write(target, name, needs, overlap=op.name in ("refill", "zero"))
@@ -290,7 +334,12 @@ def _into(op: Op, values: list, out: Any) -> Any:
             raise errors.dtype_write(op.name, result.dtype, o._array.dtype)
         if o._array.shape != result.shape:
             if o._array.size:
-                raise errors.shape_write(op.name, result.shape, o._array.shape)
+                warnings.warn(
+                    f"{op.name}: an output with one or more elements was resized since it had shape {list(o._array.shape)}, which does not"
+                    f" match the required output shape {list(result.shape)}: pass an empty tensor, or one of the right shape",
+                    UserWarning,
+                    stacklevel=4,
+                )
             o._array = np.empty_like(result, dtype=o._array.dtype)
     for o, result in zip(outs, results, strict=True):
         o._array[...] = result

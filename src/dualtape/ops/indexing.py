@@ -14,7 +14,7 @@ from .. import dtypes, errors
 from ..arrays import is_array
 from ..arrays.kernels import add_at
 from ..autograd.views import check_write
-from ..tensor import Tensor, raw, wrap
+from ..tensor import Tensor, made, raw, wrap
 from . import shapes
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
@@ -450,8 +450,8 @@ def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """
     array = input._array
     if as_tuple:
-        return tuple(wrap(i) for i in np.nonzero(np.atleast_1d(array)))
-    return wrap(np.argwhere(array) if array.ndim else np.zeros((int(array != 0), 0), np.int64))
+        return tuple(made(i) for i in np.nonzero(np.atleast_1d(array)))
+    return made(np.argwhere(array) if array.ndim else np.zeros((int(array != 0), 0), np.int64))
 
 
 @composite("argwhere", samples=(edge(exact([[0.0, 1.0], [2.0, 0.0]])),))
@@ -611,7 +611,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
         return FUNCTIONS["scatter_add"](input, dim, index, values)
     if input.requires_grad or values.requires_grad:
         raise RuntimeError("scatter with reduce='multiply' has no derivative: multiply by a scattered tensor instead")
-    return wrap(_scatter_multiply(input._array, dim, index._array, values._array))
+    return made(_scatter_multiply(input._array, dim, index._array, values._array))
 
 
 def _scatter_(self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kernels import add_at
-from ..tensor import wrap
+from ..tensor import made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import use, zeros_like_shape
 from .samples import edge, exact_index, exact_mask, ints, real, sample
@@ -216,7 +216,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     classes = int(indices.max()) + 1 if num_classes == -1 else num_classes
     if indices.size and indices.max() >= classes:
         raise RuntimeError(f"one_hot: class values must be smaller than num_classes, got {indices.max()} with num_classes={classes}")
-    return wrap((indices[..., None] == np.arange(classes)).astype(np.int64))
+    return made((indices[..., None] == np.arange(classes)).astype(np.int64))
 
 
 # --- dropout --------------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_array
+from ..overriding import overridable
 from ..tensor import Tensor
 from . import table
 from .dispatch import FUNCTIONS
@@ -39,6 +40,7 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
+    row.function = overridable(row.function)
     for name in (row.name, *also):
         if public:
             FUNCTIONS[name] = row.function
@@ -77,7 +79,7 @@ def operators() -> None:
 
 def _operator(function: Callable) -> Callable:
     def operator(x: Any, y: Any) -> Any:
-        if not isinstance(y, (Tensor, int, float, complex)) and not is_array(y):
+        if not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
         return function(x, y)
 

@@ -930,7 +930,12 @@ def _view_method(self: Tensor, *shape: Any) -> Tensor:
     from .. import dtypes
 
     if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], (np.dtype, type))):
-        return view_dtype(self, dtypes.to_numpy(shape[0]))
+        wanted = dtypes.to_numpy(shape[0])
+        if wanted.kind in "fc" or self._array.dtype.kind not in "fc":
+            return view_dtype(self, wanted)
+        bits = self.detach()  # integers have no history: not even a view's
+        bits._array = bits._array.view(wanted)
+        return bits
     return _view_shape(self, *shape)
 
 

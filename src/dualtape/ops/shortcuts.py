@@ -173,7 +173,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
                             out._requires_grad = True
                     return out
         given = (x,) if y is missing else (x, y, *args)
-        if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y):
+        if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
         return call(op, () if x is missing else given, kwargs)
 

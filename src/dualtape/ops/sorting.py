@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim
 from .reductions import LONG, SELECTING, add_reduce, need_elements, numpy_names, pick, place, refuse_complex, ties, total
@@ -341,7 +341,7 @@ def _search(sequence: Any, values: Any, right: bool) -> Any:
 
 
 def _found(found: Any, out_int32: bool) -> Tensor:
-    return wrap(np.asarray(found, np.int32 if out_int32 else LONG))
+    return made(np.asarray(found, np.int32 if out_int32 else LONG))
 
 
 _SEARCHED = (exact([1.0, 2.0, 3.0]), exact([[0.0, 2.0], [2.5, 9.0]]))
@@ -392,7 +392,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 def _several(parts: list, wanted: list) -> Any:
-    chosen = [wrap(part) for part, want in zip(parts, wanted, strict=True) if want]
+    chosen = [made(part) for part, want in zip(parts, wanted, strict=True) if want]
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..tensor import wrap
+from ..tensor import made
 from .dispatch import FUNCTIONS
 from .formulas import restore
 from .reductions import HALF, LONG, SINGLE, add_reduce, axes, count, numpy_names, spread, total
@@ -274,11 +274,11 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
     if weights is None:
-        return wrap(np.bincount(array, minlength=minlength).astype(LONG, copy=False))
+        return made(np.bincount(array, minlength=minlength).astype(LONG, copy=False))
     if weights._array.shape != array.shape:
         raise RuntimeError(f"weights should be 1-d and have the same length as input: {list(weights.shape)} and {list(array.shape)}")
     summed = np.bincount(array, weights._array, minlength)
-    return wrap(summed.astype(np.float32) if weights._array.dtype == np.float32 else summed)
+    return made(summed.astype(np.float32) if weights._array.dtype == np.float32 else summed)
 
 
 @composite("histc", complex=False, samples=(
@@ -307,4 +307,4 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
         raise RuntimeError(f"range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(f"torch.histc: max must be larger than min, got min {low} and max {high}")
-    return wrap(np.histogram(array[~np.isnan(array)], bins, (low, high))[0].astype(array.dtype))
+    return made(np.histogram(array[~np.isnan(array)], bins, (low, high))[0].astype(array.dtype))

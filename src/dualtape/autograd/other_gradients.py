@@ -1,0 +1,52 @@
+"""Gradients that are no arrays: of wrapper subclasses, and sparse ones. The engine carries them as tensors, and asks here what to do.
+
+A plain gradient never comes here: the engine's own ways fail on these (their array is :class:`~dualtape.arrays.Absent`), and
+only then it asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import Absent, settle
+
+
+def raw_gradient(tensor: Any) -> Any:
+    """A gradient as the engine carries it: the array, or the tensor itself where there is none."""
+    array = getattr(tensor, "_array", tensor)
+    return tensor if isinstance(array, Absent) else array
+
+
+def shown_gradient(grad: Any) -> Any:
+    """A gradient as users see it: a tensor."""
+    from ..tensor import Tensor, wrap
+
+    return grad if isinstance(grad, Tensor) else wrap(settle(grad))
+
+
+def is_other(grad: Any) -> bool:
+    """Whether a gradient is no array."""
+    return hasattr(grad, "_array")
+
+
+def first_of(grad: Any) -> Any:
+    """The first gradient of a leaf that is no array: the leaf keeps an alias of it."""
+    from ..tensor import Tensor, wrap
+
+    if not isinstance(grad, Tensor):
+        return wrap(settle(grad))
+    return grad.detach()
+
+
+def added(held: Any, grad: Any) -> Any:
+    """The sum of what a leaf holds and what arrives, at least one of which is no array."""
+    from ..tensor import Tensor, wrap
+
+    arriving = grad if isinstance(grad, Tensor) else wrap(settle(grad))
+    if not isinstance(arriving._array, Absent) and not isinstance(held._array, Absent):
+        return None
+    if not isinstance(held._array, Absent):
+        return held.add_(arriving)
+    if getattr(held, "is_sparse", False) and not getattr(arriving, "is_sparse", False):
+        return arriving + held  # dense, from now on
+    return held + arriving

@@ -1,0 +1,40 @@
+"""``autograd.Variable``: PyTorch's former name for a tensor, kept for programs that still use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor, alias
+from .engine import queue_callback
+
+
+class _Engine:
+    """The engine as PyTorch's programs reach it."""
+
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        queue_callback(callback)
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, other: Any) -> bool:
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """Another name for :class:`Tensor`: ``Variable(x, requires_grad=True)`` is a tensor over the memory of ``x``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.autograd.Variable(dt.ones(2), requires_grad=True)
+    >>> isinstance(x, dt.autograd.Variable), x.requires_grad
+    (True, True)
+    """
+
+    _execution_engine = _Engine()
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False) -> Any:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return alias(data).requires_grad_(requires_grad)
