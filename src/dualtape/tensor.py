@@ -389,7 +389,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
-        return self._requires_grad or (self._view is not None and self._view.base._requires_grad)
+        return self._requires_grad or (self._view is not None and self._view.base._requires_grad and self._array.dtype.kind in "fc")
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

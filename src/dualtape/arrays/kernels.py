@@ -94,32 +94,21 @@ def contiguous(x: Any) -> Any:
     return np.ascontiguousarray(x) if type(x) is np.ndarray else module_of(x).ascontiguousarray(x)
 
 
+def host(x: Any) -> Any:
+    """``x`` as NumPy's array."""
+    return x.get() if hasattr(x, "get") and not isinstance(x, np.ndarray) else x
+
+
 def on_host(function: Callable, *arrays: Any) -> Any:
     """What ``function`` makes of NumPy's arrays, in the arrays' own kind: for what only NumPy and SciPy have."""
     first = arrays[0]
     if type(first) is np.ndarray:
         return function(*arrays)
-    made = function(*(a.get() if hasattr(a, "get") else a for a in arrays))
+    made = function(*(host(a) for a in arrays))
     return tuple(asarray_like(m, first) for m in made) if isinstance(made, tuple) else asarray_like(made, first)
 
 
 # --- places ----------------------------------------------------------------------------------------------------------------------
-
-
-def along(index: Any, axis: int) -> tuple:
-    """The key that addresses ``index`` along an axis, and along the others its own place."""
-    key: list[Any] = []
-    for d, n in enumerate(index.shape):
-        key.append(index if d == axis else arange_like(n, index).reshape((1,) * d + (-1,) + (1,) * (index.ndim - d - 1)))
-    return tuple(key)
-
-
-def put_along_axis(out: Any, index: Any, values: Any, axis: int) -> None:
-    """``np.put_along_axis`` on any kind of array."""
-    if type(out) is np.ndarray:
-        np.put_along_axis(out, index, values, axis)
-    else:
-        out[along(index, axis)] = values
 
 
 def add_at(out: Any, index: Any, values: Any) -> None:
@@ -129,8 +118,11 @@ def add_at(out: Any, index: Any, values: Any) -> None:
 
 def added_up(places: Any, values: Any, n: int) -> Any:
     """The values at each of ``n`` places added up: ``np.bincount`` with the values' own type."""
-    if type(values) is np.ndarray and values.dtype.kind == "f":
-        return np.bincount(places, values, n).astype(values.dtype, copy=False)
+    if type(values) is np.ndarray:
+        summed: Any = np.bincount(places, values.real, n)
+        if values.dtype.kind == "c":
+            summed = summed + 1j * np.bincount(places, values.imag, n)
+        return summed.astype(values.dtype, copy=False)
     out = module_of(values).zeros(n, values.dtype)
     add_at(out, places, values)
     return out

@@ -166,7 +166,7 @@ _masked("relu6", lambda x: np.minimum(np.maximum(x, 0), 6), lambda g, x: _inside
    >>> dt.nn.functional.relu6(dt.tensor([-2.0, 8.0]))
    tensor([0., 6.])
    """)  # fmt: skip
-_masked("threshold", lambda x, threshold, value: np.where(x > threshold, x, np.asarray(value, x.dtype)),
+_masked("threshold", lambda x, threshold, value: np.where(x > threshold, x, x.dtype.type(value)),
    lambda g, x, threshold: np.where(x > threshold, g, 0), samples=(sample(apart(3, 4), 0.2, 20.0), edge(exact([0.0, 1.0]), 0.0, -3.0)),
    doc="""x above a threshold, a fixed value elsewhere.
 

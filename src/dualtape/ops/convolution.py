@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import module_of, zeros
-from ..arrays.kernels import add_reduce
+from ..arrays.kernels import add_reduce, contiguous
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import real, sample
@@ -126,7 +126,7 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
         result = np.matmul(matrix, columns).reshape(n, made, *out)
     else:  # few places: one product for the whole batch
         result = np.matmul(matrix, _batch_columns(x, kernel, stride, padding, dilation, out).reshape(groups, inner, n * seen))
-        result = np.ascontiguousarray(result.reshape(made, n, *out).swapaxes(0, 1))
+        result = contiguous(result.reshape(made, n, *out).swapaxes(0, 1))
     if bias is not None:
         result += bias.reshape(-1, *(1,) * len(out))
     return result
@@ -146,7 +146,7 @@ def _transposed(x: Any, weight: Any, bias: Any, sizes: tuple, stride: tuple, pad
     w = weight.reshape(groups, weight.shape[0] // groups, made * prod(kernel))
     columns = np.matmul(w.swapaxes(1, 2), x.reshape(n, groups, w.shape[1], prod(out)))
     result = _from_columns(columns.reshape(n, groups * made, prod(kernel), prod(out)), sizes, kernel, stride, padding, dilation, out)
-    result = np.ascontiguousarray(result)
+    result = contiguous(result)
     if bias is not None:
         result += bias.reshape(-1, *(1,) * len(sizes))
     return result
@@ -365,7 +365,7 @@ def _col2im(x: Any, output_size: tuple, kernel_size: tuple, dilation: tuple, pad
             f" dilation={dilation}, padding={padding}, stride={stride}, got {list(x.shape)}"
         )
     columns = x.reshape(x.shape[0], x.shape[1] // prod(kernel_size), prod(kernel_size), prod(out))
-    return np.ascontiguousarray(_from_columns(columns, output_size, kernel_size, stride, padding, dilation, out))
+    return contiguous(_from_columns(columns, output_size, kernel_size, stride, padding, dilation, out))
 
 
 _im2col_op = op("im2col", _im2col, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="Im2ColBackward0", torch_name="-",

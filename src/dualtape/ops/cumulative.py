@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import zeros
 from ..arrays.kernels import accumulate as running
+from ..arrays.kernels import arange_like
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
 from .reductions import HALF, LONG, SINGLE, cast, refuse_complex, shifted
@@ -37,12 +39,26 @@ def _column(x: list, factor: list) -> list:
     return out
 
 
+def _scan_by_doubling(x: Any, factor: Any) -> Any:
+    """The recurrence in a few passes over all rows, each taking in twice as many as before: for arrays whose passes are dear."""
+    dtype = np.result_type(x.dtype, factor.dtype)
+    out, factor = x.astype(dtype), factor.astype(dtype)
+    step = 1
+    while step < len(out):
+        out[step:] = out[step:] + factor[step:] * out[:-step]
+        factor[step:] = factor[step:] * factor[:-step]
+        step *= 2
+    return out
+
+
 def _scan(x: Any, factor: Any, dim: int) -> Any:
     if x.ndim == 0 or x.size == 0:
         return x.copy()
     d = normal_dim(dim, x.ndim)
     rows, factors = np.moveaxis(x, d, 0), np.moveaxis(factor, d, 0)
     n = len(rows)
+    if type(x) is not np.ndarray:
+        return np.moveaxis(_scan_by_doubling(rows, factors), 0, d)
     out = np.empty(rows.shape, np.result_type(x.dtype, factor.dtype))
     if x.size // n < _FEW:
         columns = zip(rows.reshape(n, -1).T.tolist(), factors.reshape(n, -1).T.tolist(), strict=True)
@@ -128,7 +144,7 @@ def _logcumsumexp(x: Any, dim: int) -> Any:
     if x.ndim == 0 or x.size == 0:
         return x.copy()
     if x.dtype.kind == "f":
-        return np.logaddexp.accumulate(x.astype(SINGLE), d).astype(HALF) if x.dtype == HALF else np.logaddexp.accumulate(x, d)
+        return running(np.logaddexp, x.astype(SINGLE), d).astype(HALF) if x.dtype == HALF else running(np.logaddexp, x, d)
     rows = np.moveaxis(x, d, 0).copy()
     for k in range(1, len(rows)):
         largest = np.maximum(rows[k - 1].real, rows[k].real)
@@ -170,13 +186,13 @@ def _running(name: str, ufunc: np.ufunc, x: Any, dim: int) -> tuple:
     refuse_complex(name, x)
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0 or x.size == 0:
-        return x.copy(), np.zeros(x.shape, LONG)
-    values = ufunc.accumulate(x, d)
+        return x.copy(), zeros(x.shape, LONG, x)
+    values = running(ufunc, x, d)
     new = np.equal(x, values)
     if x.dtype.kind == "f":
         new = np.logical_or(new, np.isnan(x))
-    places = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - d - 1))
-    return values, np.maximum.accumulate(np.where(new, places, 0), d)
+    places = arange_like(x.shape[d], x).reshape((-1,) + (1,) * (x.ndim - d - 1))
+    return values, running(np.maximum, np.where(new, places, 0), d)
 
 
 for _name, _ufunc, _what in (("cummax", np.maximum, "largest"), ("cummin", np.minimum, "smallest")):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors
-from ..arrays import is_array
-from ..arrays.kernels import add_at
+from ..arrays import is_array, settle, zeros
+from ..arrays.kernels import add_at, arange_like, asarray_like, full_like_shape, on_host
 from ..autograd.views import check_write
 from ..tensor import Tensor, made, raw, wrap
 from . import shapes
@@ -60,9 +60,9 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 def _as_value(value: Any, x: Tensor) -> Tensor:
     if isinstance(value, (bool, int, float, complex)):
-        return wrap(np.asarray(dtypes.number_as(value, x._array.dtype)))
+        return wrap(asarray_like(dtypes.number_as(value, x._array.dtype), x._array))
     if is_array(value):
-        return wrap(np.asarray(value))
+        return wrap(settle(value))
     raise TypeError(f"can't assign a {type(value).__name__} to a tensor: expected a number, an array or a Tensor")
 
 
@@ -114,7 +114,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
         elif isinstance(k, bool):
             x = shapes.unsqueeze(x, dim)
             indices.extend([None] * (dim - len(indices)))
-            indices.append(wrap(np.zeros(1 if k else 0, np.int64)))
+            indices.append(wrap(zeros((int(k),), np.int64, x._array)))
             dim += 1
         elif isinstance(k, int):
             n = x._array.shape[dim]
@@ -166,7 +166,7 @@ def _normal(k: Any) -> Any:
     if isinstance(k, (list, tuple, range)):
         k = _listed_index(k) if len(k) else wrap(np.zeros(0, np.int64))
     if isinstance(k, Tensor) or is_array(k):
-        tensor = k if isinstance(k, Tensor) else wrap(np.asarray(k))
+        tensor = k if isinstance(k, Tensor) else wrap(settle(k))
         kind = tensor._array.dtype.kind
         if kind not in "biu":
             raise IndexError(
@@ -201,7 +201,7 @@ def _listed_index(data: Any) -> Tensor:
 def _index_forward(x: Any, indices: Any) -> Any:
     try:
         if type(x) is not np.ndarray:
-            return x[indices]
+            return x[_raw_indices(indices)]
         taken = [d for d, i in enumerate(indices) if not isinstance(i, slice)]
         if len(taken) == 1 and indices[taken[0]].dtype.kind != "b":
             return np.take(x, indices[taken[0]], axis=taken[0])
@@ -216,7 +216,7 @@ def _index_zero(x: Any, shape: tuple, indices: Any) -> Any:
     if len(indices) == 1 and indices[0].dtype.kind == "b":
         out[indices[0]] = x  # a mask never hits one place twice
     else:
-        add_at(out, indices, x)
+        add_at(out, _raw_indices(indices), x)
     return out
 
 
@@ -451,7 +451,7 @@ def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     array = input._array
     if as_tuple:
         return tuple(made(i) for i in np.nonzero(np.atleast_1d(array)))
-    return made(np.argwhere(array) if array.ndim else np.zeros((int(array != 0), 0), np.int64))
+    return made(np.argwhere(array) if array.ndim else zeros((int(array != 0), 0), np.int64, array))
 
 
 @composite("argwhere", samples=(edge(exact([[0.0, 1.0], [2.0, 0.0]])),))
@@ -481,7 +481,7 @@ def _bounded(name: str, index: Any, n: int) -> None:
 
 def _grid(shape: tuple, dim: int, index: Any) -> tuple:
     """Full index arrays that address ``index`` along ``dim`` and their own place along the others."""
-    axes = [np.arange(n).reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
+    axes = [arange_like(n, index).reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
     axes[dim] = index
     return tuple(axes)
 
@@ -540,6 +540,8 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
 def _scatter_multiply(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter", x, dim, index)
     _check_src("scatter", index, src)
+    if type(x) is not np.ndarray:
+        return on_host(lambda *arrays: _scatter_multiply(arrays[0], dim, *arrays[1:]), x, index, src)
     out = x.copy()
     np.multiply.at(out, _grid(index.shape, d, index) if x.ndim else (), src[tuple(slice(0, n) for n in index.shape)])
     return out
@@ -606,7 +608,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
         return _scatter_op(input, dim, index, src)
     if reduce not in ("add", "multiply"):
         raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
-    values = src if isinstance(src, Tensor) else wrap(np.full(index._array.shape, src, input._array.dtype))
+    values = src if isinstance(src, Tensor) else wrap(full_like_shape(index._array.shape, src, input._array.dtype, input._array))
     if reduce == "add":
         return FUNCTIONS["scatter_add"](input, dim, index, values)
     if input.requires_grad or values.requires_grad:

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kernels import contiguous, eye, on_host
 from ..lazy import scipy_linalg
+from ..tensor import wrap
 from .dispatch import FUNCTIONS
 from .formulas import adjoint, normal_dim, transposed, use
 from .products import as_tensor, matmul
@@ -33,7 +35,7 @@ def _diagonal(x: Any) -> Any:
 
 def _eye(n: int, like: Any) -> Any:
     """The identity, as a mask to multiply with."""
-    return np.eye(n, dtype=np.bool_, like=like)
+    return eye(n, np.bool_, like)
 
 
 def _real_diagonal(x: Any) -> Any:
@@ -47,7 +49,7 @@ def _real_diagonal(x: Any) -> Any:
 def _cholesky(x: Any, upper: bool = False) -> Any:
     _matrix("cholesky", x)
     lower = np.linalg.cholesky(x)
-    return np.ascontiguousarray(adjoint(lower)) if upper else lower
+    return contiguous(adjoint(lower)) if upper else lower
 
 
 def _half_below(x: Any) -> Any:
@@ -110,6 +112,14 @@ def _is_vector(a_shape: tuple, b_shape: tuple) -> bool:
     return len(b_shape) == 1 or (len(a_shape) - 1 == len(b_shape) and tuple(b_shape) == tuple(a_shape[:-1]))
 
 
+def _solved(A: Any, B: Any) -> Any:
+    """The solution for matrices B; CuPy's own takes batches of one shape only."""
+    if type(A) is not np.ndarray and A.shape[:-2] != B.shape[:-2]:
+        batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+        A, B = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(B, (*batch, *B.shape[-2:]))
+    return np.linalg.solve(A, B)
+
+
 def _solve(A: Any, B: Any, left: bool = True) -> Any:
     _matrix("linalg.solve", A)
     if A.dtype != B.dtype:
@@ -121,8 +131,8 @@ def _solve(A: Any, B: Any, left: bool = True) -> Any:
     if side.shape[-2 if left else -1] != A.shape[-1]:
         raise RuntimeError(f"linalg.solve: incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B ({list(A.shape)} and {list(B.shape)})")
     if left:
-        return np.linalg.solve(A, side)[..., 0] if vector else np.linalg.solve(A, side)
-    return np.ascontiguousarray(transposed(np.linalg.solve(transposed(A), transposed(side))))
+        return _solved(A, side)[..., 0] if vector else _solved(A, side)
+    return contiguous(transposed(_solved(transposed(A), transposed(side))))
 
 
 def _matrix_of(g_b: Any, x: Any, left: bool, vector: bool) -> Any:
@@ -173,10 +183,10 @@ def _solve_triangular(A: Any, B: Any, upper: bool, left: bool = True, unitriangu
             f" and {list(B.shape)} of {B.dtype})"
         )
     if not left:
-        return np.ascontiguousarray(transposed(_solve_triangular(transposed(A), transposed(B), not upper, True, unitriangular)))
+        return contiguous(transposed(_solve_triangular(transposed(A), transposed(B), not upper, True, unitriangular)))
     if type(A) is np.ndarray and A.ndim == B.ndim == 2 and A.size and B.size:
         return scipy_linalg.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular, check_finite=False)
-    return np.linalg.solve(_triangle(A, upper, unitriangular).astype(A.dtype, copy=False), B)
+    return _solved(_triangle(A, upper, unitriangular).astype(A.dtype, copy=False), B)
 
 
 def _triangular_gradient(g_b: Any, x: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
@@ -251,7 +261,8 @@ def _det(x: Any) -> Any:
 def _products_without(s: Any, count: int) -> Any:
     """For each one (or pair) of the last axis, the product of all the others."""
     n = s.shape[-1]
-    others = ~np.eye(n, dtype=bool) if count == 1 else ~(np.eye(n, dtype=bool)[:, None] | np.eye(n, dtype=bool)[None])
+    same = _eye(n, s)
+    others = ~same if count == 1 else ~(same[:, None] | same[None])
     return np.prod(np.where(others, s[(...,) + (None,) * count + (slice(None),)], 1), axis=-1)
 
 
@@ -280,7 +291,7 @@ def _cofactor_change(x: Any, along: Any) -> Any:
     inner = np.matmul(np.matmul(adjoint(u), along), adjoint(vh))
     without = _products_without(s, 2)
     n = s.shape[-1]
-    without = without * (1 - np.eye(n, dtype=np.int8))
+    without = without * ~_eye(n, x)
     level = np.matmul(without, _diagonal(inner)[..., None])
     made = level * _eye(n, x) - without * transposed(inner)
     return (sign * np.matmul(np.matmul(u.conj(), made), vh.conj())).astype(along.dtype, copy=False)
@@ -571,7 +582,7 @@ op("pinverse", _pinv, kind=GENERAL, node="LinalgPinvBackward0", vjp=dict(x=_pinv
 
 def _exponential(x: Any) -> Any:
     _matrix("linalg.matrix_exp", x)
-    return scipy_linalg.expm(x).astype(x.dtype, copy=False) if x.size else x.copy()
+    return on_host(lambda a: scipy_linalg.expm(a), x).astype(x.dtype, copy=False) if x.size else x.copy()
 
 
 def _exponential_change(x: Any, t: Any) -> Any:
@@ -609,7 +620,7 @@ def matrix_power(input: Any, n: int) -> Any:
     _matrix("linalg.matrix_power", input._array)
     if n == 0:
         size = input.shape[-1]
-        return input * 0 + as_tensor("matrix_power", "input", np.eye(size, dtype=input._array.dtype))
+        return input * 0 + wrap(eye(size, input._array.dtype, input._array))
     if n < 0:
         input, n = inverse(input), -n
     if n == 1:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kernels import add_reduce
+from ..arrays import zeros
+from ..arrays.kernels import add_reduce, arange_like, full_like_shape
 from ..errors import ArgumentError
 from .dispatch import FUNCTIONS
 from .formulas import use
@@ -28,7 +29,7 @@ def _reduced(name: str, values: Any, reduction: str) -> Any:
     if reduction == "none":
         return values
     total = add_reduce(values, axis=None)
-    return total if reduction == "sum" else total / np.asarray(values.size, values.dtype)
+    return total if reduction == "sum" else total / values.dtype.type(values.size)
 
 
 def _share(g: Any, difference: Any, reduction: str) -> Any:
@@ -247,21 +248,21 @@ def _usual(shape: tuple, target: Any, weight: Any, ignore_index: int, reduction:
 
 def _nll(x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Any:
     if _usual(x.shape, target, weight, ignore_index, reduction):
-        losses = -x[np.arange(target.size), target]
+        losses = -x[arange_like(target.size, target), target]
         return losses if reduction == "none" else add_reduce(losses) / (losses.dtype.type(losses.size) if reduction == "mean" else 1)
     places, keep, counts, axis = _chosen("nll_loss", x.shape, target, weight, ignore_index, reduction, x.dtype)
     picked = np.take_along_axis(x, places, axis).reshape(keep.shape)
     losses = np.where(keep, -picked * counts, 0).astype(x.dtype, copy=False)
-    return losses if reduction == "none" else add_reduce(losses, axis=None) if keep.any() or reduction == "sum" else x.dtype.type(np.nan)
+    return losses if reduction == "none" else add_reduce(losses, axis=None) if keep.any() or reduction == "sum" else full_like_shape((), np.nan, x.dtype, x)
 
 
 def _nll_spread(x: Any, target: Any, shape: tuple, weight: Any, ignore_index: int, reduction: str) -> Any:
     if _usual(shape, target, weight, ignore_index, reduction):
-        out = np.zeros(shape, x.dtype)
-        out[np.arange(target.size), target] = -x / (target.size if reduction == "mean" else 1)
+        out = zeros(shape, x.dtype, x)
+        out[arange_like(target.size, target), target] = -x / (target.size if reduction == "mean" else 1)
         return out
     places, keep, counts, axis = _chosen("nll_loss", shape, target, weight, ignore_index, reduction, x.dtype)
-    out = np.zeros(shape, x.dtype)
+    out = zeros(shape, x.dtype, x)
     np.put_along_axis(out, places, np.expand_dims(np.where(keep, -counts * x, 0), axis).astype(x.dtype, copy=False), axis)
     return out
 
@@ -337,7 +338,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    return np.where(x == 0, np.where(np.isnan(y), np.nan, 0), x * np.log(np.where(x == 0, 1, y))).astype(np.result_type(x, y), copy=False)
+    return np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y))).astype(np.result_type(x, y), copy=False)
 
 
 op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False, node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),

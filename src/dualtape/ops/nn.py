@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kernels import add_at
-from ..tensor import made, wrap
+from ..arrays.kernels import add_at, arange_like, asarray_like
+from ..tensor import made, raw, wrap
 from .dispatch import FUNCTIONS
 from .formulas import use, zeros_like_shape
 from .samples import edge, exact_index, exact_mask, ints, real, sample
@@ -115,6 +115,9 @@ def _embedding_sum(x: Any, indices: Any, rows: int, padding_idx: int, scale_grad
         flat, values = flat[keep], values[keep]
     if not flat.size:
         return out
+    if type(x) is not np.ndarray:
+        add_at(out, flat, values)
+        return out / np.maximum(np.bincount(flat, minlength=rows), 1).astype(x.dtype)[:, None] if scale_grad_by_freq else out
     order = np.argsort(flat, kind="stable")  # equal indices side by side: then each run is one sum
     flat = flat[order]
     starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(flat[1:] != flat[:-1]) + 1])
@@ -216,21 +219,22 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     classes = int(indices.max()) + 1 if num_classes == -1 else num_classes
     if indices.size and indices.max() >= classes:
         raise RuntimeError(f"one_hot: class values must be smaller than num_classes, got {indices.max()} with num_classes={classes}")
-    return made((indices[..., None] == np.arange(classes)).astype(np.int64))
+    return made((indices[..., None] == arange_like(classes, indices)).astype(np.int64))
 
 
 # --- dropout --------------------------------------------------------------------------------------------------------------------
 
 
-def _kept(name: str, p: float, shape: tuple, dtype: Any) -> Any:
+def _kept(name: str, p: float, shape: tuple, like: Any) -> Any:
     """A mask of the entries that stay, already scaled so that the mean stays too."""
     from ..random import default_generator
 
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
     if p == 1.0:
-        return wrap(np.zeros(shape, dtype))
-    return wrap((default_generator._rng.random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)))
+        return wrap(zeros_like_shape(shape, like))
+    dtype = like.dtype
+    return wrap(asarray_like((default_generator._rng.random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
 
 
 @composite("dropout", method=False, torch_name="nn.functional.dropout", samples=(
@@ -249,7 +253,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 
 def _dropped(name: str, input: Any, p: float, training: bool, inplace: bool, shape: tuple) -> Any:
-    mask = _kept(name, p, shape, input._array.dtype) if training and p else _kept(name, p, (), input._array.dtype)
+    mask = _kept(name, p, shape if training and p else (), input._array)
     if not training or p == 0:
         return input
     return input.mul_(mask) if inplace else input * mask
@@ -312,14 +316,14 @@ _TAKE_NODES = tuple(f"{kind}Pad{n}DBackward0" for kind in ("Reflection", "Replic
 
 def _take_axes(x: Any, places: tuple, node: int) -> Any:
     for axis, index in places:
-        x = np.take(x, index, axis)
+        x = np.take(x, asarray_like(raw(index), x), axis)
     return x
 
 
 def _take_axes_sum(x: Any, shape: tuple, places: tuple) -> Any:
     for axis, index in reversed(places):
         out = zeros_like_shape((*x.shape[:axis], shape[axis], *x.shape[axis + 1 :]), x)
-        add_at(out, (slice(None),) * axis + (index,), x)
+        add_at(out, (slice(None),) * axis + (asarray_like(raw(index), x),), x)
         x = out
     return x
 
@@ -469,7 +473,7 @@ def scaled_dot_product_attention(
     scores = FUNCTIONS["matmul"](query * factor, key.mT)
     hidden = None
     if is_causal:
-        hidden = wrap(np.triu(np.ones(scores.shape[-2:], np.bool_), 1))
+        hidden = wrap(asarray_like(np.triu(np.ones(scores.shape[-2:], np.bool_), 1), scores._array))
     elif attn_mask is not None and attn_mask._array.dtype == np.bool_:
         hidden = ~attn_mask
     elif attn_mask is not None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..arrays.kernels import add_reduce, reduce
 from .dispatch import FUNCTIONS
 from .elementwise import _direction as complex_direction
 from .formulas import restore
-from .reductions import HALF, SINGLE, add_reduce, axes, cast, maximum_reduce, minimum_reduce, numpy_names, ties, total
+from .reductions import HALF, SINGLE, axes, cast, numpy_names, ties, total
 from .samples import apart, edge, exact, real, sample
 from .table import COMMON, COMPOSITES, GENERAL, REDUCTION, composite, op
 
@@ -26,9 +27,9 @@ def _powers(size: Any, ord: float, axis: Any, keepdim: bool) -> Any:
     if ord == 0:
         return add_reduce(size != 0, axis, size.dtype, None, keepdim)
     if ord == np.inf:
-        return maximum_reduce(size, axis, None, None, keepdim)
+        return reduce(np.maximum, size, axis, None, keepdim)
     if ord == -np.inf:
-        return minimum_reduce(size, axis, None, None, keepdim)
+        return reduce(np.minimum, size, axis, None, keepdim)
     return np.power(add_reduce(np.power(size, ord), axis, None, None, keepdim), 1 / ord)
 
 

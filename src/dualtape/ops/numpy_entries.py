@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..arrays import module_of
 from ..tensor import Tensor, raw, wrap
 from .dispatch import FUNCTIONS
 from .table import UFUNCS
@@ -340,7 +341,13 @@ def _creation(name: str) -> Callable:
 
     def make(like: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         inner = like._array
-        return wrap(numpy(*args, **kwargs) if type(inner) is np.ndarray else numpy(*args, like=inner, **kwargs))
+        if type(inner) is np.ndarray:
+            return wrap(numpy(*args, **kwargs))
+        module = module_of(inner)
+        if module is np:
+            return wrap(numpy(*args, like=inner, **kwargs))
+        kwargs.pop("device", None)  # NumPy passes it on, CuPy's functions do not know it
+        return wrap(getattr(module, name)(*args, **kwargs))
 
     return make
 

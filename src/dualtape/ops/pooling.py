@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import zeros
+from ..arrays.kernels import added_up, arange_like, asarray_like, contiguous
 from .convolution import each, padded, places_of
 from .formulas import use, zeros_like_shape
 from .samples import apart, edge, exact, exact_index, real, sample
@@ -52,7 +53,7 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
     wide = padded(x, padding, _after((rows, columns), out, kernel_size, stride, padding, dilation), lowest)
     places = places_of(kernel_size, stride, dilation, out)
     best = wide[places[0][1]].copy()
-    winner = np.zeros(best.shape, np.intp, like=best)
+    winner = zeros(best.shape, np.intp, best)
     for number, (_, where) in enumerate(places[1:], 1):
         seen = wide[where]
         np.copyto(winner, number, where=seen > best)
@@ -60,13 +61,13 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
     if x.dtype.kind == "f" and np.isnan(best).any():
         for number, (_, where) in enumerate(places):
             winner[np.isnan(wide[where])] = number
-    steps = np.asarray([row * dilation[0] * columns + column * dilation[1] for (row, column), _ in places])
-    start = (np.arange(out[0])[:, None] * stride[0] - padding[0]) * columns + np.arange(out[1]) * stride[1] - padding[1]
+    steps = asarray_like([row * dilation[0] * columns + column * dilation[1] for (row, column), _ in places], x)
+    start = (arange_like(out[0], x)[:, None] * stride[0] - padding[0]) * columns + arange_like(out[1], x) * stride[1] - padding[1]
     indices = np.take(steps, winner) + start
     if any(padding) and x.dtype.kind == "f" and (best == lowest).any():
         # nothing beats the padding: PyTorch names the first entry inside of the input
         first = [np.where(begin < 0, begin % d, begin) for begin, d in (
-            (np.arange(m) * s - p, d) for m, s, p, d in zip(out, stride, padding, dilation, strict=True))]  # fmt: skip
+            (arange_like(m, x) * s - p, d) for m, s, p, d in zip(out, stride, padding, dilation, strict=True))]  # fmt: skip
         indices = np.where(best == lowest, first[0][:, None] * columns + first[1], indices)
     return best, indices
 
@@ -76,8 +77,8 @@ def _scattered(x: Any, indices: Any, shape: tuple) -> Any:
     plane, lead = prod(shape[-2:]), prod(shape[:-2])
     if not x.size:
         return zeros_like_shape(shape, x)
-    places = (indices.reshape(lead, -1) + np.arange(lead)[:, None] * plane).reshape(-1)
-    return np.bincount(places, x.reshape(-1), lead * plane).reshape(shape).astype(x.dtype, copy=False)
+    places = (indices.reshape(lead, -1) + arange_like(lead, x)[:, None] * plane).reshape(-1)
+    return added_up(places, x.reshape(-1), lead * plane).reshape(shape)
 
 
 def _picked(t: Any, indices: Any) -> Any:
@@ -173,17 +174,17 @@ def _avg_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, ceil_mo
     total = zeros((*x.shape[:-2], *out), x.dtype, x)
     for _, where in places_of(kernel_size, stride, (1, 1), out):
         total += wide[where]
-    return total / _divisors(sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override).astype(x.dtype)
+    return total / asarray_like(_divisors(sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override), x, x.dtype)
 
 
 def _avg_spread(x: Any, shape: tuple, kernel_size: tuple, stride: tuple, padding: tuple, count_include_pad: bool, divisor_override: int | None) -> Any:
     sizes, out = shape[-2:], x.shape[-2:]
-    share = x / _divisors(sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override).astype(x.dtype)
+    share = x / asarray_like(_divisors(sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override), x, x.dtype)
     after = _after(sizes, out, kernel_size, stride, padding, (1, 1))
     full = zeros((*shape[:-2], *(n + p + a for n, p, a in zip(sizes, padding, after, strict=True))), x.dtype, x)
     for _, where in places_of(kernel_size, stride, (1, 1), out):
         full[where] += share
-    return np.ascontiguousarray(full[(..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))])
+    return contiguous(full[(..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))])
 
 
 _avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AvgPool2DBackward0", torch_name="-",
@@ -266,12 +267,12 @@ def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _adaptive(x: Any, output_size: tuple) -> Any:
-    rows, columns = (_bins(n, m, x.dtype) for n, m in zip(x.shape[-2:], output_size, strict=True))
+    rows, columns = (asarray_like(_bins(n, m, x.dtype), x) for n, m in zip(x.shape[-2:], output_size, strict=True))
     return np.matmul(np.matmul(rows, x), columns.T)
 
 
 def _adaptive_spread(x: Any, sizes: tuple) -> Any:
-    rows, columns = (_bins(n, m, x.dtype) for n, m in zip(sizes, x.shape[-2:], strict=True))
+    rows, columns = (asarray_like(_bins(n, m, x.dtype), x) for n, m in zip(sizes, x.shape[-2:], strict=True))
     return np.matmul(np.matmul(rows.T, x), columns)
 
 

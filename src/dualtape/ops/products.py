@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import is_array, settle
+from ..arrays.kernels import contiguous
 from ..tensor import Tensor, wrap
 from .dispatch import FUNCTIONS
 from .formulas import adjoint, normal_dim, use
@@ -345,7 +346,7 @@ def _pair(x: Any, y: Any, equation: str) -> Any:
         a = a.reshape(*lead, prod(a.shape[batch : batch + rows]), inner)
         b = b.reshape(*lead, inner, prod(b.shape[batch + summed :]))
         out = np.matmul(a, b).reshape(shape)
-    return out if order == tuple(range(out.ndim)) else np.ascontiguousarray(out.transpose(order))
+    return out if order == tuple(range(out.ndim)) else contiguous(out.transpose(order))
 
 
 def _swapped(equation: str, wanted: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..arrays import is_array
+from ..arrays import is_array, zeros
 from ..arrays.kernels import accumulate as running
 from ..arrays.kernels import add_reduce, reduce
 from ..tensor import Tensor
@@ -23,9 +23,6 @@ from .samples import apart, edge, exact, exact_index, ints, mask, real, sample
 from .table import GENERAL, LINEAR, REDUCTION, TABLE, composite, op
 
 HALF, SINGLE, LONG = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.int64)
-# typed Any: NumPy's stubs know neither a variable keepdims nor its place among the arguments
-maximum_reduce: Any = np.maximum.reduce
-minimum_reduce: Any = np.minimum.reduce
 _SMALL = 4096  # elements up to which writing an array out is quicker than making a broadcast view of it
 
 
@@ -187,7 +184,7 @@ def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
     return accumulate(np.add, x, dim, keepdim, dtype)
 
 
-op("sum", _sum, kind=REDUCTION, jvp=LINEAR, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
+op("sum", _sum, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)),
    samples=(*_DIMS, edge(ints(3, 4, high=9)), edge(mask(5), 0)),
    doc="""The sum over ``dim``; integers and booleans are summed as int64.
@@ -215,7 +212,7 @@ def _mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
     return np.true_divide(add_reduce(x, axis, None, None, keepdim), n)
 
 
-op("mean", _mean, kind=REDUCTION, jvp=LINEAR, node=("MeanBackward0", "MeanBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
+op("mean", _mean, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("MeanBackward0", "MeanBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g / max(count(x_shape, dim), 1), x_shape, dim, keepdim)),
    samples=_DIMS,
    doc="""The mean over ``dim``.
@@ -290,7 +287,7 @@ _PRODUCTS = (
     sample(exact([0.0, 2.0, 3.0])), sample(exact([0.0, 2.0, 0.0])), sample(exact([[0.0, 2.0, 0.0], [1.0, 0.0, -2.0]]), 1),
 )  # fmt: skip
 
-op("prod", _prod, kind=REDUCTION, node=("ProdBackward0", "ProdBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
+op("prod", _prod, kind=REDUCTION, quiet=False, node=("ProdBackward0", "ProdBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x, dim, keepdim: restore(g, x.shape, dim, keepdim) * _others(x, dim).conj()),
    jvp=dict(x=lambda t, x, dim, keepdim: total(t * _others(x, dim), dim, keepdim)),
    samples=(*_PRODUCTS, edge(ints(3, 4, high=3)), edge(mask(5), 0)),
@@ -360,7 +357,7 @@ def _selected(name: str, arg: Callable, x: Any, dim: int, keepdim: bool) -> tupl
     d = normal_dim(dim, x.ndim)
     need_elements(name, x, dim)
     if x.ndim == 0:
-        return x.copy(), np.zeros((), LONG)
+        return x.copy(), zeros((), LONG, x)
     indices = np.expand_dims(arg(x, axis=d), d)
     values = np.take_along_axis(x, indices, axis=d)
     return (values, indices) if keepdim else (np.squeeze(values, d), np.squeeze(indices, d))

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..arrays import module_of
-from ..arrays.kernels import add_reduce
+from ..arrays.kernels import add_reduce, added_up, arange_like, asarray_like, contiguous, host
 from ..device import contiguous_format
 from ..tensor import Tensor, wrap
 from .dispatch import FUNCTIONS
@@ -42,7 +43,7 @@ def resolve(shape: Any, size: int, name: str = "view") -> tuple[int, ...]:
 def _view(x: Any, shape: Any) -> Any:
     sizes = resolve(shape, x.size)
     out = x.reshape(sizes)
-    if x.size and type(x) is np.ndarray and not np.may_share_memory(out, x):
+    if not x.flags.c_contiguous and x.size and type(x) is np.ndarray and not np.may_share_memory(out, x):
         raise RuntimeError(
             f"view size {list(sizes)} is not compatible with input tensor's size and stride (at least one dimension spans across two"
             " contiguous subspaces). Use .reshape(...) instead."
@@ -569,7 +570,7 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, outpu
         input, dim = input.reshape(-1), 0
     n = input._array.shape[normal_dim(dim, input.ndim)]
     counts = repeats._array if isinstance(repeats, Tensor) else repeats
-    return input.index_select(dim, wrap(np.repeat(np.arange(n), counts)))
+    return input.index_select(dim, wrap(asarray_like(np.repeat(np.arange(n), host(counts)), input._array)))
 
 
 # --- names for common reshapings ------------------------------------------------------------------------------------------------------
@@ -753,7 +754,7 @@ def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return self if self._array.flags.c_contiguous else _contiguous_copy(self)
 
 
-_contiguous_copy = op("contiguous_copy", lambda x: np.ascontiguousarray(x).reshape(x.shape), kind=GENERAL,
+_contiguous_copy = op("contiguous_copy", lambda x: contiguous(x).reshape(x.shape), kind=GENERAL,
    method=False, public=False, jvp=LINEAR, node="CloneBackward0", vjp=dict(x=lambda g: g),
    samples=(sample(real(3, 4, layout="F")),), torch_name="clone", doc="A copy in row-major order.")  # fmt: skip
 
@@ -771,7 +772,7 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     rest = [i for i in range(x.ndim) if i not in (a, b)]
     shape = [x.shape[i] for i in rest] + [min(start.shape[a], start.shape[b])]
     strides = [x.strides[i] for i in rest] + [x.strides[a] + x.strides[b]]
-    return module_of(x).lib.stride_tricks.as_strided(start, shape, strides)  # type: ignore[attr-defined]
+    return module_of(x).lib.stride_tricks.as_strided(start, shape, strides)
 
 
 def _diagonal_zero(x: Any, shape: tuple, offset: int, dim1: int, dim2: int) -> Any:
@@ -893,11 +894,8 @@ def _as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = Non
 
 
 def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: Any) -> Any:
-    places = _as_strided(np.arange(prod(shape)), size, stride, storage_offset).reshape(-1)
-    real = np.bincount(places, x.real.reshape(-1), prod(shape))
-    if x.dtype.kind == "c":
-        real = real + 1j * np.bincount(places, x.imag.reshape(-1), prod(shape))
-    return real.reshape(shape).astype(x.dtype)
+    places = _as_strided(arange_like(prod(shape), x), size, stride, storage_offset).reshape(-1)
+    return added_up(places, x.reshape(-1), prod(shape)).reshape(shape)
 
 
 op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
@@ -927,9 +925,7 @@ def _view_method(self: Tensor, *shape: Any) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    from .. import dtypes
-
-    if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], (np.dtype, type))):
+    if len(shape) == 1 and type(shape[0]) is not int and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], (np.dtype, type))):
         wanted = dtypes.to_numpy(shape[0])
         if wanted.kind in "fc" or self._array.dtype.kind not in "fc":
             return view_dtype(self, wanted)

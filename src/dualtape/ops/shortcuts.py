@@ -16,6 +16,7 @@ from .. import modes
 from ..arrays import is_array, settle
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
+from ..autograd.versions import UNTRACKED, bump
 from ..autograd.views import DEFAULT, NO_GRAD, Step, View
 from ..tensor import Tensor
 from . import table
@@ -219,7 +220,9 @@ def first_tensor(op: Op) -> Callable:
         a = x._array
         if (x._view is not None and not fresh(x)) or (floats_only and a.dtype.kind not in "fc"):
             return call(op, args, kwargs)
-        tail = None if kwargs or varargs is not None else tails.get(len(args))
+        if varargs is not None and len(args) > varargs and type(args[varargs]) is int:
+            args = (*args[:varargs], args[varargs:])
+        tail = None if kwargs else tails.get(len(args))
         values = tuple(bind(args, kwargs)) if tail is None else (*args, *tail)
         try:
             if quiet:
@@ -282,7 +285,46 @@ def general(op: Op) -> Callable:
 
 
 def inplace(op: Op) -> Callable:
-    """The in-place method of an op."""
+    """The in-place method of an op: quick where nothing is to be recorded, as in an optimizer's step."""
+    if op.kind not in (ELEMENTWISE, BROADCASTING) or len(op.tensor_places) != op.required or op.required > 2:
+        return inplace_general(op)
+    forward, current, tensor_type, binary_op = op.forward, modes.current, Tensor, op.required == 2
+
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        x = args[0]
+        mode = current()
+        if kwargs or len(args) != op.required or type(x) is not tensor_type or not mode.plain or x._counter is UNTRACKED:
+            return call_inplace(op, args, kwargs)
+        a = x._array
+        recording = mode.grad and x.requires_grad
+        if binary_op:
+            y = args[1]
+            if type(y) is tensor_type:
+                b = y._array
+                if b.dtype is not a.dtype:
+                    return call_inplace(op, args, kwargs)
+                recording = recording or (mode.grad and y.requires_grad)
+            elif type(y) is float or type(y) is int:
+                b = y
+            else:
+                return call_inplace(op, args, kwargs)
+        if recording or not a.flags.c_contiguous:
+            return call_inplace(op, args, kwargs)
+        try:
+            r = forward(a, b) if binary_op else forward(a)
+        except (RuntimeWarning, ValueError, TypeError, OverflowError):
+            return call_inplace(op, args, kwargs)
+        if r.dtype is not a.dtype or r.shape != a.shape:
+            return call_inplace(op, args, kwargs)
+        a[...] = r
+        bump(x._counter)
+        return x
+
+    return function
+
+
+def inplace_general(op: Op) -> Callable:
+    """The in-place method of any other op."""
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
         return call_inplace(op, args, kwargs)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kernels import add_reduce, largest
 from .formulas import normal_dim, restore
-from .reductions import HALF, SINGLE, add_reduce, axes, cast, maximum_reduce, total
+from .reductions import HALF, SINGLE, axes, cast, total
 from .samples import edge, exact, real, sample
 from .table import FLOAT, GENERAL, REDUCTION, op
 
@@ -25,7 +26,7 @@ def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
         raise NotImplementedError(f"{name}: not implemented for {x.dtype}; convert the tensor, or give dtype=")
     axis = (normal_dim(dim, x.ndim),) if x.ndim or normal_dim(dim, 0) else ()
     wide = x.astype(SINGLE) if x.dtype == HALF else x
-    return wide - maximum_reduce(wide, axis, None, None, True, -np.inf), axis, x.dtype
+    return wide - largest(wide, axis, True), axis, x.dtype
 
 
 def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
@@ -46,7 +47,7 @@ def _softmax_change(v: Any, out: Any, dim: int) -> Any:
     return out * (v - total(v * out, dim, True))
 
 
-op("softmax", _softmax, kind=GENERAL, complex=False, samples=_ALONG,
+op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
    vjp=dict(x=lambda g, out, dim: _softmax_change(g, out, dim)), jvp=dict(x=lambda t, out, dim: _softmax_change(t, out, dim)),
    doc="""Exponentials along ``dim``, scaled so that they sum to 1.
 
@@ -54,7 +55,7 @@ op("softmax", _softmax, kind=GENERAL, complex=False, samples=_ALONG,
    >>> dt.softmax(dt.tensor([0.0, 1.0]), 0)
    tensor([0.2689, 0.7311])
    """)  # fmt: skip
-op("log_softmax", _log_softmax, kind=GENERAL, complex=False, samples=_ALONG,
+op("log_softmax", _log_softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
    vjp=dict(x=lambda g, out, dim: g - np.exp(out) * total(g, dim, True)), jvp=dict(x=lambda t, out, dim: t - total(np.exp(out) * t, dim, True)),
    doc="""The logarithm of :func:`softmax`, exact where that underflows.
 
@@ -69,13 +70,13 @@ def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
         raise TypeError("logsumexp(): argument 'dim' must be an int or several, not None")
     axis = axes(dim, x.ndim)
     wide = x.astype(SINGLE) if x.dtype == HALF else x
-    largest = maximum_reduce(wide.real, axis, None, None, True, -np.inf)
-    largest = np.where(np.isinf(largest), 0, largest)
-    out = np.log(add_reduce(np.exp(wide - largest), axis, None, None, True)) + largest
+    top = largest(wide.real, axis, True)
+    top = np.where(np.isinf(top), 0, top)
+    out = np.log(add_reduce(np.exp(wide - top), axis, None, None, True)) + top
     return (out if keepdim else out.reshape(tuple(n for d, n in enumerate(x.shape) if d not in axis))).astype(x.dtype, copy=False)
 
 
-op("logsumexp", _logsumexp, kind=REDUCTION, promote=FLOAT,
+op("logsumexp", _logsumexp, kind=REDUCTION, quiet=False, promote=FLOAT,
    vjp=dict(x=lambda g, x, out, dim, keepdim: restore(g, x.shape, dim, keepdim) * np.exp(x - restore(out, x.shape, dim, keepdim)).conj()),
    jvp=dict(x=lambda t, x, out, dim, keepdim: total(t * np.exp(x - restore(out, x.shape, dim, keepdim)), dim, keepdim)),
    samples=(sample(real(3, 4), 1), sample(real(3, 4), (0, 1)), sample(real(2, 3, 4), (-1, 0), True), sample(real(3, 4), -2, keepdim=True), sample(real(), 0),

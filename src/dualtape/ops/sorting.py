@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import zeros
+from ..arrays.kernels import add_reduce, asarray_like, full_like_shape, on_host
 from ..tensor import Tensor, made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim
-from .reductions import LONG, SELECTING, add_reduce, need_elements, numpy_names, pick, place, refuse_complex, ties, total
+from .reductions import LONG, SELECTING, need_elements, numpy_names, pick, place, refuse_complex, ties, total
 from .samples import apart, edge, exact, exact_index, ints, mask, sample
 from .table import GENERAL, REDUCTION, TABLE, composite, op
 
@@ -30,7 +32,7 @@ def _sort(x: Any, dim: int = -1, descending: bool = False, stable: bool | None =
     refuse_complex("sort", x, RuntimeError)
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0:
-        return x.copy(), np.zeros((), LONG)
+        return x.copy(), zeros((), LONG, x)
     indices = _order(x, d, descending)
     return np.take_along_axis(x, indices, axis=d), indices
 
@@ -86,15 +88,14 @@ def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
     if not 0 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"topk: selected index k out of range: k is {k}, dimension {d} has size {x.shape[d] if x.ndim else 1}")
     if x.ndim == 0:
-        return x.copy(), np.zeros((), LONG)
+        return x.copy(), zeros((), LONG, x)
     n = x.shape[d]
     whole = (slice(None),) * d
     if k * 8 > n or k == 0:
         indices = _order(x, d, largest)[(*whole, slice(0, k))]
     else:
         split = n - k if largest else k - 1
-        part = np.argpartition(x, split, axis=d)[(*whole, slice(n - k, n) if largest else slice(0, k))]
-        part.sort(axis=d)
+        part = np.sort(np.argpartition(x, split, axis=d)[(*whole, slice(n - k, n) if largest else slice(0, k))], axis=d)
         indices = np.take_along_axis(part, _order(np.take_along_axis(x, part, axis=d), d, largest), axis=d)
     return np.take_along_axis(x, indices, axis=d), indices
 
@@ -127,7 +128,7 @@ def _kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple:
     if not 1 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}: k is {k}, the size {x.shape[d] if x.ndim else 1}")
     if x.ndim == 0:
-        return x.copy(), np.zeros((), LONG)
+        return x.copy(), zeros((), LONG, x)
     return _at(x, d, keepdim, np.take(_order(x, d, False), [k - 1], axis=d))
 
 
@@ -150,7 +151,7 @@ def _middle_all(name: str, x: Any) -> Any:
     if x.dtype.kind == "f":
         numbers = flat[~np.isnan(flat)]
         if numbers.size == 0 or (name == "median" and numbers.size < flat.size):
-            return np.asarray(np.nan, x.dtype)
+            return full_like_shape((), np.nan, x.dtype, x)
         flat = numbers
     elif not flat.size:
         raise RuntimeError(f"{name}: an empty tensor of integers has no median")
@@ -163,7 +164,7 @@ def _middle(name: str, x: Any, dim: int, keepdim: bool) -> tuple:
     d = normal_dim(dim, x.ndim)
     need_elements(name, x, d)
     if x.ndim == 0:
-        return x.copy(), np.zeros((), LONG)
+        return x.copy(), zeros((), LONG, x)
     order = _order(x, d, False)
     if x.dtype.kind != "f":
         return _at(x, d, keepdim, np.take(order, [(x.shape[d] - 1) // 2], axis=d))
@@ -235,9 +236,9 @@ def _mode(x: Any, dim: int = -1, keepdim: bool = False) -> tuple:
     d = normal_dim(dim, x.ndim)
     need_elements("mode", x, d)
     if x.ndim == 0:
-        return x.copy(), np.zeros((), LONG)
+        return x.copy(), zeros((), LONG, x)
     rows = np.moveaxis(x, d, -1)
-    found = np.array([_most_common(row) for row in rows.reshape(-1, x.shape[d])], LONG).reshape(rows.shape[:-1])
+    found = on_host(lambda lines: np.array([_most_common(line) for line in lines], LONG), rows.reshape(-1, x.shape[d])).reshape(rows.shape[:-1])
     return _at(x, d, keepdim, np.expand_dims(found, d))
 
 
@@ -263,7 +264,7 @@ def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, int
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-        q = wrap(np.asarray(q, dtype))
+        q = wrap(asarray_like(q, input._array, dtype))
     elif q._array.dtype != dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: {q.dtype!r} and {input.dtype!r}")
     if q.ndim > 1:
@@ -335,13 +336,9 @@ def _search(sequence: Any, values: Any, right: bool) -> Any:
     if sequence.ndim == 1:
         found = np.searchsorted(sequence, values, side)
     else:
-        rows = zip(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
-        found = np.array([np.searchsorted(row, value, side) for row, value in rows], LONG).reshape(values.shape)
+        by_row = lambda rows, wanted: np.array([np.searchsorted(row, value, side) for row, value in zip(rows, wanted, strict=True)], LONG)
+        found = on_host(by_row, sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])).reshape(values.shape)
     return np.where(np.isnan(values), sequence.shape[-1], found) if values.dtype.kind == "f" else found
-
-
-def _found(found: Any, out_int32: bool) -> Tensor:
-    return made(np.asarray(found, np.int32 if out_int32 else LONG))
 
 
 _SEARCHED = (exact([1.0, 2.0, 3.0]), exact([[0.0, 2.0], [2.5, 9.0]]))
@@ -365,13 +362,13 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     sequence = sorted_sequence._array
     if sorter is not None:
         sequence = np.take_along_axis(sequence, sorter._array, axis=-1)
-    values = input._array if isinstance(input, Tensor) else np.asarray(input)
+    values = input._array if isinstance(input, Tensor) else asarray_like(input, sequence)
     if sequence.ndim != 1 and sequence.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value"
             f" tensor must match, but we got boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
         )
-    return _found(_search(sequence, values, right or side == "right"), out_int32)
+    return made(asarray_like(_search(sequence, values, right or side == "right"), sequence, np.int32 if out_int32 else LONG))
 
 
 @composite("bucketize", method=False, complex=False, samples=(
@@ -425,8 +422,9 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     tensor([1, 2, 1])
     """
     flat = input._array.reshape(-1)
-    first = np.ones(flat.shape, bool)
+    first = full_like_shape(flat.shape, True, bool, flat)
     first[1:] = flat[1:] != flat[:-1]
     inverse = (np.cumsum(first) - 1).reshape(input._array.shape)
-    counts = np.diff(np.append(np.flatnonzero(first), flat.size))
+    starts = np.flatnonzero(first)
+    counts = np.concatenate([starts[1:], asarray_like([flat.size], flat)]) - starts
     return _several([flat[first], inverse, counts], [True, return_inverse, return_counts])

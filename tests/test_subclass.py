@@ -1,0 +1,616 @@
+"""Subclasses of Tensor, function modes, dispatch modes, wrappers, parameters. Every program runs on dualtape and on PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+from tests.blocks import blocks
+from tests.same_program import needs_torch, same
+
+PRELUDE = """
+T = torch.Tensor
+log = []
+class Plain(T):
+    pass
+class Logged(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+class Deaf(T):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+def names(*values):
+    return [type(v).__name__ for v in values]
+def plain(*values):
+    return torch.tensor(list(values)).as_subclass(Plain)
+def logged(*values):
+    return torch.tensor(list(values)).as_subclass(Logged)
+def kind(function):
+    try:
+        function()
+        return "fine"
+    except Exception as error:
+        return type(error).__name__
+def unwrapped(value):
+    if isinstance(value, (list, tuple)):
+        return type(value)(unwrapped(v) for v in value)
+    return value.inner if isinstance(value, Wrapper) else value
+class Wrapper(T):
+    @staticmethod
+    def __new__(cls, inner, requires_grad=False):
+        return T._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=requires_grad)
+    def __init__(self, inner, requires_grad=False):
+        self.inner = inner
+    def __repr__(self):
+        return f"Wrapper({self.inner})"
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        log.append(func.__name__.partition(".")[0])
+        result = func(*unwrapped(args), **(kwargs or {}))
+        if log[-1].endswith("_") and isinstance(args[0], Wrapper):
+            return args[0]
+        if isinstance(result, (tuple, list)):
+            return type(result)(Wrapper(r) for r in result)
+        return Wrapper(result) if isinstance(result, T) else result
+class FunctionMode(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+"""
+
+PROGRAMS = """
+# results have the class of the argument
+x = plain(1., 2.)
+names(x + 1, 1 + x, -x, x.sin(), torch.sin(x), x[0], x.sum(), torch.cat([x, x]), x.detach(), x.clone(), x.to(torch.float64), x.reshape(2, 1))
+
+# also from a plain tensor and a subclass
+x = plain(1., 2.)
+names(torch.ones(2) + x, torch.ones(2) @ x, torch.where(x > 1, x, torch.zeros(2)), x == x, torch.stack([torch.ones(2), x]))
+
+# several results
+x = plain(1., 2.)
+names(*x.max(0)), names(*x.unbind()), names(*torch.split(x, 1)), names(*x)
+
+# creation like a subclass
+x = plain(1., 2.)
+names(torch.zeros_like(x), torch.ones_like(x), torch.empty_like(x), torch.full_like(x, 3.), torch.rand_like(x), x.new_zeros(2), x.new_tensor([1.]))
+
+# values and properties of a subclass
+x = plain(1., 2.)
+x.shape, x.dtype, x.ndim, x.requires_grad, x.is_leaf, x.tolist(), x.sum().item(), len(x), x.size(0), x.numel()
+
+# the class survives data and properties
+x = plain(1., 2.)
+names(x.data, x.T, x.mT if x.ndim > 1 else x, x.real)
+
+# in place on a subclass
+x = plain(1., 2.)
+y = x.add_(1)
+x += 1
+x[0] = 7
+y is x, names(x, y), x.tolist(), x._version
+
+# gradients through a subclass
+x = plain(1., 2.).requires_grad_()
+y = (x * x).sin().sum()
+y.backward()
+x.grad, names(x, y, x.grad)
+
+# second derivatives through a subclass
+x = plain(1., 2.).requires_grad_()
+g, = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+gg, = torch.autograd.grad(g.sum(), x)
+g.tolist(), gg.tolist(), names(gg)
+
+# the history of a result goes through an alias
+x = plain(1., 2.).requires_grad_()
+y = x * 2
+y.grad_fn.name(), y.grad_fn.next_functions[0][0].name(), y._is_view()
+
+# as_subclass is a view with history
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x.as_subclass(Plain)
+y.sum().backward()
+names(y), y.grad_fn.name(), y._base is x, y.data_ptr() == x.data_ptr(), x.grad
+
+# as_subclass refuses other classes
+kind(lambda: torch.ones(1).as_subclass(int))
+
+# _make_subclass makes a leaf over the same memory
+x = torch.ones(2)
+y = T._make_subclass(Plain, x, True)
+with torch.no_grad():
+    y.add_(1)
+names(y), y.requires_grad, y.is_leaf, x.tolist(), x._version, y._version
+
+# _make_subclass of what requires grad forgets the history
+x = torch.ones(2, requires_grad=True)
+y = T._make_subclass(Plain, x * 2)
+y.requires_grad, y.is_leaf
+
+# _make_subclass of integers cannot require grad
+kind(lambda: T._make_subclass(Plain, torch.ones(2, dtype=torch.int64), True))
+
+# attributes stay with the object
+x = plain(1., 2.)
+x.tag = "metres"
+y = x.add_(1)
+z = copy.copy(x)
+w = copy.deepcopy(x)
+hasattr(x + 1, "tag"), y.tag, z.tag, w.tag, names(z, w)
+
+# attributes survive the graph
+x = plain(1., 2.).requires_grad_()
+x.tag = "metres"
+y = x * x
+y.grad_fn.next_functions[0][0]._saved_self is x, y.grad_fn.next_functions[0][0].next_functions[0][0].variable.tag
+
+# the default function
+x = plain(1., 2.)
+names(T.__torch_function__(torch.add, (T,), (torch.ones(1), 1)), Plain.__torch_function__(torch.add, (Plain,), (torch.ones(1), 1)))
+
+# the default function refuses unrelated classes
+Plain.__torch_function__(torch.add, (Plain, Deaf), (torch.ones(1), 1)) is NotImplemented
+
+# two unrelated subclasses
+class Other(T):
+    pass
+kind(lambda: plain(1.) + torch.ones(1).as_subclass(Other))
+
+# a subclass of a subclass wins
+class Derived(Plain):
+    pass
+x, y = plain(1.), torch.ones(1).as_subclass(Derived)
+names(x + y, y + x)
+
+# a deaf class gives plain tensors
+x = torch.ones(2).as_subclass(Deaf)
+names(x, x + 1, torch.sin(x), x.detach(), x[0], x.add_(1))
+
+# every call is seen
+x = logged(1., 2.)
+log.clear()
+x + 1; 1 + x; x - 1; 2 - x; x * 2; x @ x; -x; abs(x); x.sin(); torch.sin(x); x.sum(); x.add_(1); x[0]; x.clone(); x.detach(); torch.relu(x)
+log
+
+# writing is seen
+x = logged(1., 2.)
+log.clear()
+x[0] = 1
+x += 1
+x.requires_grad_(); x.zero_ ; x.retain_grad()
+log
+
+# composite functions are seen once
+x = logged(1., 2.)
+log.clear()
+torch.diff(x); torch.stack([x, x]); torch.nn.functional.softmax(x, dim=0); torch.nn.functional.mse_loss(x, x); torch.var(x)
+log
+
+# properties are seen, as their getters and setters
+x = logged(1., 2.)
+log.clear()
+x.shape; x.dtype; x.requires_grad; x.grad; x.is_leaf; x.ndim; x.data
+x.grad = None
+x.requires_grad = True
+log
+
+# a property's function can be recognised
+seen = []
+class Shaped(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        seen.append(func == T.shape.__get__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+x = torch.ones(2).as_subclass(Shaped)
+x.shape, x.dtype
+seen
+
+# functions of the protocol are the public ones
+seen = []
+class Recognises(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        seen.append(func in (torch.add, T.add))
+        return super().__torch_function__(func, types, args, kwargs or {})
+x = torch.ones(2).as_subclass(Recognises)
+torch.add(x, 1), x.add(1), x + 1, x - 1
+seen
+
+# replacing a function
+class Fixed(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return 42 if func is torch.sin else super().__torch_function__(func, types, args, kwargs or {})
+x = torch.ones(2).as_subclass(Fixed)
+torch.sin(x), torch.cos(x).tolist()
+
+# NotImplemented everywhere is a TypeError
+class Refuses(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+x = torch.ones(2).as_subclass(Refuses)
+kind(lambda: x + 1), kind(lambda: torch.sin(x)), kind(lambda: x.shape)
+
+# the other argument is asked next
+class Refuses(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+class Takes(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return [t.__name__ for t in types]
+a, b = torch.ones(1).as_subclass(Refuses), torch.ones(1).as_subclass(Takes)
+a + b, torch.add(b, a)
+
+# objects that are no tensors may have the protocol
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__, [t.__name__ for t in types], len(args)
+torch.add(Duck(), 1), torch.sin(Duck()), torch.add(torch.ones(1), Duck()), torch.ones(1) + Duck(), torch.stack([torch.ones(1), Duck()])
+
+# the protocol switched off
+x = logged(1., 2.)
+log.clear()
+with torch._C.DisableTorchFunctionSubclass():
+    y = x + 1
+log, names(y)
+
+# an error inside leaves the protocol on
+x = logged(1., 2.)
+kind(lambda: x + torch.ones(3))
+log.clear()
+x + 1
+log
+
+# a function mode sees calls on plain tensors
+with FunctionMode():
+    x = torch.ones(2)
+    y = x * 2
+    y.sum()
+    torch.tensor([1.])
+    torch.zeros_like(x)
+    y.add_(1)
+    x[0]
+torch.ones(1)
+log
+
+# a function mode may replace results
+class Doubles(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        return result * 2 if func is torch.ones else result
+with Doubles():
+    x = torch.ones(2)
+x, torch.ones(2)
+
+# function modes nest, the inner first
+order = []
+class Named(torch.overrides.TorchFunctionMode):
+    def __init__(self, name):
+        self.name = name
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        order.append((self.name, func.__name__))
+        return func(*args, **(kwargs or {}))
+with Named("outer"), Named("inner"):
+    torch.ones(1).sin()
+order
+
+# a function mode does not see what backward does
+x = torch.ones(2, requires_grad=True)
+y = (x * x).sum()
+with FunctionMode():
+    y.backward()
+log, x.grad
+
+# a function mode that raises is left
+class Raises(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise KeyError(func.__name__)
+def enter():
+    with Raises():
+        torch.ones(1)
+kind(enter), torch.ones(1)
+
+# a function mode over a subclass
+x = logged(1.)
+log.clear()
+with FunctionMode():
+    y = x + 1
+log, names(y)
+
+# a function mode entered again in its own handler
+class Again(torch.overrides.TorchFunctionMode):
+    depth = 0
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        if func is torch.add and self.depth == 0:
+            self.depth += 1
+            with self:
+                return torch.mul(*args)
+        return func(*args, **(kwargs or {}))
+with Again():
+    y = torch.add(torch.ones(1), 3)
+log, y
+
+# has_torch_function and handle_torch_function
+from_user = []
+def twice(x):
+    if torch.overrides.has_torch_function((x,)):
+        return torch.overrides.handle_torch_function(twice, (x,), x)
+    from_user.append(type(x).__name__)
+    return x * 2
+x = plain(1.)
+names(twice(x)), twice(torch.ones(1)), torch.overrides.has_torch_function((torch.ones(1), 3)), torch.overrides.is_tensor_like(x)
+
+# a wrapper has shape and dtype
+w = Wrapper(torch.ones(2, 3, dtype=torch.float64))
+w.shape, w.dtype, w.ndim, w.numel(), w.requires_grad, w.is_leaf, w.stride(), w.device
+
+# a wrapper computes with what it wraps
+w = Wrapper(torch.tensor([1., 2.]))
+r = (w * 2 + 1).sin()
+names(r), r.inner, log
+
+# wrappers and plain tensors
+w = Wrapper(torch.tensor([1., 2.]))
+names(torch.ones(2) + w, w @ torch.ones(2), torch.cat([torch.ones(2), w])), (torch.ones(2) + w).inner
+
+# several results of a wrapper
+w = Wrapper(torch.tensor([[1., 2.], [3., 4.]]))
+a, b = torch.max(w, 0)
+names(a, b), a.inner, b.inner
+
+# autograd above a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+y = (w * w).sin().sum()
+y.backward()
+names(y, w.grad), w.grad.inner, y.grad_fn.name(), y.requires_grad, w.inner.requires_grad
+
+# a wrapper accumulates
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+(w * 3).sum().backward()
+(w * w).sum().backward()
+names(w.grad), w.grad.inner
+
+# gradients of plain leaves through a wrapper
+x = torch.tensor([1., 2.], requires_grad=True)
+w = Wrapper(torch.tensor([3., 4.]))
+y = (x * w).exp().sum()
+g, = torch.autograd.grad(y, x)
+names(g), g.inner
+
+# what a node saves of a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+y = w.exp()
+z = w.sin()
+y.backward(torch.ones(2))
+names(z.grad_fn._saved_self), z.grad_fn._saved_self is w, w.grad.inner
+
+# second derivatives of a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+g, = torch.autograd.grad((w ** 3).sum(), w, create_graph=True)
+gg, = torch.autograd.grad(g.sum(), w)
+names(g, gg), g.inner.detach(), gg.inner
+
+# a tanh whose result is saved
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+g, = torch.autograd.grad(w.tanh().sum(), w, create_graph=True)
+gg, = torch.autograd.grad(g.sum(), w)
+g.inner.detach(), gg.inner
+
+# in place on a wrapper
+w = Wrapper(torch.tensor([1., 2.]))
+r = w.add_(1)
+w *= 2
+r is w, w.inner, w._version
+
+# in place on a wrapper with history
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+y = w * 1
+y.mul_(3)
+y.sum().backward()
+y.inner, w.grad.inner, y.grad_fn.name()
+
+# detach of a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+d = w.detach()
+names(d), d.requires_grad, d.inner, "detach" in log
+
+# creation like a wrapper
+w = Wrapper(torch.tensor([1., 2.]))
+names(torch.zeros_like(w), torch.ones_like(w)), torch.ones_like(w).inner
+
+# a wrapper needs its class to dispatch
+kind(lambda: T._make_wrapper_subclass(Plain, (2,)))
+
+# a scaled tensor
+class Scaled(T):
+    @staticmethod
+    def __new__(cls, inner, scale):
+        return T._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=inner.requires_grad)
+    def __init__(self, inner, scale):
+        self.inner, self.scale = inner.detach(), scale
+    def dense(self):
+        return self.inner * self.scale
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        name = func.__name__.partition(".")[0]
+        if name == "mul" and isinstance(args[0], Scaled) and not isinstance(args[1], T):
+            return Scaled(args[0].inner, args[0].scale * args[1])
+        if name == "detach":
+            return Scaled(args[0].inner, args[0].scale)
+        return func(*[a.dense() if isinstance(a, Scaled) else a for a in args], **(kwargs or {}))
+x = Scaled(torch.tensor([1., 2.], requires_grad=True), 3.)
+y = x * 2
+z = (y + 1).sum()
+z.backward()
+names(y, z), y.scale, z.detach(), x.grad
+
+# a mode below autograd sees forward and backward
+from_backward = []
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+with Dispatch():
+    z = y.sin()
+    forward = list(log)
+    z.sum().backward()
+forward, "cos" in log, "mul" in log, x.grad, names(z)
+
+# a dispatch mode may replace results
+class Zeroes(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        return result * 0 if func.__name__.startswith("sin") else result
+with Zeroes():
+    y = torch.ones(2).sin()
+y, torch.ones(2).sin()
+
+# a dispatch mode and views
+x = torch.ones(2, 2, requires_grad=True)
+with Dispatch():
+    y = x * 1
+    y[0].mul_(3)
+    v = y[1]
+v.mul_(5)
+y.sum().backward()
+y, x.grad, v._is_view()
+
+# dispatch modes nest
+order = []
+class Named(TorchDispatchMode):
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        order.append(self.name)
+        return func(*args, **(kwargs or {}))
+with Named("outer"), Named("inner"):
+    torch.sin(torch.tensor(1.)) if False else None
+    y = torch.zeros(1)
+order
+
+# a class that logs below autograd, with real memory
+class Quiet(T):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        log.append(func.__name__.partition(".")[0])
+        return super().__torch_dispatch__(func, types, args, kwargs or {})
+x = T._make_subclass(Quiet, torch.ones(2), True)
+y = (x * 2).sum()
+log.clear() if False else None
+y.backward()
+log[0], x.grad
+
+# a class with __torch_dispatch__ is not asked above autograd
+Wrapper.__torch_function__ is torch._C._disabled_torch_function_impl
+
+# parameters
+p = torch.nn.Parameter(torch.ones(2))
+y = (p * 2).sum()
+y.backward()
+names(p, p * 2, p.detach(), p.data, p.grad, p[0]), p.requires_grad, p.is_leaf, p.grad, repr(p)
+
+# what a parameter is made of
+p, q = torch.nn.Parameter(), torch.nn.Parameter(torch.ones(1), requires_grad=False)
+repr(p), repr(q), q.requires_grad, kind(lambda: torch.nn.Parameter(torch.ones(2, dtype=torch.int64)))
+
+# parameters share memory with their data
+x = torch.ones(2)
+p = torch.nn.Parameter(x)
+with torch.no_grad():
+    p.add_(1)
+x, p._version, x._version, isinstance(x, torch.nn.Parameter), isinstance(p, torch.nn.Parameter)
+
+# copying parameters
+p = torch.nn.Parameter(torch.ones(2))
+p.sum().backward()
+q = copy.deepcopy(p)
+q2 = copy.deepcopy([p, p])
+names(q), q.requires_grad, q.grad, q2[0] is q2[1], q.data_ptr() == p.data_ptr(), copy.copy(p).requires_grad
+
+# pickling parameters
+p = torch.nn.Parameter(torch.ones(2))
+p.tag = 3
+q = pickle.loads(pickle.dumps(p))
+names(q), q.requires_grad, q.tolist(), q.tag, q.grad
+
+# a parameter of a subclass keeps its class
+p = torch.nn.Parameter(plain(1., 2.))
+names(p, p * 2), isinstance(p, torch.nn.Parameter), p.requires_grad, p.is_leaf
+
+# a subclass of Parameter
+class Named(torch.nn.Parameter):
+    pass
+p = Named(torch.ones(1))
+names(p, p + 1), isinstance(p, torch.nn.Parameter), isinstance(torch.nn.Parameter(torch.ones(1)), Named)
+"""
+
+DISPATCH = """
+try:
+    from dualtape.utils._python_dispatch import TorchDispatchMode
+    TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
+except (ImportError, AttributeError):
+    from torch.utils._python_dispatch import TorchDispatchMode
+class Dispatch(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        log.append(func.__name__.partition(".")[0])
+        return func(*args, **(kwargs or {}))
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("program", blocks(PROGRAMS))
+def test_as_pytorch(program):
+    """Subclasses and modes behave as PyTorch's."""
+    import dualtape.utils._python_dispatch  # noqa: F401
+    import torch.utils._python_dispatch  # noqa: F401
+
+    same(PRELUDE + DISPATCH + program)
+
+
+def test_numpy_functions_ask_the_class():
+    """np.sin of a subclass goes the way of dt.sin."""
+    seen = []
+
+    class Logged(dt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = dt.ones(2).as_subclass(Logged)
+    y = np.sin(x) * np.ones(2, np.float32)
+    assert seen == [dt.sin, dt.mul]
+    assert type(y) is Logged
+    assert type(np.ones(2, np.float32) * x) is Logged
+
+
+def test_a_wrapper_without_memory_says_so():
+    """What reaches for the values of a wrapper is told that there are none."""
+
+    class Hollow(dt.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    w = dt.Tensor._make_wrapper_subclass(Hollow, (2,))
+    with pytest.raises(TypeError, match="NotImplemented"):
+        w + 1
+    with pytest.raises((TypeError, RuntimeError), match="dispatch|convert"):
+        w.numpy()
+
+
+def test_programs_without_subclasses_pay_nothing():
+    """Importing the package, and parameters, leave the watch off."""
+    import subprocess
+    import sys
+
+    program = "import dualtape as dt, dualtape.overriding as o; p = dt.nn.Parameter(dt.ones(2)); (p * 2).sum().backward(); print(o.watching)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
