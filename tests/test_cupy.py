@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import arrays, cases, converted, leaves
 
 import dualtape as dt
+from op_cases import arrays, cases, converted, leaves
 
 
 def available() -> Any:

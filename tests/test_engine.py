@@ -503,3 +503,18 @@ def test_gradients_with_history_accumulate_out_of_place_others_in_place() -> Non
         (x * x).sum().backward(create_graph=True)
     assert x.grad.grad_fn.name() == "CopyBackwards"
     x.grad = None
+
+
+def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
+    calls = []
+    row = dt.ops.table.TABLE["mul"]
+    original = row.loads
+    row.loads = tuple((lambda *a, f=formula, k=k: (calls.append(k), f(*a))[1], loads) for k, (formula, loads) in enumerate(original))
+    try:
+        x, y = leaf(2.0), leaf(3.0)
+        dt.autograd.grad(x * y, x)
+        assert calls == [0]
+        (x * y).backward()
+        assert calls == [0, 0, 1]
+    finally:
+        row.loads = original

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import autograd as autograd
 from . import creation as _creation
+from . import properties as _properties
 from . import queries as _queries
 from . import random as random
 from ._lazy_modules import __dir__ as __dir__

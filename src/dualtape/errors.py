@@ -78,6 +78,12 @@ def leaf_view_write(op: str) -> RuntimeError:
     )
 
 
+def not_a_leaf(node: str) -> RuntimeError:
+    return RuntimeError(
+        f"you can only change requires_grad flags of leaf variables: this tensor was computed by {node}; use detach() for a copy without history"
+    )
+
+
 def internal_overlap(op: str) -> RuntimeError:
     return RuntimeError(
         f"{op}: unsupported operation: more than one element of the written-to tensor refers to a single memory location."

@@ -191,5 +191,3 @@ for _name, _method in (
     ("is_shared", _never), ("is_pinned", _never),
 ):  # fmt: skip
     setattr(Tensor, _name, _method)
-for _name in ("is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn", "is_sparse_csr", "is_nested"):
-    setattr(Tensor, _name, False)

@@ -77,7 +77,7 @@ def execute(op: Any, values: list) -> Any:
 
 def execute_inplace(op: Any, values: list) -> Any:
     """The same for the in-place form."""
-    from .ops.dispatch import _before, _needs, begin_node, finish_node, keep_inputs, unwrap
+    from .ops.dispatch import _before, _inplace_method, _needs, begin_node, finish_node, keep_inputs, unwrap
 
     mode = modes.current()
     if not mode.dispatches and not overriding(values, "__torch_dispatch__", disabled_dispatch):
@@ -92,7 +92,7 @@ def execute_inplace(op: Any, values: list) -> Any:
         old = _copy_of(target) if isinstance(target._array, Absent) else _before(op, node, target)
         kept = keep_inputs(op, node, [old, *values[1:]], raws)
     version = target._counter[0]
-    if answer(getattr(Tensor, f"{op.name}_", op.function), _trimmed(op, values), {}) is MISS:
+    if answer(_inplace_method(op), _trimmed(op, values), {}) is MISS:
         return MISS
     if target._counter[0] == version:
         bump(target._counter)
@@ -176,7 +176,7 @@ class AskingNode(OpNode):
 
     __slots__ = ()
 
-    def apply(self, grads: list, record: bool) -> Any:
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         tensors = [grad if grad is None or isinstance(grad, Tensor) else wrap(grad) for grad in grads]
         results = self._apply(tensors, True)
         return results if record else [None if result is None else raw_gradient(result) for result in results]
@@ -192,9 +192,7 @@ class AskingNode(OpNode):
         return super()._one(entry, name, kind, number, record)
 
 
-def make_wrapper(
-    cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool
-) -> Any:
+def make_wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     """An instance of ``cls`` that has a shape and a dtype, and no values of its own."""
     from . import dtypes
     from .device import device as Device
@@ -202,7 +200,7 @@ def make_wrapper(
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
     if cls.__torch_dispatch__ is disabled_dispatch:  # type: ignore[attr-defined]
-        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__ to be a wrapper: it has no values that an operation could use")
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__ to be a wrapper: it has no values that an operation could use")
     watch()
     numpy = dtypes.default_float() if dtype is None else dtypes.to_numpy(dtype)
     tensor = wrap(Absent(tuple(size), numpy, None if strides is None else tuple(strides), None if device is None else Device(device)))

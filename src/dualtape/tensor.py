@@ -25,6 +25,9 @@ _new = object.__new__
 _tuple = tuple.__new__
 
 
+SAME = "same"  # a gradient's dtype: that of its tensor
+
+
 class TensorExtra:
     """What few tensors have: hooks of a leaf, names. One slot of a tensor holds it, or None."""
 
@@ -34,8 +37,12 @@ class TensorExtra:
         self.hooks: dict[int, Callable] = {}
         self.post_hooks: dict[int, Callable] = {}
         self.names: tuple | None = None
-        self.grad_dtype: Any = None
+        self.grad_dtype: Any = SAME
         self.retains = False
+
+    def gradient_dtype(self, dtype: np.dtype) -> np.dtype | None:
+        """The dtype in which gradients arrive at a leaf of ``dtype``; None: as they come."""
+        return dtype if self.grad_dtype is SAME else None if self.grad_dtype is None else self.grad_dtype.numpy
 
 
 class Tensor:
@@ -395,7 +402,13 @@ class Tensor:
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
+        if self.grad_fn is not None:
+            raise errors.not_a_leaf(self.grad_fn.name())
         self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool: assign False instead of deleting it")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Switch recording on (or, for a leaf, off) and return the tensor.
@@ -409,10 +422,7 @@ class Tensor:
         if not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad must be a bool, got {type(requires_grad).__name__}")
         if not requires_grad and self.grad_fn is not None:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables: this tensor was computed by"
-                f" {self.grad_fn.name()}; use detach() for a copy without history"
-            )
+            raise errors.not_a_leaf(self.grad_fn.name())
         if self._edge is not None:
             return self
         if requires_grad and self._array.dtype.kind not in "fc":
@@ -467,7 +477,11 @@ class Tensor:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad: assign a clone() of it")
         a, b = value._array, self._array
-        if a.dtype != b.dtype:
+        extra = self._extra
+        if extra is not None and extra.grad_dtype is not SAME:
+            if extra.grad_dtype is not None and extra.grad_dtype.numpy != a.dtype:
+                raise RuntimeError(f"assigned grad has data of a different type: grad_dtype is {extra.grad_dtype!r}, the gradient {value.dtype!r}")
+        elif a.dtype != b.dtype:
             raise RuntimeError(
                 f"assigned grad has data of a different type: the tensor is {self.dtype!r}, the gradient {value.dtype!r}"
             )
@@ -494,6 +508,10 @@ class Tensor:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
         self._accumulator = None  # its shape and dtype may be others now
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def backward(
         self,

@@ -34,7 +34,7 @@ def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bo
 def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """The sum over axes, with the signature of ``np.add.reduce``."""
     if isinstance(x, (np.ndarray, np.generic)):
-        return np.add.reduce(x, axis, dtype, None, keepdims)
+        return np.add.reduce(x, axis, dtype, None, keepdims)  # type: ignore[call-overload]
     return reduce(np.add, x, axis, dtype, keepdims)
 
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import modes
+from .. import errors, modes
 from ..arrays import Absent, settle
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import added, first_of, is_other, raw_gradient, shown_gradient
 from .unbroadcast import fit, fit_recorded
-from .versions import caller
+from .versions import UNTRACKED, caller
 
 if TYPE_CHECKING:
     pass
@@ -203,6 +203,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     node: Any
     buffer: Any
     counts = task.counts = _count(roots, needed)
+    wanted = None if needed is None else counts  # formulas whose result nobody waits for are not run
     buffers: dict[Node, list] = {}
     for (node, number, *_), grad in roots:
         buffer = buffers.setdefault(node, [None] * len(node.outputs))
@@ -233,7 +234,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         if task.order is not None:
             task.order.append(node)
         try:
-            grads = node.apply(buffer, record)
+            grads = node.apply(buffer, record, wanted)
         except Exception as error:
             error.add_note(f"dualtape: raised in the backward of {node.name()}")
             if anomaly is not None:
@@ -283,6 +284,8 @@ def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
             held = variable._grad
             if task.record:
                 variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
+            elif held is not None and held._counter is UNTRACKED and not modes.current().inference:
+                raise errors.inference_write("AccumulateGrad")
             elif held is None:
                 unshared = getrefcount(buffer[0]) <= _ONLY_IN_LIST
                 grad = settle(buffer[0])
@@ -290,7 +293,7 @@ def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
                     if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:
                         grad = first_of(grad)
                     else:
-                        grad = np.empty_like(variable._array)
+                        grad = np.empty_like(variable._array, dtype=grad.dtype)
                         grad[...] = buffer[0]
                 variable._grad = _tensor(grad)
             else:
@@ -320,7 +323,7 @@ def _copied(grad: Any, leaf: Any) -> Any:
     """A gradient with history as the leaf keeps it: a copy that lies in memory as the leaf does."""
     if isinstance(leaf._array, Absent) or isinstance(grad._array, Absent):
         return grad.clone()
-    return _tensor(np.empty_like(leaf._array)).copy_(grad)
+    return _tensor(np.empty_like(leaf._array, dtype=grad._array.dtype)).copy_(grad)
 
 
 _tensor = shown_gradient

@@ -113,7 +113,7 @@ class FunctionCtx(Node):
 
     # --- the node's part -----------------------------------------------------------------------------------------------------------
 
-    def apply(self, grads: list, record: bool) -> Any:  # type: ignore[override]
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
         cls = self.cls
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
             raise RuntimeError(
@@ -504,7 +504,7 @@ class _Error(Node):
 
     __slots__ = ()
 
-    def apply(self, grads: list, record: bool) -> Any:
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     def name(self) -> str:

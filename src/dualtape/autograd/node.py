@@ -45,8 +45,11 @@ class Node:
     extra: NodeExtra | None
     selective = True  # whether hooks see only the gradients that the backward asked for
 
-    def apply(self, grads: list, record: bool) -> Any:
-        """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays."""
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays.
+
+        Those whose node is not in ``wanted`` (if that is given) need not be computed.
+        """
         raise NotImplementedError  # each kind of node has its own
 
     def release(self, task: Any) -> None:
@@ -153,7 +156,9 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         self._leaf = weakref.ref(variable)
-        self.outputs = ((variable._array.shape, variable._array.dtype),)
+        extra = variable._extra
+        dtype = variable._array.dtype if extra is None else extra.gradient_dtype(variable._array.dtype)
+        self.outputs = ((variable._array.shape, dtype),)
         self.edges = ()
         self.saved = ()
         self.extra = None

@@ -25,10 +25,10 @@ class OpNode(Node):
 
     op: Any  # set on each generated subclass
 
-    def apply(self, grads: list, record: bool) -> Any:
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         op = self.op
         if record or not op.simple:
-            return self._apply(grads, record)
+            return self._apply(grads, record, wanted)
         g = grads[0]
         if g is None:
             return (None,) * len(self.edges)
@@ -37,7 +37,7 @@ class OpNode(Node):
             check_not_freed(self)
         results: list = []
         for edge, (formula, loads) in zip(self.edges, op.loads, strict=False):
-            if edge is None:
+            if edge is None or (wanted is not None and edge[0] not in wanted):
                 results.append(None)
                 continue
             arguments = [g]
@@ -54,7 +54,7 @@ class OpNode(Node):
             results.append(formula(*arguments))
         return results
 
-    def _apply(self, grads: list, record: bool) -> Any:
+    def _apply(self, grads: list, record: bool, wanted: Any) -> Any:
         """The general case: several outputs, a list of inputs, or formulas on tensors."""
         op = self.op
         if len(grads) > 1:
@@ -73,7 +73,7 @@ class OpNode(Node):
             formula, places = op.formulas[0]
             return formula(*[values[k] for k in places])
         return [
-            None if edge is None else formula(*[values[k] for k in places])
+            None if edge is None or (wanted is not None and edge[0] not in wanted) else formula(*[values[k] for k in places])
             for edge, (formula, places) in zip(self.edges, op.formulas, strict=True)
         ]
 
@@ -82,7 +82,7 @@ class OpNode(Node):
         mode = modes.current()
         modes._set(mode.replace(subclass_functions=False))
         try:
-            return self._apply(grads, record)
+            return self._apply(grads, record, wanted)
         finally:
             modes._set(modes.current().replace(subclass_functions=True))
 

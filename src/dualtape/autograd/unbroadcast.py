@@ -19,7 +19,7 @@ def fit(grad: Any, meta: tuple, node: Any) -> Any:
         return raw_gradient(fit_recorded(grad, meta, node))
     if grad.shape != shape:
         grad = sum_to(grad, shape, node)
-    if grad.dtype is not dtype and grad.dtype != dtype:
+    if grad.dtype is not dtype and dtype is not None and grad.dtype != dtype:
         if grad.dtype.kind == "c" and dtype.kind != "c":
             grad = grad.real
         grad = grad.astype(dtype)
@@ -33,7 +33,7 @@ def fit_recorded(grad: Any, meta: tuple, node: Any) -> Any:
     if array.shape != shape:
         grad = sum_to(grad, shape, node)
         array = grad._array
-    if array.dtype != dtype:
+    if dtype is not None and array.dtype != dtype:
         if array.dtype.kind == "c" and dtype.kind != "c":
             grad = grad.real
         grad = grad.to(dtype)

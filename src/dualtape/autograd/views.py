@@ -197,7 +197,7 @@ class AsStridedBackward0(Node):
         self.extra = None
         self.seq = next_sequence()
 
-    def apply(self, grads: list, record: bool) -> Any:
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         g = grads[0]
         if g is None:
             return (None,)
@@ -218,7 +218,7 @@ class CopySlices(Node):
         self.extra = None
         self.seq = next_sequence()
 
-    def apply(self, grads: list, record: bool) -> Any:
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         g = grads[0]
         if g is None:
             return (None,) * len(self.edges)

@@ -8,6 +8,7 @@ from typing import Any
 from ..ops import FUNCTIONS, load_all
 from ..ops.dispatch import call_inplace
 from ..ops.table import COMPOSITES, TABLE
+from ..overriding import MISS, overridable, watching
 
 _ALSO_IN_PLACE = (
     "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid", "threshold",
@@ -37,6 +38,12 @@ def _with_inplace(name: str) -> Callable:
     def function(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
         if len(args) > count:
             *args, inplace = args  # type: ignore[assignment]
+        if inplace and watching:
+            from ..subclass import intercept
+
+            answer = intercept(function, (input, *args), {**kwargs, "inplace": True})
+            if answer is not MISS:
+                return answer
         return call_inplace(row, (input, *args), kwargs) if inplace else row.function(input, *args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
@@ -53,6 +60,7 @@ def _implicit(dim: int | None, ndim: int) -> int:
     return dim if dim is not None else 0 if ndim in (0, 1, 3) else 1
 
 
+@overridable
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """Exponentials along ``dim``, divided by their sum.
 
@@ -65,6 +73,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return FUNCTIONS["softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
 
 
+@overridable
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The logarithm of the softmax along ``dim``, without overflow.
 
@@ -77,6 +86,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
     return FUNCTIONS["log_softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
 
 
+@overridable
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The softmax of ``-input``.
 

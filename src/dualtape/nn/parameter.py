@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from ..printing import tensor_repr
 from ..subclass import disabled_function, make_subclass
 from ..tensor import Tensor, alias
 
@@ -64,5 +65,5 @@ class Parameter(Tensor, metaclass=_ParameterType):
             new.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return memo[id(self)]
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + tensor_repr(self, tensor_contents=tensor_contents)

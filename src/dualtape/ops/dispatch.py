@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors, modes
-from ..arrays import is_array, settle
+from ..arrays import is_array, module_of, settle
 from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
 from ..autograd.views import Step, attach, check_write, rebase, untrack
+from ..device import of as device_of
 from ..overriding import MISS, Foreign, watching
 from ..tensor import Tensor, wrap
 from .table import FLOAT, LISTED, Op, Registry
@@ -32,7 +33,7 @@ FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
 def call(op: Op, args: tuple, kwargs: dict) -> Any:
     """Run ``op`` on a user's arguments."""
     if watching:
-        answer = _asked(op.function, args, kwargs)
+        answer = _asked(FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs)  # the name that users know
         if answer is not MISS:
             return answer
     try:
@@ -102,9 +103,22 @@ def unwrap(op: Op, values: list) -> list:
         else:
             values[place] = _as_tensor(op, place, value)
             raws[place] = values[place]._array
+    for place in op.tensor_places:
+        if type(raws[place]) is not np.ndarray and module_of(raws[place]) is not np:
+            _gather_numbers(op, values, raws, raws[place])
+            break
     if op.promote is not None:
         _promote(op, raws)
     return raws
+
+
+def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:
+    """Bring 0-d arrays of NumPy's to the device of ``other``: unlike larger ones they may stand beside another library's arrays."""
+    for place in op.tensor_places:
+        value = values[place]
+        if type(raws[place]) is np.ndarray and not raws[place].ndim:
+            values[place] = value.to(device_of(other)) if value.requires_grad else wrap(module_of(other).asarray(raws[place]))
+            raws[place] = values[place]._array
 
 
 def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
@@ -131,7 +145,8 @@ def _promote(op: Op, raws: list) -> None:
     dtype = dtypes.result_dtype(operands)
     if op.promote is FLOAT and dtype.kind in "biu":
         dtype = dtypes.default_float()
-    plain = all(isinstance(o, (np.ndarray, bool, int, float, complex)) for o in operands)
+    beside = (raws[place] for place in op.tensor_places if place not in places and raws[place] is not None)
+    plain = all(isinstance(o, (np.ndarray, bool, int, float, complex)) for o in (*operands, *beside))
     for place in places:
         value = raws[place]
         if isinstance(value, list):
@@ -253,10 +268,14 @@ _LATER = object()  # stands in a node's saved values for an output not computed 
 # --- in place ------------------------------------------------------------------------------------------------------------------
 
 
+def _inplace_method(op: Op) -> Callable:
+    return getattr(Tensor, {"refill_": "fill_", "true_divide_": "div_"}.get(f"{op.name}_", f"{op.name}_"), op.function)
+
+
 def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     """Run ``op`` and write its result into its first argument."""
     if watching:
-        answer = _asked(getattr(Tensor, f"{op.name}_", op.function), args, kwargs)
+        answer = _asked(_inplace_method(op), args, kwargs)
         if answer is not MISS:
             return answer
     values = op.bind(args, kwargs)
