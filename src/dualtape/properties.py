@@ -17,20 +17,24 @@ _NEVER = (
 def _hooks(tensor: Tensor) -> Any:
     """The hooks on a tensor's gradient, None if there never were any."""
     if tensor.grad_fn is None:
-        return None if tensor._extra is None else tensor._extra.hooks
+        return None if tensor._extra is None else tensor._extra.hooks or None
     node, number = tensor._edge[:2]  # type: ignore[index]
-    return None if node.extra is None else node.extra.tensor_hooks.get(number)
+    return None if node.extra is None else node.extra.tensor_hooks.get(number) or None
+
+
+def _as_hooks(hooks: Any) -> dict:
+    if hooks is not None and not isinstance(hooks, dict):
+        raise TypeError(f"hooks are kept in a dictionary, got {type(hooks).__name__}")
+    return {} if hooks is None else hooks
 
 
 def _set_hooks(tensor: Tensor, hooks: Any) -> None:
+    hooks = _as_hooks(hooks)
     if tensor.grad_fn is None:
         tensor._more().hooks = hooks
         return
     node, number = tensor._edge[:2]  # type: ignore[index]
-    if hooks is None:
-        node._more().tensor_hooks.pop(number, None)
-    else:
-        node._more().tensor_hooks[number] = hooks
+    node._more().tensor_hooks[number] = hooks
 
 
 def _delete_hooks(tensor: Tensor) -> None:
@@ -38,11 +42,11 @@ def _delete_hooks(tensor: Tensor) -> None:
 
 
 def _post_hooks(tensor: Tensor) -> Any:
-    return None if tensor._extra is None else tensor._extra.post_hooks
+    return None if tensor._extra is None else tensor._extra.post_hooks or None
 
 
 def _set_post_hooks(tensor: Tensor, hooks: Any) -> None:
-    tensor._more().post_hooks = hooks
+    tensor._more().post_hooks = _as_hooks(hooks)
 
 
 def _delete_post_hooks(tensor: Tensor) -> None:

@@ -54,7 +54,7 @@ class OpNode(Node):
             results.append(formula(*arguments))
         return results
 
-    def _apply(self, grads: list, record: bool, wanted: Any) -> Any:
+    def _apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         """The general case: several outputs, a list of inputs, or formulas on tensors."""
         op = self.op
         if len(grads) > 1:
@@ -65,7 +65,7 @@ class OpNode(Node):
             return (None,) * len(self.edges)
         check_not_freed(self)
         if watching and modes.current().subclass_functions:
-            return self._without_functions(grads, record)
+            return self._without_functions(grads, record, wanted)
         values = self._unpacked(record)
         values.extend(grads)
         values.append(grads)  # the name ``grads`` in a formula means all of them
@@ -77,7 +77,7 @@ class OpNode(Node):
             for edge, (formula, places) in zip(self.edges, op.formulas, strict=True)
         ]
 
-    def _without_functions(self, grads: list, record: bool) -> Any:
+    def _without_functions(self, grads: list, record: bool, wanted: Any) -> Any:
         """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
         mode = modes.current()
         modes._set(mode.replace(subclass_functions=False))

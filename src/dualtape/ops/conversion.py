@@ -340,12 +340,18 @@ def resolve_conj(input: Any) -> Any:
     return input
 
 
+def _write_part(part: Tensor, value: Any) -> None:
+    if not isinstance(value, (Tensor, bool, int, float, complex)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a part of a tensor: expected a number or a Tensor")
+    part.copy_(value) if isinstance(value, Tensor) else part.fill_(value)  # type: ignore[attr-defined]
+
+
 def _set_real(self: Tensor, value: Any) -> None:
-    self.real.copy_(value) if isinstance(value, Tensor) else self.real.fill_(value)  # type: ignore[attr-defined]
+    _write_part(self.real, value)  # type: ignore[attr-defined]
 
 
 def _set_imag(self: Tensor, value: Any) -> None:
-    self.imag.copy_(value) if isinstance(value, Tensor) else self.imag.fill_(value)  # type: ignore[attr-defined]
+    _write_part(self.imag, value)  # type: ignore[attr-defined]
 
 
 Tensor.real = property(real_function, _set_real, doc="The real part, sharing memory.")  # type: ignore[attr-defined]

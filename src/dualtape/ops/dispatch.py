@@ -135,7 +135,7 @@ def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
 
 def _promote(op: Op, raws: list) -> None:
     places = op.input_places or op.tensor_places
-    kinds = {getattr(raws[place], "dtype", None) for place in places}
+    kinds: set[Any] = {getattr(raws[place], "dtype", None) for place in places}
     if len(kinds) == 1 and None not in kinds and (op.promote is not FLOAT or kinds.pop().kind in "fc"):
         return  # nothing to bring together
     operands: list = []
