@@ -66,6 +66,28 @@ def leaves(value: Any) -> list:
     return [value]
 
 
+UP_TO_SIGN = {"linalg_eigh", "linalg_svd", "svd"}  # the sign (phase) of their vectors is the library's choice
+
+
+def compared(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
+    """Results and first gradients of an op with tensors made by ``here``, as arrays, each beside the tensor made by way of ``there``."""
+    args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+
+    def run(place: Any) -> tuple[list, list]:
+        known = {id(a): place(a).requires_grad_() for a in made}
+        convert = lambda a: known[id(a)] if id(a) in known else place(a)
+        outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+        floats = [o for o in outs if isinstance(o, dt.Tensor) and o.requires_grad]
+        grads = dt.autograd.grad([o.abs().sum() for o in floats], list(known.values()), allow_unused=True) if floats else ()
+        if row.name in UP_TO_SIGN:
+            outs = [o.abs() for o in outs]
+        return [o for o in outs if isinstance(o, dt.Tensor)], [g for g in grads if g is not None]
+
+    ours, theirs = run(here), run(there)
+    assert [len(part) for part in ours] == [len(part) for part in theirs]
+    return [(a.detach().numpy(), b.detach()) for a, b in zip(ours[0] + ours[1], theirs[0] + theirs[1], strict=True)]
+
+
 def prepared(sample: Sample, dtype: Any) -> tuple[Any, list]:
     """A function of the differentiable tensors, and those tensors, for gradient checks."""
     args, kwargs, made = arrays(sample, dtype)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from op_cases import arrays, cases, converted, leaves
+from op_cases import cases, compared
 
 
 def available() -> Any:
@@ -84,19 +84,6 @@ def test_gradients_cross_devices() -> None:
 def test_every_op_gives_on_the_gpu_what_it_gives_on_the_cpu(row: Any, sample: Any) -> None:
     if row.name in LACKING:
         pytest.xfail(LACKING[row.name])
-    dtype = "complex128" if row.complex == "only" else "float64"
-    args, kwargs, made = arrays(sample, dtype)
-
-    def run(place: Any) -> tuple[list, list]:
-        known = {id(a): place(a).requires_grad_() for a in made}
-        convert = lambda a: known[id(a)] if id(a) in known else place(a)
-        outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
-        floats = [o for o in outs if isinstance(o, dt.Tensor) and o.requires_grad]
-        grads = dt.autograd.grad([o.abs().sum() for o in floats], list(known.values()), allow_unused=True) if floats else ()
-        return outs, [g for g in grads if g is not None]
-
-    here, there = run(lambda a: dt.tensor(a)), run(lambda a: dt.tensor(a).cuda())
-    for ours, theirs in zip(here[0] + here[1], there[0] + there[1], strict=True):
-        if isinstance(ours, dt.Tensor):
-            assert theirs.is_cuda or row.torch_name == "-"
-            np.testing.assert_allclose(theirs.detach().cpu().numpy(), ours.detach().numpy(), rtol=1e-7, atol=1e-9, equal_nan=True)
+    for ours, theirs in compared(row, sample, lambda a: dt.tensor(a), lambda a: dt.tensor(a).cuda()):
+        assert theirs.is_cuda or row.torch_name == "-"
+        np.testing.assert_allclose(theirs.cpu().numpy(), ours, rtol=1e-7, atol=1e-9, equal_nan=True)

@@ -173,7 +173,8 @@ names(x, x + 1, torch.sin(x), x.detach(), x[0], x.add_(1))
 # every call is seen
 x = logged(1., 2.)
 log.clear()
-x + 1; 1 + x; x - 1; x * 2; x / 2; x % 2; x ** 2; x < 1; x @ x; -x; abs(x); x.sin(); torch.sin(x); x.sum(); x.add_(1); x[0]; x.clone(); x.detach()
+x + 1; 1 + x; x - 1; x * 2; x / 2; x % 2; x ** 2; x < 1
+x @ x; -x; abs(x); x.sin(); torch.sin(x); x.sum(); x.add_(1); x[0]; x.clone(); x.detach()
 torch.relu(x)
 log
 

@@ -328,7 +328,6 @@ SIZE = programs(
     a, b = torch.ones(2, 3).shape; (a, b)
     isinstance(torch.ones(2).shape, tuple), type(torch.ones(2).size()) is torch.Size
     torch.Size([]).numel()
-    torch.zeros(2).names
     """
 )
 

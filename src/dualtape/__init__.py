@@ -17,6 +17,7 @@ from .device import channels_last as channels_last
 from .device import contiguous_format as contiguous_format
 from .device import device as device
 from .device import preserve_format as preserve_format
+from .device import sparse_coo as sparse_coo
 from .device import strided as strided
 from .dtypes import NAMED as _NAMED
 from .dtypes import can_cast as can_cast

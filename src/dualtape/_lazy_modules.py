@@ -6,10 +6,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("nn", "linalg", "data", "tour", "draw", "utils", "overrides", "_C")
+_MODULES = ("nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C")
 _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
-_NAMES = {"set_printoptions": "printing", **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy")}
+_NAMES = {"sparse_coo_tensor": "sparse", "set_printoptions": "printing", **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy")}
 
 
 def __dir__() -> list[str]:

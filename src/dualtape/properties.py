@@ -96,27 +96,6 @@ def _delete_grad_fn(tensor: Tensor) -> None:
     raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
 
 
-def _names(tensor: Tensor) -> tuple:
-    """Names of the dimensions: the user's own, no operation reads or passes them on."""
-    extra = tensor._extra
-    return (None,) * tensor._array.ndim if extra is None or extra.names is None else extra.names
-
-
-def _set_names(tensor: Tensor, names: Any) -> None:
-    if names is None:
-        tensor._more().names = None
-        return
-    given = tuple(names)
-    if len(given) != tensor._array.ndim:
-        raise RuntimeError(f"{len(given)} names for a tensor of {tensor._array.ndim} dimensions: give one for each, None for none")
-    if any(name is not None and not isinstance(name, str) for name in given):
-        raise TypeError(f"a name is a string or None, got {given!r}")
-    named = [name for name in given if name is not None]
-    if len(set(named)) < len(named):
-        raise RuntimeError(f"a name can stand for one dimension only, got {given!r}")
-    tensor._more().names = given
-
-
 def _cuda_array_interface(tensor: Tensor) -> Any:
     """CUDA's array protocol, for tensors on a GPU."""
     array: Any = tensor._array
@@ -141,7 +120,6 @@ for _name, _property in {
     "grad_dtype": property(_grad_dtype, _set_grad_dtype),
     "volatile": property(_volatile, _set_volatile, _delete_volatile),
     "_grad_fn": property(lambda tensor: tensor.grad_fn, _set_grad_fn, _delete_grad_fn),
-    "names": property(_names, _set_names),
     "name": property(_none),
     "__cuda_array_interface__": property(_cuda_array_interface),
     **{name: property(_false) for name in _NEVER},

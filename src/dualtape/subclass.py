@@ -196,14 +196,19 @@ def define(cls: type) -> None:
         cls.__torch_function__ = disabled_function  # type: ignore[attr-defined]
     has_functions = cls.__torch_function__ is not disabled_function  # type: ignore[attr-defined]
     if has_functions or cls.__torch_dispatch__ is not disabled_dispatch:  # type: ignore[attr-defined]
-        watch()
+        watch(members=getattr(cls, "_overrides_members", True))
 
 
-def watch() -> None:
-    """From now on operations ask; so do the methods and properties of Tensor."""
-    if watching:
+_members_ask: list[bool] = []
+
+
+def watch(members: bool = True) -> None:
+    """From now on operations ask; so do, if wanted, the methods and properties of Tensor."""
+    if not watching:
+        watching.append(True)
+    if not members or _members_ask:
         return
-    watching.append(True)
+    _members_ask.append(True)
     made: dict = {}
     for name, member in list(vars(Tensor).items()):
         private = name.startswith("_") and not name.startswith("__") and name != "_version" and name != "_base"

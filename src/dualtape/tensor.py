@@ -29,14 +29,13 @@ SAME = "same"  # a gradient's dtype: that of its tensor
 
 
 class TensorExtra:
-    """What few tensors have: hooks of a leaf, names. One slot of a tensor holds it, or None."""
+    """What few tensors have: hooks of a leaf, the dtype of its gradient. One slot of a tensor holds it, or None."""
 
-    __slots__ = ("hooks", "post_hooks", "names", "grad_dtype", "retains")
+    __slots__ = ("hooks", "post_hooks", "grad_dtype", "retains")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Callable] = {}
         self.post_hooks: dict[int, Callable] = {}
-        self.names: tuple | None = None
         self.grad_dtype: Any = SAME
         self.retains = False
 
@@ -357,6 +356,30 @@ class Tensor:
         (True, False)
         """
         return bool(self._array.flags.c_contiguous)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+        """The tensor itself, or in another dtype: it is dense already.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).to_dense()
+        tensor([1., 1.])
+        """
+        return self if dtype is None else self.to(dtype)
+
+    def to_sparse(self, sparse_dim: int | None = None) -> Any:
+        """The entries that are not zero, with their indices; without history.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
+        tensor([[1]])
+        """
+        from .sparse import from_dense
+
+        return from_dense(self, sparse_dim)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers.

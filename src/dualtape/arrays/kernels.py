@@ -40,7 +40,7 @@ def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepd
 
 def largest(x: Any, axis: tuple, keepdims: bool = False) -> Any:
     """The largest over axes; -inf of no elements."""
-    if isinstance(x, (np.ndarray, np.generic)):
+    if type(x) is np.ndarray or isinstance(x, np.generic):
         return np.maximum.reduce(x, axis, None, None, keepdims, -np.inf)  # type: ignore[call-overload]
     if x.size or not any(x.shape[d] == 0 for d in axis):
         return reduce(np.maximum, x, axis, None, keepdims)

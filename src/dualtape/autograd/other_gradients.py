@@ -47,6 +47,6 @@ def added(held: Any, grad: Any) -> Any:
         return None
     if not isinstance(held._array, Absent):
         return held.add_(arriving)
-    if getattr(held, "is_sparse", False) and not getattr(arriving, "is_sparse", False):
-        return arriving + held  # dense, from now on
+    if held.is_sparse:
+        return held.add_(arriving) if arriving.is_sparse else arriving + held  # dense, from now on
     return held + arriving

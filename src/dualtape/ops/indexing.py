@@ -557,9 +557,17 @@ def _padded(g: Any, shape: tuple) -> Any:
     return g
 
 
+def _sparse_gathered(g: Any, shape: tuple, dim: int, index: Any) -> Any:
+    from ..sparse import gathered
+
+    places = index._array if isinstance(index, Tensor) else index
+    return gathered(g, _grid(places.shape, normal_dim(dim, len(shape)), places) if shape else (), shape)
+
+
 _GATHERED = (sample(real(3, 4), 1, ints(3, 2, high=4)), sample(real(3, 4), 0, ints(2, 4, high=3)), sample(real(4), -1, ints(3, high=4)))
 op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
-   vjp=dict(x=lambda g, x_shape, dim, index: use("scatter_add")(zeros_like_shape(x_shape, g), dim, index, g)),
+   vjp=dict(x=lambda g, x_shape, dim, index, sparse_grad: _sparse_gathered(g, x_shape, dim, index) if sparse_grad
+                else use("scatter_add")(zeros_like_shape(x_shape, g), dim, index, g)),
    samples=(*_GATHERED, sample(real(3, 4), 1, ints(2, 2, high=4)), sample(real(), 0, ints(high=1))),
    doc="""Entries picked along a dimension by an index tensor.
 

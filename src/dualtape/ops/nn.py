@@ -135,9 +135,15 @@ def _embedding_rows(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: 
     return np.where((indices == padding_idx).reshape((*indices.shape, 1)), 0, out) if padding_idx >= 0 else out
 
 
+def _sparse_rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> Any:
+    from ..sparse import rows
+
+    return rows(g, indices, shape, padding_idx)
+
+
 _embedding_op = op("embedding", _embedding, kind=GENERAL, method=False, constants=("indices",), jvp=LINEAR, complex=False,
-   vjp=dict(weight=lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq:
-                use("embedding_sum")(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)),
+   vjp=dict(weight=lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: _sparse_rows(g, indices, weight_shape, padding_idx) if sparse
+                else use("embedding_sum")(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)),
    samples=(sample(real(4, 3), exact_index([1, 1, 3])), sample(real(4, 3), ints(2, 2, high=4)), sample(real(4, 3), ints(0, high=4)),
    sample(real(4, 3), exact_index(2))),
    doc="""The rows of a table that indices name.

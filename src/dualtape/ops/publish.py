@@ -73,8 +73,15 @@ def operators() -> None:
             setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Tensor, f"__{name}__", binary(table.TABLE[name], operator=True))
-    for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
+    for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs"}.items():
         setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
+    setattr(Tensor, "__invert__", _invert)  # noqa: B010 - mypy knows another one
+
+
+def _invert(x: Tensor) -> Tensor:
+    if x._array.dtype.kind in "fc":
+        raise TypeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, got {x.dtype!r}")
+    return FUNCTIONS["bitwise_not"](x)
 
 
 def _operator(function: Callable) -> Callable:

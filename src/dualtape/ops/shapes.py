@@ -41,11 +41,13 @@ def resolve(shape: Any, size: int, name: str = "view") -> tuple[int, ...]:
 
 
 def _view(x: Any, shape: Any) -> Any:
-    sizes = resolve(shape, x.size)
-    out = x.reshape(sizes)
+    try:
+        out = x.reshape(shape)
+    except (ValueError, TypeError):
+        out = x.reshape(resolve(shape, x.size))  # raises, in the right words
     if not x.flags.c_contiguous and x.size and type(x) is np.ndarray and not np.may_share_memory(out, x):
         raise RuntimeError(
-            f"view size {list(sizes)} is not compatible with input tensor's size and stride (at least one dimension spans across two"
+            f"view size {list(out.shape)} is not compatible with input tensor's size and stride (at least one dimension spans across two"
             " contiguous subspaces). Use .reshape(...) instead."
         )
     return out
@@ -101,6 +103,10 @@ def reshape(input: Any, *shape: Any) -> Any:
 
 
 def _permute(x: Any, dims: Any) -> Any:
+    try:
+        return x.transpose(dims)
+    except (ValueError, TypeError):
+        pass  # the checks below say what is wrong
     if len(dims) != x.ndim:
         raise RuntimeError(
             f"permute: number of dimensions in the tensor input does not match the length of the desired ordering: {x.ndim}"
@@ -268,15 +274,12 @@ _slice_op = op("slice", _slice, kind=GENERAL, view=True, public=False, method=Fa
    vjp=dict(x=lambda g, x_shape, dim, start, end, step: _put_slice(g, x_shape, dim, start, end, step)),
    samples=(sample(real(5, 3), 0, 1, 4), sample(real(5, 3), 1, None, None, 2), sample(real(5), 0, -2, None), sample(real(5), 0, 3, 2)),
    doc="""A range along one dimension.""")  # fmt: skip
-select = op("select", lambda x, dim, index: x[(slice(None),) * normal_dim(dim, x.ndim) + (_checked(index, x, dim), ...)], kind=GENERAL, view=True, jvp=LINEAR,
-   vjp=dict(x=lambda g, x_shape, dim, index: use("select_zero")(g, x_shape, dim, index)),
-   samples=(sample(real(5, 3), 0, 1), sample(real(5, 3), 1, -1), sample(real(2), 0, 1)),
-   doc="""One entry along a dimension, which goes away.
 
-   >>> import dualtape as dt
-   >>> dt.select(dt.eye(2), 0, 1)
-   tensor([0., 1.])
-   """)  # fmt: skip
+
+def _select(x: Any, dim: int, index: int) -> Any:
+    if dim == 0 and x.ndim and -x.shape[0] <= index < x.shape[0]:
+        return x[index, ...]
+    return x[(slice(None),) * normal_dim(dim, x.ndim) + (_checked(index, x, dim), ...)]
 
 
 def _checked(index: int, x: Any, dim: int) -> int:
@@ -286,6 +289,17 @@ def _checked(index: int, x: Any, dim: int) -> int:
     if not -n <= index < n:
         raise IndexError(f"select(): index {index} out of range for dimension {dim} with size {n}")
     return int(index)
+
+
+select = op("select", _select, kind=GENERAL, view=True, jvp=LINEAR,
+   vjp=dict(x=lambda g, x_shape, dim, index: use("select_zero")(g, x_shape, dim, index)),
+   samples=(sample(real(5, 3), 0, 1), sample(real(5, 3), 1, -1), sample(real(2), 0, 1)),
+   doc="""One entry along a dimension, which goes away.
+
+   >>> import dualtape as dt
+   >>> dt.select(dt.eye(2), 0, 1)
+   tensor([0., 1.])
+   """)  # fmt: skip
 
 
 

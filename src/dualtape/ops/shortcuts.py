@@ -241,12 +241,14 @@ def first_tensor(op: Op) -> Callable:
             outer = x._view
             step = new(Step)
             step.op, step.values, step.number = op, values[1:], None
+            view = out._view = new(View)
             if outer is None:
                 step.previous = None
-                out._view = View(x, step, DEFAULT if mode.grad else NO_GRAD, counter[0])
+                view.base = x
             else:
                 step.previous = outer.step
-                out._view = View(outer.base, step, DEFAULT if mode.grad else NO_GRAD, counter[0])
+                view.base = outer.base
+            view.step, view.creation, view.seen = step, DEFAULT if mode.grad else NO_GRAD, counter[0]
         else:
             counter = out._counter = [0, None]
         if x._requires_grad and mode.grad and differentiable and r.dtype.kind in "fc":
@@ -312,7 +314,7 @@ def inplace(op: Op) -> Callable:
             return call_inplace(op, args, kwargs)
         try:
             r = forward(a, b) if binary_op else forward(a)
-        except (RuntimeWarning, ValueError, TypeError, OverflowError):
+        except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError):
             return call_inplace(op, args, kwargs)
         if r.dtype is not a.dtype or r.shape != a.shape:
             return call_inplace(op, args, kwargs)
