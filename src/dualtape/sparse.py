@@ -117,8 +117,8 @@ class SparseTensor(Tensor):
     def detach(self) -> Any:
         return made(*self._entries, self._array.shape, self._sorted)
 
-    @property
-    def data(self) -> Any:  # type: ignore[override, misc]
+    @property  # type: ignore[misc]
+    def data(self) -> Any:  # type: ignore[override]
         return self.detach()
 
     def stride(self, dim: int | None = None) -> Any:
@@ -354,6 +354,6 @@ def _product(x: Any, y: Any) -> Any:
 _OPS: dict[str, Callable] = {
     "add": _added, "sub": _subtracted, "add_": _added_in_place, "sub_": lambda x, y, alpha=1: _added_in_place(x, y, -alpha), "mul": _scaled,
     "div": _divided, "true_divide": _divided, "mul_": _written(_scaled), "div_": _written(_divided), "true_divide_": _written(_divided),
-    "zero_": _written(_zeroed), "clone": _clone, "sum": _sum, "norm": _norm, "linalg_vector_norm": _norm, "to_dtype": _cast, "_to_copy": _cast, "cast": _cast, "matmul": _product,
-    "mm": _product, "mv": _product,
+    "zero_": _written(_zeroed), "clone": _clone, "sum": _sum, "norm": _norm, "linalg_vector_norm": _norm, "to_dtype": _cast, "_to_copy": _cast, "cast": _cast,
+    "matmul": _product, "mm": _product, "mv": _product,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from .dispatch import FUNCTIONS as FUNCTIONS
 # np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
-AT_IMPORT = ("elementwise", "arithmetic", "shapes", "indexing", "conversion", "products", "reductions", "norms", "softmax")
+AT_IMPORT = ("elementwise", "arithmetic", "shapes", "joins", "diagonals", "indexing", "conversion", "products", "reductions", "norms", "softmax")
 ON_DEMAND = (
     "cumulative", "sorting", "statistics", "linalg", "activations", "convolution", "pooling", "normalisation", "losses", "nn",
 )  # fmt: skip

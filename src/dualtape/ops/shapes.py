@@ -1,4 +1,4 @@
-"""Shape ops: views (reshaping, permuting, slicing, expanding) and joins (cat, stack), all linear in their tensor."""
+"""Shapes: the views of a tensor (reshaping, permuting, slicing, expanding, splitting), all linear."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..arrays import module_of
-from ..arrays.kernels import add_reduce, added_up, arange_like, asarray_like, contiguous, host
+from ..arrays.kernels import add_reduce, contiguous
 from ..device import contiguous_format
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, normal_dims, use, zeros_like_shape
-from .samples import ints, real, sample
-from .table import COMMON, GENERAL, LINEAR, LISTED, TABLE, composite, op
+from .samples import real, sample
+from .table import GENERAL, LINEAR, LISTED, composite, op
 
 
 def resolve(shape: Any, size: int, name: str = "view") -> tuple[int, ...]:
@@ -302,8 +301,6 @@ select = op("select", _select, kind=GENERAL, view=True, jvp=LINEAR,
    """)  # fmt: skip
 
 
-
-
 def _slice_zero(x: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) -> Any:
     out = zeros_like_shape(shape, x)
     out[_as_slice(out, dim, start, end, step)] = x
@@ -432,161 +429,6 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
     return tuple(_slice_op(input, dim, a, b, 1) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
 
 
-# --- joins ------------------------------------------------------------------------------------------------------------------------
-
-
-def _cat(tensors: Any, dim: int = 0) -> Any:
-    if not tensors:
-        raise RuntimeError("cat: expected a non-empty list of Tensors")
-    kept = [t for t in tensors if t.shape != (0,)] or list(tensors)
-    d = normal_dim(dim, kept[0].ndim)
-    for t in kept:
-        if t.ndim == 0:
-            raise RuntimeError("cat: zero-dimensional tensor cannot be concatenated; use stack")
-        if t.ndim != kept[0].ndim or any(a != b for i, (a, b) in enumerate(zip(t.shape, kept[0].shape, strict=False)) if i != d):
-            raise RuntimeError(
-                f"cat: Sizes of tensors must match except in dimension {d}. Expected {list(kept[0].shape)} but got {list(t.shape)}"
-            )
-    return np.concatenate(kept, axis=d)
-
-
-def _uncat(g: Any, tensors_shape: list, dim: int) -> list:
-    grads, start = [], 0
-    d = normal_dim(dim, g.ndim)
-    for shape in tensors_shape:
-        if shape == (0,) and g.ndim != 1:
-            grads.append(zeros_like_shape((0,), g))
-            continue
-        grads.append(g[(slice(None),) * d + (slice(start, start + shape[d]),)])
-        start += shape[d]
-    return grads
-
-
-cat = op("cat", _cat, kind=GENERAL, listed="tensors", promote=COMMON, jvp=LINEAR, also=("concat", "concatenate"), method=False,
-   vjp=dict(tensors=_uncat),
-   samples=(sample([real(2, 3), real(1, 3)]), sample([real(2, 3), real(2, 1)], dim=1), sample([real(3), real(0), real(2)]), sample([real(2), real(2)], -1)),
-   doc="""Tensors joined along a dimension they have.
-
-   >>> import dualtape as dt
-   >>> dt.cat([dt.tensor([1, 2]), dt.tensor([3])])
-   tensor([1, 2, 3])
-   """)  # fmt: skip
-
-
-def _stack(tensors: Any, dim: int = 0) -> Any:
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    for t in tensors:
-        if t.shape != tensors[0].shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} and {list(t.shape)}")
-    return np.stack(tensors, axis=normal_dim(dim, tensors[0].ndim + 1))
-
-
-stack = op("stack", _stack, kind=GENERAL, listed="tensors", promote=COMMON, jvp=LINEAR, method=False,
-   vjp=dict(tensors=lambda g, tensors_shape, dim: [g[(slice(None),) * normal_dim(dim, g.ndim) + (i,)] for i in range(len(tensors_shape))]),
-   samples=(sample([real(2, 3), real(2, 3)]), sample([real(2, 3), real(2, 3)], -1), sample([real(), real()])),
-   doc="""Tensors of one shape joined along a new dimension.
-
-   >>> import dualtape as dt
-   >>> dt.stack([dt.tensor([1, 2]), dt.tensor([3, 4])])
-   tensor([[1, 2],
-           [3, 4]])
-   """)  # fmt: skip
-
-# --- order and repetition --------------------------------------------------------------------------------------------------------------
-
-op("flip", lambda x, dims: np.flip(x, normal_dims(dims, x.ndim)) if x.ndim else x.copy(), kind=GENERAL, varargs="dims", jvp=LINEAR,
-   vjp=dict(x=lambda g, dims: use("flip")(g, dims)), samples=(sample(real(3, 4), (0,)), sample(real(3, 4), (0, 1)), sample(real(3, 4), (-1,))),
-   doc="""The order along dimensions reversed, as a copy.
-
-   >>> import dualtape as dt
-   >>> dt.flip(dt.arange(3), (0,))
-   tensor([2, 1, 0])
-   """)  # fmt: skip
-
-
-def _roll(x: Any, shifts: Any, dims: Any = None) -> Any:
-    return np.roll(x, shifts, dims if dims != () else None)
-
-
-def _negated(shifts: Any) -> Any:
-    return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
-
-
-op("roll", _roll, kind=GENERAL, jvp=LINEAR, vjp=dict(x=lambda g, shifts, dims: use("roll")(g, _negated(shifts), dims)),
-   samples=(sample(real(3, 4), 1, 0), sample(real(3, 4), 2), sample(real(3, 4), (1, -1), (0, 1))),
-   doc="""The entries moved along a dimension, those that fall off put in at the other end.
-
-   >>> import dualtape as dt
-   >>> dt.roll(dt.arange(3), 1)
-   tensor([2, 0, 1])
-   """)  # fmt: skip
-
-
-def _repeat(x: Any, repeats: Any) -> Any:
-    if len(repeats) < x.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor:"
-            f" {len(repeats)} repeats for {x.ndim} dimensions"
-        )
-    return np.tile(x, repeats)
-
-
-def _unrepeat(g: Any, x_shape: tuple, repeats: Any) -> Any:
-    lead = len(repeats) - len(x_shape)
-    shape: list = []
-    axes: list = []
-    for i, r in enumerate(repeats):
-        axes.append(len(shape))
-        shape.append(r)
-        if i >= lead:
-            shape.append(x_shape[i - lead])
-    return np.sum(g.reshape(tuple(shape)), axis=tuple(axes)) if axes else g
-
-
-op("repeat", _repeat, kind=GENERAL, varargs="repeats", jvp=LINEAR, vjp=dict(x=_unrepeat), public=False, torch_name="Tensor.repeat",
-   samples=(sample(real(2, 3), (2, 1)), sample(real(3), (2, 2)), sample(real(), (3,)), sample(real(2), (0,))),
-   doc="""The tensor repeated along each dimension.
-
-   >>> import dualtape as dt
-   >>> dt.arange(2).repeat(2, 2)
-   tensor([[0, 1, 0, 1],
-           [0, 1, 0, 1]])
-   """)  # fmt: skip
-
-
-@composite("tile", samples=(sample(real(2, 3), (2,)), sample(real(3), (2, 2))))
-def tile(input: Any, *dims: Any) -> Any:
-    """The tensor repeated, as :func:`numpy.tile` does.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.tile(dt.arange(2), (2,))
-    tensor([0, 1, 0, 1])
-    """
-    if len(dims) == 1 and not isinstance(dims[0], int):
-        dims = tuple(dims[0])
-    return input.repeat((1,) * (input.ndim - len(dims)) + tuple(dims))
-
-
-@composite("repeat_interleave", samples=(sample(real(2, 3), 2), sample(real(2, 3), 2, dim=1), sample(real(3), ints(3, low=1, high=3))))
-def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
-    """Each entry repeated, one after the other.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.repeat_interleave(dt.tensor([1, 2]), 2)
-    tensor([1, 1, 2, 2])
-    """
-    if dim is None:
-        input, dim = input.reshape(-1), 0
-    n = input._array.shape[normal_dim(dim, input.ndim)]
-    counts = repeats._array if isinstance(repeats, Tensor) else repeats
-    return input.index_select(dim, wrap(asarray_like(np.repeat(np.arange(n), host(counts)), input._array)))
-
-
 # --- names for common reshapings ------------------------------------------------------------------------------------------------------
 
 
@@ -673,89 +515,6 @@ def adjoint(input: Any) -> Any:
     return transpose(input, -2, -1).conj()
 
 
-def _atleast(n: int) -> Any:
-    def function(*tensors: Any) -> Any:
-        if len(tensors) != 1:
-            return tuple(function(t) for t in tensors)
-        x = tensors[0]
-        if isinstance(x, (list, tuple)):
-            return tuple(function(t) for t in x)
-        if x.ndim == 0:
-            return x.reshape((1,) * n)
-        if x.ndim == 1 and n > 1:
-            x = unsqueeze(x, 0)
-        return unsqueeze(x, -1) if x.ndim == 2 and n > 2 else x
-
-    function.__name__ = function.__qualname__ = f"atleast_{n}d"
-    function.__doc__ = f"""The tensor with at least {n} dimension{"s" * (n > 1)}.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.atleast_{n}d(dt.tensor(1.0)).ndim
-    {n}
-    """
-    return composite(function.__name__, samples=(sample(real()), sample(real(3)), sample(real(2, 3))), method=False)(function)
-
-
-atleast_1d, atleast_2d, atleast_3d = (_atleast(n) for n in (1, 2, 3))
-
-
-@composite("hstack", samples=(sample([real(2), real(3)]), sample([real(2, 1), real(2, 3)])), method=False)
-def hstack(tensors: Any) -> Any:
-    """Tensors joined side by side: along the second dimension, or the first of vectors.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.hstack([dt.tensor([1]), dt.tensor([2])])
-    tensor([1, 2])
-    """
-    whole = atleast_1d(list(tensors))
-    return cat(list(whole), 0 if whole[0].ndim == 1 else 1)
-
-
-@composite("vstack", also=("row_stack",), samples=(sample([real(3), real(3)]), sample([real(2, 3), real(1, 3)])), method=False)
-def vstack(tensors: Any) -> Any:
-    """Tensors joined one below the other.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.vstack([dt.tensor([1]), dt.tensor([2])])
-    tensor([[1],
-            [2]])
-    """
-    return cat(list(atleast_2d(list(tensors))), 0)
-
-
-@composite("meshgrid", samples=(sample(real(2), real(3), indexing="ij"), sample(real(2), real(3), indexing="xy")), method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
-    """Coordinates of a grid, one tensor for each axis.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.meshgrid(dt.arange(2), dt.arange(3), indexing="ij")[0]
-    tensor([[0, 0, 0],
-            [1, 1, 1]])
-    """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
-    if indexing not in ("ij", "xy"):
-        raise RuntimeError(f"meshgrid: indexing must be one of 'xy' or 'ij', but received: {indexing}")
-    swap = indexing == "xy" and len(tensors) > 1
-    if swap:
-        tensors = (tensors[1], tensors[0], *tensors[2:])
-    shape = tuple(t.numel() for t in tensors)
-    grids = [
-        expand(t.reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape) for i, t in enumerate(tensors)
-    ]
-    if swap:
-        grids[0], grids[1] = grids[1], grids[0]
-    return tuple(grids)
-
-
 def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row-major order without gaps, else a copy that is.
 
@@ -772,159 +531,6 @@ _contiguous_copy = op("contiguous_copy", lambda x: contiguous(x).reshape(x.shape
    method=False, public=False, jvp=LINEAR, node="CloneBackward0", vjp=dict(x=lambda g: g),
    samples=(sample(real(3, 4, layout="F")),), torch_name="clone", doc="A copy in row-major order.")  # fmt: skip
 
-
-# --- diagonals, triangles, windows --------------------------------------------------------------------------------------------------
-
-
-def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    a, b = normal_dim(dim1, x.ndim), normal_dim(dim2, x.ndim)
-    if a == b:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    # NumPy's own diagonal is read-only
-    start = x[(slice(None),) * a + (slice(max(0, -offset), None),)]
-    start = start[(slice(None),) * b + (slice(max(0, offset), None),)]
-    rest = [i for i in range(x.ndim) if i not in (a, b)]
-    shape = [x.shape[i] for i in rest] + [min(start.shape[a], start.shape[b])]
-    strides = [x.strides[i] for i in rest] + [x.strides[a] + x.strides[b]]
-    return module_of(x).lib.stride_tricks.as_strided(start, shape, strides)
-
-
-def _diagonal_zero(x: Any, shape: tuple, offset: int, dim1: int, dim2: int) -> Any:
-    out = zeros_like_shape(shape, x)
-    _diagonal(out, offset, dim1, dim2)[...] = x
-    return out
-
-
-op("diagonal", _diagonal, kind=GENERAL, view=True, jvp=LINEAR,
-   vjp=dict(x=lambda g, x_shape, offset, dim1, dim2: use("diagonal_zero")(g, x_shape, offset, dim1, dim2)),
-   samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(4, 3), -2), sample(real(2, 3, 4), 0, 1, 2), sample(real(3, 3), 5)),
-   doc="""The diagonal of two dimensions, as a view.
-
-   >>> import dualtape as dt
-   >>> dt.diagonal(dt.eye(2))
-   tensor([1., 1.])
-   """)  # fmt: skip
-op("diagonal_zero", _diagonal_zero, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="DiagonalBackwardBackward0", torch_name="-",
-   vjp=dict(x=lambda g, offset, dim1, dim2: use("diagonal")(g, offset, dim1, dim2)),
-   samples=(sample(real(3), (3, 4), 0, 0, 1),), doc="Zeros, with x on a diagonal.")  # fmt: skip
-
-
-@composite("diag_embed", samples=(sample(real(3)), sample(real(2, 3)), sample(real(3), 1), sample(real(3), -1)))
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices that have the last dimension on their diagonal, zeros elsewhere.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.diag_embed(dt.tensor([1.0, 2.0]))
-    tensor([[1., 0.],
-            [0., 2.]])
-    """
-    shape = input._array.shape
-    n = shape[-1] + abs(offset)
-    a, b = normal_dim(dim1, len(shape) + 1), normal_dim(dim2, len(shape) + 1)
-    full = list(shape[:-1])
-    for d in sorted((a, b)):
-        full.insert(d, n)
-    return TABLE["diagonal_zero"].function(input, tuple(full), offset, a, b)
-
-
-@composite("diag", samples=(sample(real(3)), sample(real(3, 4)), sample(real(3), 1)))
-def diag(input: Any, diagonal: int = 0) -> Any:
-    """The matrix that has a vector on its diagonal, or the diagonal of a matrix.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.diag(dt.tensor([1.0, 2.0]))
-    tensor([[1., 0.],
-            [0., 2.]])
-    """
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return diag_embed(input, diagonal) if input.ndim == 1 else FUNCTIONS["diagonal"](input, diagonal).clone()
-
-
-for _name, _what in (("tril", "lower"), ("triu", "upper")):
-    op(_name, (lambda f: lambda x, diagonal=0: f(x, diagonal))(getattr(np, _name)), kind=GENERAL, jvp=LINEAR, inplace=True,
-       vjp=dict(x=(lambda n: lambda g, diagonal: use(n)(g, diagonal))(_name)),
-       samples=(sample(real(3, 4)), sample(real(3, 3), 1), sample(real(2, 3, 3), -1)),
-       doc=f"""The {_what} triangle of the last two dimensions, zeros elsewhere.
-
-   >>> import dualtape as dt
-   >>> dt.{_name}(dt.ones(2, 2)).sum()
-   tensor(3.)
-   """)  # fmt: skip
-
-
-def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
-    d = normal_dim(dimension, x.ndim)
-    n = x.shape[d] if x.ndim else 1
-    if size > n or size < 0 or step <= 0:
-        raise RuntimeError(f"unfold: maximum size for tensor at dimension {d} is {n} but size is {size}, with step {step}")
-    if not x.ndim:
-        return x[None][:size]
-    count, stride = (n - size) // step + 1, x.strides[d]
-    shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
-    return module_of(x).lib.stride_tricks.as_strided(x, shape, (*x.strides[:d], stride * step, *x.strides[d + 1 :], stride))  # type: ignore[attr-defined]
-
-
-def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> Any:
-    d = normal_dim(dimension, len(shape))
-    out = zeros_like_shape(shape, x)
-    if not shape:
-        return out + x.sum()
-    for k in range(size):  # a window position at a time: these never overlap
-        last = k + step * (x.shape[d] - 1) + 1
-        out[(slice(None),) * d + (slice(k, last, step),)] += x[..., k]
-    return out
-
-
-op("unfold", _unfold, kind=GENERAL, view="overlapping", public=False, jvp=LINEAR, torch_name="Tensor.unfold",
-   vjp=dict(x=lambda g, x_shape, dimension, size, step: use("unfold_sum")(g, x_shape, dimension, size, step)),
-   samples=(sample(real(7), 0, 3, 2), sample(real(3, 6), 1, 2, 1), sample(real(), 0, 1, 1)),
-   doc="""Windows along a dimension, as a view with the window last.
-
-   >>> import dualtape as dt
-   >>> dt.arange(5).unfold(0, 2, 2)
-   tensor([[0, 1],
-           [2, 3]])
-   """)  # fmt: skip
-op("unfold_sum", _unfold_sum, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="UnfoldBackwardBackward0", torch_name="-",
-   vjp=dict(x=lambda g, dimension, size, step: use("unfold")(g, dimension, size, step)),
-   samples=(sample(real(3, 3), (7,), 0, 3, 2),), doc="Windows added back where they came from.")  # fmt: skip
-
-
-def _as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    offset = storage_offset or 0
-    reach = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if prod(size) else 0
-    if offset < 0 or any(s < 0 for s in stride) or reach >= max(x.size, 1) or not x.flags.c_contiguous:
-        raise RuntimeError(
-            f"as_strided: size {list(size)}, stride {list(stride)}, offset {offset} reaches outside of the tensor's {x.size} elements, or"
-            " the tensor is not contiguous: call contiguous() first"
-        )
-    flat = x.reshape(-1)[offset:]
-    return module_of(x).lib.stride_tricks.as_strided(flat, tuple(size), tuple(s * x.itemsize for s in stride))  # type: ignore[attr-defined]
-
-
-def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: Any) -> Any:
-    places = _as_strided(arange_like(prod(shape), x), size, stride, storage_offset).reshape(-1)
-    return added_up(places, x.reshape(-1), prod(shape)).reshape(shape)
-
-
-op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
-   vjp=dict(x=lambda g, x_shape, size, stride, storage_offset: use("strided_sum")(g, x_shape, size, stride, storage_offset)),
-   samples=(sample(real(3, 4), (2, 2), (4, 1)), sample(real(6), (3, 2), (1, 2), 1), sample(real(4), (3,), (0,), 2)),
-   doc="""A view by size, stride and offset in elements of the tensor's own memory.
-
-   >>> import dualtape as dt
-   >>> dt.as_strided(dt.arange(4), (2, 2), (1, 1))
-   tensor([[0, 1],
-           [1, 2]])
-   """)  # fmt: skip
-op("strided_sum", _strided_sum, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AsStridedBackwardBackward0", torch_name="-",
-   vjp=dict(x=lambda g, size, stride, storage_offset: use("as_strided")(g, size, stride, storage_offset)),
-   samples=(sample(real(2, 2), (3, 4), (2, 2), (4, 1), 0),), doc="Strided entries added back where they came from.")  # fmt: skip
 
 # --- methods and properties -----------------------------------------------------------------------------------------------------------
 
