@@ -259,3 +259,32 @@ def test_double_backward_tells_the_whole_story(quiet) -> None:
         g.grad_fn.register_prehook(lambda grads: (grads[0] * float("nan"),))
         dt.autograd.grad(g, x)
     assert "induced by PowBackward0" in "\n".join(caught.value.__notes__)
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_a_bad_value_in_the_forward_is_an_error_at_once_if_asked_for() -> None:
+    x = dt.tensor([0.0, 1.0, 4.0], requires_grad=True)
+    with dt.autograd.detect_anomaly(check_forward=True), pytest.raises(RuntimeError, match=r"log computed .* 0th result: 1 of 3 entries, which had none"):
+        x.log()
+    with dt.autograd.detect_anomaly():
+        bad = x.log()
+    with dt.autograd.detect_anomaly(check_forward=True), pytest.raises(RuntimeError, match="passed on from its arguments"):
+        bad * 2
+    y = dt.tensor([0.0])
+    with dt.autograd.set_detect_anomaly(True, check_forward=True), pytest.raises(RuntimeError, match="computed NaN or infinity"):
+        y.reciprocal_()
+    assert y.tolist() == [0.0] and y._version == 0
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected in")
+def test_stacks_and_the_search_for_nan_are_switched_separately() -> None:
+    x = dt.tensor([0.0], requires_grad=True)
+    with dt.autograd.detect_anomaly(stacks=False):
+        y = x.sqrt() * 0
+        assert y.grad_fn.extra is None
+        with pytest.raises(RuntimeError, match="nan values"):
+            y.backward()
+    with dt.autograd.detect_anomaly(check_nan=False):
+        y = x.sqrt() * 0
+        assert y.grad_fn.extra.stack
+        y.backward()

@@ -24,13 +24,17 @@ __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled
 class Anomaly:
     """What anomaly mode does; the mode holds one, the engine and the makers of nodes call it."""
 
-    __slots__ = ("check_nan",)
+    __slots__ = ("check_nan", "stacks", "check_forward")
 
-    def __init__(self, check_nan: bool) -> None:
+    def __init__(self, check_nan: bool, stacks: bool = True, check_forward: bool = False) -> None:
         self.check_nan = check_nan
+        self.stacks = stacks
+        self.check_forward = check_forward
 
     def remember(self, node: Node) -> None:
         """Keep the stack on which ``node`` was made, and the node whose backward is running."""
+        if not self.stacks:
+            return
         from .engine import current_task
 
         stack = []
@@ -43,6 +47,17 @@ class Anomaly:
         extra.stack = stack[::-1]
         task = current_task()
         extra.parent = None if task is None else task.node
+
+    def look_forward(self, op: Any, arguments: list, results: list) -> None:
+        """Raise if a result of ``op`` has NaN or infinities, before anyone sees it."""
+        if not self.check_forward:
+            return
+        for i, result in enumerate(results):
+            count = _bad(result)
+            if count:
+                given = any(_bad(a) for value in arguments for a in (value if isinstance(value, list) else (value,)))
+                whence = "passed on from its arguments" if given else "which had none in its arguments"
+                raise RuntimeError(f"{op.name} computed NaN or infinity in its {i}th result: {count} of {result.size} entries, {whence}.")
 
     def explain(self, node: Node, error: Exception) -> None:
         """Tell, in a warning and in a note to ``error``, where ``node`` was made."""
@@ -100,6 +115,12 @@ def _nans(grad: Any) -> int:
     return 0 if array is None or array.dtype.kind not in "fc" else int(np.isnan(array).sum())
 
 
+def _bad(value: Any) -> int:
+    """How many entries of an array are NaN or infinite."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return int((~np.isfinite(value)).sum()) if kind and kind in "fc" else 0
+
+
 def _told(stack: list) -> str:
     import linecache
 
@@ -118,8 +139,8 @@ def _told(stack: list) -> str:
     return "\n".join(lines)
 
 
-def _changed(mode: modes.Mode, enabled: bool, check_nan: bool) -> modes.Mode:
-    return mode.replace(anomaly=Anomaly(check_nan) if enabled else None)
+def _changed(mode: modes.Mode, enabled: bool, settings: tuple) -> modes.Mode:
+    return mode.replace(anomaly=Anomaly(*settings) if enabled else None)
 
 
 class detect_anomaly(modes.ModeContext):
@@ -131,6 +152,10 @@ class detect_anomaly(modes.ModeContext):
     ----------
     check_nan : bool
         Whether NaN in a gradient is an error.
+    stacks : bool
+        Whether nodes remember the stack on which they were made: what costs most.
+    check_forward : bool
+        Whether NaN or an infinity in the result of an op is an error, at once.
 
     Examples
     --------
@@ -145,8 +170,8 @@ class detect_anomaly(modes.ModeContext):
     Function 'SqrtBackward0' returned nan values in its 0th output: 1 of 2 entries, which had none in the gradient it was given.
     """
 
-    def __init__(self, check_nan: bool = True) -> None:
-        self.check_nan = bool(check_nan)
+    def __init__(self, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
+        self.settings = (bool(check_nan), bool(stacks), bool(check_forward))
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
             UserWarning,
@@ -154,11 +179,11 @@ class detect_anomaly(modes.ModeContext):
         )
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        return _changed(mode, True, self.check_nan)
+        return _changed(mode, True, self.settings)
 
     def clone(self) -> modes.ModeContext:
         fresh = object.__new__(detect_anomaly)
-        fresh.check_nan = self.check_nan
+        fresh.settings = self.settings
         return fresh
 
 
@@ -173,12 +198,12 @@ class set_detect_anomaly(modes.Switch):
     True
     """
 
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.check_nan = bool(check_nan)
+    def __init__(self, mode: bool, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
+        self.settings = (bool(check_nan), bool(stacks), bool(check_forward))
         super().__init__(mode)
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        return _changed(mode, self.enabled, self.check_nan)
+        return _changed(mode, self.enabled, self.settings)
 
 
 def is_anomaly_enabled() -> bool:

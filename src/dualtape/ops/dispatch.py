@@ -71,6 +71,8 @@ def execute(op: Op, values: list) -> Any:
     arrays = compute(op, raws)
     several = op.outputs is not None
     results = [wrap(settle(a)) for a in arrays] if several else [wrap(settle(arrays))]
+    if mode.anomaly is not None:
+        mode.anomaly.look_forward(op, raws, [r._array for r in results])
     needs = mode.grad and _needs(op, values)
     if mode.inference:
         for result in results:
@@ -293,6 +295,8 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     needs = modes.current().grad and _needs(op, values)
     check_write(target, name, needs, overlap=op.name in ("refill", "zero"))
     result = settle(compute(op, raws))
+    if modes.current().anomaly is not None:
+        modes.current().anomaly.look_forward(op, raws, [result])
     if not needs:
         store(target, result, name)
         return target
