@@ -9,7 +9,6 @@ from . import autograd as autograd
 from . import creation as _creation
 from . import properties as _properties
 from . import queries as _queries
-from . import random as random
 from ._lazy_modules import __dir__ as __dir__
 from ._lazy_modules import __getattr__ as __getattr__
 from .creation import *  # noqa: F403 - what its __all__ names
@@ -36,8 +35,6 @@ from .modes import set_grad_enabled as set_grad_enabled
 from .ops import FUNCTIONS as _FUNCTIONS
 from .overriding import overridable as _overridable
 from .queries import *  # noqa: F403
-from .random import *  # noqa: F403
-from .random import default_generator as default_generator
 from .size import Size as Size
 from .tensor import Tensor as Tensor
 
@@ -45,10 +42,7 @@ __version__ = "0.1.0"
 
 pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), float("nan"), None
 
-_SETTINGS = {"Generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state", "is_tensor"}  # which nothing overrides
-for _name in {*_creation.__all__, *_queries.__all__, *random.__all__} - _SETTINGS:
+for _name in {*_creation.__all__, *_queries.__all__} - {"is_tensor"}:  # which nothing overrides
     globals()[_name] = _overridable(globals()[_name], leaf=True)
 globals().update(_NAMED)
 globals().update(_FUNCTIONS)
-for _name in autograd.__all__:
-    getattr(autograd, _name)

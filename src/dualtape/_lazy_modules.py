@@ -6,10 +6,17 @@ import sys
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C")
+from .overriding import overridable
+
+_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C")
 _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor")
+_DRAWS = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm")
+_SETTINGS = ("Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")  # which nothing overrides
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
-_NAMES = {"sparse_coo_tensor": "sparse", "set_printoptions": "printing", **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy")}
+_NAMES = {
+    "sparse_coo_tensor": "sparse", "set_printoptions": "printing", **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy"),
+    **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),
+}
 
 
 def __dir__() -> list[str]:
@@ -26,6 +33,8 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
+        if name in _DRAWS:
+            value = overridable(value, leaf=True)
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
     else:

@@ -1,8 +1,7 @@
 """``dualtape.autograd``: gradients of what was recorded.
 
-The tensor is built on this package's lower modules (node, engine, views), and its upper ones (backward, function) on the tensor.
-So the names here are loaded on first use; the package's ``__init__`` asks for them once the tensor stands, since some modules
-are named as the function in them.
+The tensor is built on this package's lower modules (node, engine, views), and its upper ones (api, function, graph) on the tensor.
+So the names here are loaded on first use.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import graph as graph
-    from .backward import backward as backward
-    from .backward import grad as grad
+    from .api import backward as backward
+    from .api import grad as grad
     from .function import Function as Function
     from .gradcheck import gradcheck as gradcheck
     from .gradcheck import gradgradcheck as gradgradcheck
     from .node import Node as Node
 
 _HOMES = {
-    "Function": "function", "Node": "node", "backward": "backward", "grad": "backward", "gradcheck": "gradcheck",
+    "Function": "function", "Node": "node", "backward": "api", "grad": "api", "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
     "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes", "Variable": "variable",
 }  # fmt: skip

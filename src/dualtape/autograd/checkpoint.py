@@ -314,7 +314,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        from .backward import backward
+        from .api import backward
         from .engine import current_task
 
         task = current_task()

@@ -15,9 +15,9 @@ from .dispatch import FUNCTIONS as FUNCTIONS
 # np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
-AT_IMPORT = ("elementwise", "arithmetic", "shapes", "joins", "diagonals", "indexing", "conversion", "products", "reductions", "norms", "softmax")
+AT_IMPORT = ("elementwise", "arithmetic", "shapes", "joins", "indexing", "conversion", "products", "reductions", "softmax")
 ON_DEMAND = (
-    "cumulative", "sorting", "statistics", "linalg", "activations", "convolution", "pooling", "normalisation", "losses", "nn",
+    "diagonals", "norms", "cumulative", "sorting", "statistics", "linalg", "activations", "convolution", "pooling", "normalisation", "losses", "nn",
 )  # fmt: skip
 
 for _family in AT_IMPORT:
@@ -30,6 +30,7 @@ def load_all() -> None:
     """Read the families that are read on demand."""
     for family in ON_DEMAND:
         import_module(f".{family}", __name__)
+    import_module("..random", __name__)  # its in-place fills are methods too
     publish.complete()
 
 

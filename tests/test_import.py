@@ -1,0 +1,50 @@
+"""What importing the package loads, and what it loads later."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import dualtape as dt
+from dualtape import _lazy_modules
+
+
+def loaded(code: str) -> set[str]:
+    program = f"import sys\n{code}\nprint(' '.join(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_loads_no_heavy_module() -> None:
+    modules = loaded("import dualtape")
+    assert not modules & {"scipy", "scipy.special", "cupy", "torch", "numpy.random", "dualtape.tour", "dualtape.nn", "dualtape.ops.linalg"}
+
+
+def test_an_ordinary_program_loads_no_scipy() -> None:
+    code = "import dualtape as dt\nx = dt.ones(3, 3, requires_grad=True)\n((x @ x).tanh().sum() + x[0].exp().mean()).backward()"
+    assert "scipy" not in loaded(code)
+
+
+@pytest.mark.parametrize("name", sorted({*_lazy_modules._NAMES, *_lazy_modules._MODULES}))
+def test_every_name_that_loads_later_is_there_when_asked_for(name: str) -> None:
+    assert getattr(dt, name) is not None
+
+
+def test_every_public_name_of_the_modules_behind_the_package_is_in_it() -> None:
+    for module in (dt.creation, dt.queries, dt.random):
+        for name in module.__all__:
+            assert hasattr(dt, name), f"{module.__name__} has {name}, the package not"
+
+
+def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing_of_the_kind'"):
+        dt.nothing_of_the_kind  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nothing_of_the_kind'"):
+        dt.ones(1).nothing_of_the_kind  # noqa: B018
+
+
+def test_gradcheck_is_the_function_however_it_was_imported() -> None:
+    setup = "import dualtape.autograd.gradcheck\nimport dualtape as dt\n"
+    code = setup + "assert dt.autograd.gradcheck(lambda x: x * 2, dt.ones(1, dtype=dt.float64, requires_grad=True))"
+    loaded(code)
