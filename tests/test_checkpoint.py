@@ -459,3 +459,85 @@ def test_a_failing_second_run_leaves_the_random_state_alone() -> None:
         y.sum().backward()
     assert (dt.get_rng_state() == state).all()
     assert dt.is_grad_enabled()
+
+
+# --- selective --------------------------------------------------------------------------------------------------------------------
+
+
+def counted(policy: Any) -> tuple[Any, list]:
+    """Contexts for ``checkpoint`` with ``policy``, and the log of ops that were really computed."""
+    from dualtape.utils._python_dispatch import TorchDispatchMode
+    from dualtape.utils.checkpoint import create_selective_checkpoint_contexts
+
+    log: list = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            log.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    class Both:
+        def __init__(self, outer, inner):
+            self.outer, self.inner = outer, inner
+
+        def __enter__(self):
+            self.outer.__enter__()
+            self.inner.__enter__()
+
+        def __exit__(self, *error):
+            self.inner.__exit__(*error)
+            self.outer.__exit__(*error)
+
+    def contexts():
+        first, second = create_selective_checkpoint_contexts(policy)
+        return Both(Log(), first), Both(Log(), second)
+
+    return contexts, log
+
+
+def test_selective_checkpointing_computes_again_only_what_was_not_kept() -> None:
+    from dualtape.utils.checkpoint import checkpoint
+
+    x = dt.tensor([[0.5, 1.0], [2.0, 0.25]], dtype=dt.float64, requires_grad=True)
+    contexts, log = counted([dt.mm])
+    out = checkpoint(lambda t: ((t @ t).sin() @ t).exp().sum(), x, use_reentrant=False, context_fn=contexts)
+    assert log.count("mm") == 2 and log.count("sin") == 1
+    out.backward()
+    assert log.count("mm") == 2 and log.count("sin") == 2
+    y = x.detach().clone().requires_grad_()
+    ((y @ y).sin() @ y).exp().sum().backward()
+    assert x.grad.tolist() == y.grad.tolist()
+
+
+def test_a_selective_policy_is_asked_with_the_run_and_must_answer_properly() -> None:
+    from dualtape.utils.checkpoint import CheckpointPolicy, checkpoint
+
+    runs = set()
+
+    def policy(ctx, op, *args, **kwargs):
+        runs.add(ctx.is_recompute)
+        return CheckpointPolicy.MUST_SAVE if op is dt.exp else CheckpointPolicy.MUST_RECOMPUTE
+
+    contexts, log = counted(policy)
+    x = dt.ones(2, requires_grad=True)
+    checkpoint(lambda t: (t.exp() * t).sin().sum(), x, use_reentrant=False, context_fn=contexts).backward()
+    assert runs == {False, True} and log.count("exp") == 1 and log.count("mul") == 2
+    contexts, _ = counted(lambda ctx, op, *args, **kwargs: "perhaps")
+    with pytest.raises(TypeError, match="CheckpointPolicy"):
+        checkpoint(lambda t: t.exp(), x, use_reentrant=False, context_fn=contexts)
+    with pytest.raises(TypeError, match="a function or a list"):
+        counted(3)[0]()
+
+
+def test_a_kept_result_that_was_written_is_an_error_unless_allowed() -> None:
+    import functools
+
+    from dualtape.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+
+    def function(t):
+        return (t.exp().add_(1) * t).sin().sum()
+
+    x = dt.ones(2, requires_grad=True)
+    contexts = functools.partial(create_selective_checkpoint_contexts, [dt.exp])
+    with pytest.raises(RuntimeError, match="modified in place"):
+        checkpoint(function, x, use_reentrant=False, context_fn=contexts).backward()

@@ -284,3 +284,20 @@ def test_a_multi_grad_hook_on_a_leaf_runs_under_grad() -> None:
     dt.autograd.graph.register_multi_grad_hook([x, w], lambda grads: seen.append([g if g is None else g.item() for g in grads]))
     dt.autograd.grad(x * 3, x)
     assert seen == [[3.0, None]]
+
+
+def test_the_execution_order_is_known_while_backward_runs() -> None:
+    order = dt.autograd.graph._current_graph_task_execution_order
+    x = dt.ones(1, requires_grad=True)
+    a = x * 2
+    b = a + x
+    c = b.exp()
+    seen: list = []
+    b.register_hook(lambda g: seen.append([node.name() for node in order()]))
+    ran: list = []
+    for t in (a, b, c):
+        t.grad_fn.register_hook(lambda *grads, t=t: ran.append(t.grad_fn.name()))
+    c.sum().backward()
+    assert seen == [["SumBackward0", "ExpBackward0", "AddBackward0", "MulBackward0", "AccumulateGrad"]]
+    assert ran == ["ExpBackward0", "AddBackward0", "MulBackward0"]
+    assert order() == []

@@ -47,7 +47,7 @@ class GraphTask:
         Nodes that receive a gradient, each with whether it also runs; None means all do.
     """
 
-    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "order", "counts", "notes", "anomaly")
+    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "order", "counts", "notes", "anomaly", "roots")
 
     def __init__(self, record: bool, keep: bool) -> None:
         self.record = record
@@ -61,6 +61,7 @@ class GraphTask:
         self.order: list[Node] | None = None
         self.counts: dict[Node, int] = {}  # the nodes that get a gradient
         self.notes: dict | None = None  # what hooks keep for the length of this run
+        self.roots: list[Node] = []
         self.anomaly: Any = None  # in anomaly mode: what looks at the nodes as they run
 
     def free(self) -> Freed:
@@ -196,12 +197,34 @@ def _count(roots: Sequence[tuple[Edge, Any]], needed: dict[Node, bool] | None) -
     return counts
 
 
+def execution_order(task: GraphTask) -> list[Node]:
+    """The nodes of a run in the order in which they run, those that have run already included."""
+    counts = _count([((node, 0), None) for node in task.roots], task.needed)
+    ready = sorted({(-node.seq, node) for node in task.roots if counts[node] == 0}, key=lambda pair: pair[0])
+    heapq.heapify(ready)
+    sinks: list[Node] = []
+    order: list[Node] = []
+    while ready or sinks:
+        node = sinks.pop(0) if sinks else heapq.heappop(ready)[1]
+        order.append(node)
+        for edge in node.edges:
+            if edge is not None and edge[0] in counts:
+                counts[edge[0]] -= 1
+                if counts[edge[0]] == 0:
+                    if type(edge[0]) is AccumulateGrad:
+                        sinks.append(edge[0])
+                    else:
+                        heapq.heappush(ready, (-edge[0].seq, edge[0]))
+    return order
+
+
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     record, keep, captures, needed, anomaly = task.record, task.keep, task.captures, task.needed, task.anomaly
     fit_edge = fit_recorded if record else fit
     add, push, pop = np.add, heapq.heappush, heapq.heappop
     node: Any
     buffer: Any
+    task.roots = [edge[0] for edge, _ in roots]
     counts = task.counts = _count(roots, needed)
     wanted = None if needed is None else counts  # formulas whose result nobody waits for are not run
     buffers: dict[Node, list] = {}

@@ -215,3 +215,11 @@ def _current_autograd_node() -> Node | None:
     """The node that the running backward is at."""
     task = _task()
     return None if task is None else task.node
+
+
+def _current_graph_task_execution_order() -> list[Node]:
+    """The nodes of the running backward in the order in which they run; empty if there is none."""
+    from .engine import execution_order
+
+    task = _task()
+    return [] if task is None else execution_order(task)
