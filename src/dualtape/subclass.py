@@ -15,6 +15,8 @@ from typing import Any
 from . import modes
 from .overriding import MISS, overridable, watching
 from .tensor import Tensor, alias
+from .tensor_memory import Memory
+from .tensor_protocols import Protocols
 
 _NOT_ASKED = {
     "__new__", "__init__", "__init_subclass__", "__getattr__", "__dir__", "__hash__", "__array_ufunc__", "__array_function__", "__setstate__",
@@ -210,7 +212,7 @@ def watch(members: bool = True) -> None:
         return
     _members_ask.append(True)
     made: dict = {}
-    for name, member in list(vars(Tensor).items()):
+    for name, member in {**vars(Memory), **vars(Protocols), **vars(Tensor)}.items():
         private = name.startswith("_") and not name.startswith("__") and name != "_version" and name != "_base"
         if name in _NOT_ASKED or private:
             continue

@@ -1,28 +1,29 @@
 """The Tensor: an array with what differentiation needs to know about it.
 
 Eight slots and no logic on the way of an operation. Methods that compute (``x.tanh()``, ``x + y``) are put on the class by
-the op table; here is what a tensor *is*: its memory, its place in the graph, its conversions and protocols.
+the op table; what its memory answers for and how it takes part in Python's and NumPy's protocols stands next door. Here is what
+makes it a tensor: its place in the graph.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtypes, errors
+from . import errors
 from .arrays import is_array, module_of
 from .autograd.hooks import RemovableHandle
 from .autograd.node import AccumulateGrad, Node, edge_of
 from .autograd.versions import UNTRACKED, bump
 from .autograd.views import untrack
 from .modes import current
-from .size import Size
+from .tensor_memory import Memory
+from .tensor_protocols import Protocols
 
 _new = object.__new__
-_tuple = tuple.__new__
 
 
 SAME = "same"  # a gradient's dtype: that of its tensor
@@ -44,7 +45,7 @@ class TensorExtra:
         return dtype if self.grad_dtype is SAME else None if self.grad_dtype is None else self.grad_dtype.numpy
 
 
-class Tensor:
+class Tensor(Memory, Protocols):
     """An array that remembers how it was computed.
 
     ``Tensor`` itself is seldom called: :func:`dualtape.tensor`, :func:`dualtape.from_numpy` and the creation functions
@@ -207,212 +208,6 @@ class Tensor:
         from .subclass_dispatch import make_wrapper
 
         return make_wrapper(cls, size, strides, dtype, device, requires_grad)
-
-    # --- memory and type -------------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> Size:
-        """The sizes of the dimensions."""
-        return _tuple(Size, self._array.shape)
-
-    @property
-    def dtype(self) -> dtypes.dtype:
-        """The element type."""
-        return dtypes.of(self._array.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self._array.ndim
-
-    @property
-    def itemsize(self) -> int:
-        return self._array.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self._array.nbytes
-
-    @property
-    def device(self) -> Any:
-        """Where the memory is."""
-        from .device import of
-
-        return of(self._array)
-
-    @property
-    def layout(self) -> Any:
-        from .device import strided
-
-        return strided
-
-    @property
-    def is_cuda(self) -> bool:
-        return module_of(self._array) is not np
-
-    @property
-    def is_sparse(self) -> bool:
-        return False
-
-    @property
-    def is_cpu(self) -> bool:
-        return module_of(self._array) is np
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or one dimension's size.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2, 3).size(), dt.ones(2, 3).size(-1)
-        (dualtape.Size([2, 3]), 3)
-        """
-        return self.shape if dim is None else self._array.shape[_dim(dim, self._array.ndim)]
-
-    def dim(self) -> int:
-        """The number of dimensions.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2, 3).dim()
-        2
-        """
-        return self._array.ndim
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        """The number of elements.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2, 3).numel()
-        6
-        """
-        return self._array.size
-
-    nelement = numel
-
-    def element_size(self) -> int:
-        """The bytes of one element.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2).element_size()
-        4
-        """
-        return self._array.itemsize
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Steps between neighbours along each dimension, in elements.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2, 3).stride(), dt.ones(2, 3).t().stride()
-        ((3, 1), (1, 3))
-        """
-        array = self._array
-        strides = _strides(array)
-        return strides if dim is None else strides[_dim(dim, array.ndim)]
-
-    def storage_offset(self) -> int:
-        """Elements between the start of the memory the tensor lives in and its first element.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2, 3)[1].storage_offset()
-        3
-        """
-        base = self._base
-        root = self._array if base is None else base._array
-        start = lambda a: a.__array_interface__["data"][0]
-        return (start(self._array) - start(root)) // (self._array.itemsize or 1)
-
-    def data_ptr(self) -> int:
-        """The address of the first element.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> x = dt.ones(2)
-        >>> x.detach().data_ptr() == x.data_ptr(), x.clone().data_ptr() == x.data_ptr()
-        (True, False)
-        """
-        array = self._array
-        return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2, 3).is_contiguous(), dt.ones(2, 3).t().is_contiguous()
-        (True, False)
-        """
-        return bool(self._array.flags.c_contiguous)
-
-    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
-        """The tensor itself, or in another dtype: it is dense already.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2).to_dense()
-        tensor([1., 1.])
-        """
-        return self if dtype is None else self.to(dtype)
-
-    def to_sparse(self, sparse_dim: int | None = None) -> Any:
-        """The entries that are not zero, with their indices; without history.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
-        tensor([[1]])
-        """
-        from .sparse import from_dense
-
-        return from_dense(self, sparse_dim)
-
-    def is_floating_point(self) -> bool:
-        """Whether the elements are real floating-point numbers.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(1).is_floating_point()
-        True
-        """
-        return self._array.dtype.kind == "f"
-
-    def is_complex(self) -> bool:
-        """Whether the elements are complex numbers.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(1).is_complex()
-        False
-        """
-        return self._array.dtype.kind == "c"
-
-    def is_signed(self) -> bool:
-        """Whether the dtype has negative numbers.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(1).is_signed(), dt.tensor(True).is_signed()
-        (True, False)
-        """
-        return self._array.dtype.kind in "ifc"
 
     # --- place in the graph -----------------------------------------------------------------------------------------------
 
@@ -692,166 +487,6 @@ class Tensor:
         False
         """
         return self._counter is UNTRACKED
-
-    # --- conversions -----------------------------------------------------------------------------------------------------
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array behind the tensor, sharing its memory.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2).numpy()
-        array([1., 1.], dtype=float32)
-        """
-        if not force:
-            if self.requires_grad:
-                raise errors.needs_detach()
-            if not isinstance(self._array, np.ndarray):
-                raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
-        return self._array if isinstance(self._array, np.ndarray) else self._array.get()
-
-    def item(self) -> Any:
-        """The value of a one-element tensor as a Python number.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.tensor([2.5]).item()
-        2.5
-        """
-        if self._array.size != 1:
-            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar; use tolist()")
-        return self._array.item()
-
-    def tolist(self) -> Any:
-        """The values as nested Python lists.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.eye(2).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-        """
-        return self._array.tolist()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        return np.asarray(array, dtype=dtype) if copy is None else np.array(array, dtype=dtype, copy=copy)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from .ops.numpy_entries import call_ufunc
-
-        return call_ufunc(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
-        from .ops.numpy_entries import call_function
-
-        return call_function(self, func, args, kwargs)
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        if self.requires_grad:
-            raise BufferError("can't export tensors that require gradient: use tensor.detach()")
-        return self._array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> Any:
-        return self._array.__dlpack_device__()
-
-    # --- Python protocols -------------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        if self._array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self._array.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self._array.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
-
-    def __contains__(self, element: Any) -> bool:
-        if isinstance(element, Tensor):
-            element = element._array
-        elif not isinstance(element, (int, float, complex, bool)):
-            raise RuntimeError(
-                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
-            )
-        return bool((self._array == element).any())
-
-    def __bool__(self) -> bool:
-        if self._array.size != 1:
-            if self._array.size == 0:
-                raise RuntimeError("Boolean value of Tensor with no values is ambiguous: use numel() to ask whether it is empty")
-            raise errors.ambiguous_bool(self._array.shape)
-        return bool(self._array.item())
-
-    def __float__(self) -> float:
-        return float(self._one_number(float))
-
-    def __int__(self) -> int:
-        return int(self._one_number(int))
-
-    def __complex__(self) -> complex:
-        return complex(self._one_number(complex))
-
-    def _one_number(self, kind: type) -> Any:
-        if self._array.size != 1:
-            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has {self._array.size}; use tolist()")
-        if self._array.dtype.kind == "c" and kind is not complex and self._array.imag.any():
-            raise errors.number_overflow(self._array.item(), kind)
-        return self._array.item().real if kind is not complex else self._array.item()
-
-    def __index__(self) -> int:
-        if self._array.dtype.kind not in "iub" or self._array.size != 1:
-            raise TypeError(f"only integer tensors of a single element can be converted to an index, got {self!r}")
-        return int(self._array.item())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self._array.ndim == 0 else object.__format__(self, spec)
-
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .printing import tensor_repr
-
-        return tensor_repr(self, tensor_contents=tensor_contents)
-
-    def __str__(self) -> str:
-        return repr(self)
-
-    def __dir__(self) -> list[str]:
-        from .ops import load_all
-
-        load_all()
-        return sorted(set(super().__dir__()))
-
-    def __copy__(self) -> Tensor:
-        from .copying import shallow
-
-        return shallow(self)
-
-    def __deepcopy__(self, memo: dict) -> Tensor:
-        from .copying import deepcopy
-
-        return deepcopy(self, memo)
-
-    def __reduce_ex__(self, protocol: Any) -> tuple:
-        from .copying import reduce
-
-        return reduce(self)
-
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-
-
-def _dim(dim: int, ndim: int) -> int:
-    if not -max(ndim, 1) <= dim < max(ndim, 1):
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
-        )
-    return dim
-
-
-def _strides(array: Any) -> tuple:
-    return tuple(s // (array.itemsize or 1) for s in array.strides)
 
 
 def wrap(array: Any) -> Tensor:
