@@ -464,7 +464,7 @@ def test_a_failing_second_run_leaves_the_random_state_alone() -> None:
 # --- selective --------------------------------------------------------------------------------------------------------------------
 
 
-def counted(policy: Any) -> tuple[Any, list]:
+def counted(policy: object) -> tuple:
     """Contexts for ``checkpoint`` with ``policy``, and the log of ops that were really computed."""
     from dualtape.utils._python_dispatch import TorchDispatchMode
     from dualtape.utils.checkpoint import create_selective_checkpoint_contexts
