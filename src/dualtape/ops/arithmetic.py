@@ -154,17 +154,16 @@ def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 Tensor.div_ = Tensor.divide_ = _div_  # type: ignore[attr-defined]
 
 
-@composite("rsub", samples=(sample(real(3), real(3)), sample(real(3), 2.0, alpha=3)), method=False)
-def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``other - alpha * input``.
+op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtract(y, x * alpha), kind=BROADCASTING, promote=COMMON, method=False,
+   inplace=False, jvp=LINEAR, node=("RsubBackward1", "RsubBackward0"), variant=lambda x, y, alpha=1: int(hasattr(y, "dtype")),
+   vjp=dict(x=lambda g, alpha: -_scaled(g, alpha), y=lambda g: g),
+   samples=(sample(real(3), real(3)), sample(real(3), 2.0, alpha=3), sample(real(3, 4), real(4))),
+   doc="""y - alpha * x.
 
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.rsub(dt.tensor([1.0]), 5)
-    tensor([4.])
-    """
-    return FUNCTIONS["sub"](other, input, alpha=alpha)
+   >>> import dualtape as dt
+   >>> dt.rsub(dt.tensor([1.0]), 5)
+   tensor([4.])
+   """)  # fmt: skip
 
 
 # --- powers -------------------------------------------------------------------------------------------------------------------------

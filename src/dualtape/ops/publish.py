@@ -68,14 +68,24 @@ def operators() -> None:
         else:
             forward = _operator(FUNCTIONS[name])
         setattr(Tensor, f"__{dunder}__", forward)
-        setattr(Tensor, f"__r{dunder}__", _reflected(FUNCTIONS[name]))
+        reflected = forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])  # which commute: the tensor comes first
+        setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
             setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
+    setattr(Tensor, "__rsub__", binary(table.TABLE["rsub"], operator=True))  # noqa: B010 - mypy knows another one
+    setattr(Tensor, "__rtruediv__", _rtruediv)  # noqa: B010
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Tensor, f"__{name}__", binary(table.TABLE[name], operator=True))
     for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs"}.items():
         setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
     setattr(Tensor, "__invert__", _invert)  # noqa: B010 - mypy knows another one
+
+
+def _rtruediv(x: Tensor, y: Any) -> Any:
+    """``y / x`` for what is no tensor, as PyTorch computes it."""
+    if not isinstance(y, (int, float, complex)) and not is_array(y):
+        return NotImplemented
+    return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](x), y)
 
 
 def _invert(x: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def maker(op: Op) -> Callable[[Op], Callable]:
         if op.kind == ELEMENTWISE and op.required == 1 and not op.view:
             return unary
         return first_tensor
-    if op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2 and op.variant is None:
+    if op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2:
         return binary
     return general
 
@@ -118,7 +118,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
     new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
-    numbers = op.scalars
+    numbers, variant = op.scalars, op.variant
     missing = table._MISSING
 
     node_type: Any = None  # made when the first node is
@@ -138,7 +138,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
             if fits and mode.plain and (x._view is None or fresh(x)):
                 try:
                     r = forward(a, b)
-                except (RuntimeWarning, ValueError, TypeError, OverflowError):
+                except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError):
                     return call(op, (x, y), {})
                 if r.dtype is a.dtype or not differentiable and kind is tensor_type:
                     out = new(tensor_type)
@@ -150,9 +150,12 @@ def binary(op: Op, operator: bool = False) -> Callable:
                         left = x._requires_grad
                         right = kind is tensor_type and y._requires_grad
                         if (left or right) and both:
-                            if node_type is None:
-                                node_type = op.node_class()
-                            node = new(node_type)
+                            if variant is not None:
+                                node = new(op.node_class(variant(x, y)))
+                            else:
+                                if node_type is None:
+                                    node_type = op.node_class()
+                                node = new(node_type)
                             node.edges = (
                                 (x._edge or leaf_edge(x)) if left else None,
                                 (y._edge or leaf_edge(y)) if right else None,
