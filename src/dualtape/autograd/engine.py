@@ -47,7 +47,7 @@ class GraphTask:
         Nodes that receive a gradient, each with whether it also runs; None means all do.
     """
 
-    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "order", "counts", "notes", "anomaly", "roots")
+    __slots__ = ("record", "keep", "captures", "results", "needed", "callbacks", "freed", "node", "counts", "notes", "anomaly", "roots")
 
     def __init__(self, record: bool, keep: bool) -> None:
         self.record = record
@@ -58,7 +58,6 @@ class GraphTask:
         self.callbacks: list[Callable] = []
         self.freed: Freed | None = None
         self.node: Node | None = None
-        self.order: list[Node] | None = None
         self.counts: dict[Node, int] = {}  # the nodes that get a gradient
         self.notes: dict | None = None  # what hooks keep for the length of this run
         self.roots: list[Node] = []
@@ -234,8 +233,16 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     ready = [(-node.seq, node) for node in buffers if counts[node] == 0]
     heapq.heapify(ready)
     sinks: list[Node] = []  # leaves whose gradient is complete: they go first, in the order in which they got ready
-    while ready or sinks:
-        node = sinks.pop(0) if sinks else pop(ready)[1]
+    only = None  # the one node that is ready, if it is the only one: a chain needs no heap
+    while True:
+        if sinks:
+            node = sinks.pop(0)
+        elif only is not None:
+            node, only = only, None
+        elif ready:
+            node = pop(ready)[1]
+        else:
+            break
         buffer = buffers.pop(node)
         task.node = node
         sink = type(node) is AccumulateGrad
@@ -254,8 +261,6 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         if sink:
             _accumulate(node, buffer, task)
             continue
-        if task.order is not None:
-            task.order.append(node)
         try:
             grads = node.apply(buffer, record, wanted)
         except Exception as error:
@@ -291,7 +296,12 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 counts[child] = left - 1
             elif type(child) is AccumulateGrad:
                 sinks.append(child)
+            elif only is None and not ready:
+                only = child
             else:
+                if only is not None:
+                    push(ready, (-only.seq, only))
+                    only = None
                 push(ready, (-child.seq, child))
         grads = grad = held = None  # a leaf may take an array over only if nothing else holds it
     task.node = None
