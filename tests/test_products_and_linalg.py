@@ -185,3 +185,21 @@ def test_matmul_writes_into_out():
     np.testing.assert_allclose(out.numpy(), (a @ a).numpy())
     with pytest.raises(RuntimeError):
         dt.matmul(a.clone().requires_grad_(), a, out=out)
+
+
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_gives_what_the_driver_would(driver) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    for a, b in ((rng.normal(size=(5, 3)), rng.normal(size=(5, 2))), (rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1)))):
+        ours = dt.linalg.lstsq(dt.from_numpy(a), dt.from_numpy(b), driver=driver)
+        theirs = torch.linalg.lstsq(torch.from_numpy(a), torch.from_numpy(b), driver=driver)
+        for name in ("solution", "residuals", "rank", "singular_values"):
+            x, y = getattr(ours, name).numpy(), getattr(theirs, name).numpy()
+            assert x.dtype == y.dtype and x.shape == y.shape, name
+            np.testing.assert_allclose(x, y, rtol=1e-9, err_msg=name)
+
+
+def test_an_unknown_driver_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="should be one of"):
+        dt.linalg.lstsq(dt.ones(2, 1), dt.ones(2, 1), driver="best")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import errors
-from .arrays import is_array, module_of
+from .arrays import module_of
 from .autograd.hooks import RemovableHandle
 from .autograd.node import AccumulateGrad, Node, edge_of
-from .autograd.versions import UNTRACKED, bump
+from .autograd.versions import UNTRACKED
 from .autograd.views import untrack
 from .modes import current
 from .tensor_memory import Memory
@@ -518,15 +518,3 @@ def _fresh_alias(tensor: Tensor) -> Tensor:
 def raw(value: Any) -> Any:
     """The array of a tensor; anything else as it is."""
     return value._array if isinstance(value, Tensor) else value
-
-
-def written(tensor: Tensor) -> None:
-    """Note that the memory of ``tensor`` was written."""
-    bump(tensor._counter)
-
-
-def tensor_like(value: Any) -> bool:
-    """Whether ``value`` can stand where an op takes a tensor."""
-    return isinstance(value, Tensor) or is_array(value)
-
-

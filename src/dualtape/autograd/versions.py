@@ -58,14 +58,3 @@ def describe(where: tuple | None) -> str | None:
         if start <= offset < end and number is not None:
             line = number
     return f"{code.co_filename}:{line}, in {code.co_name}"
-
-
-def check(entry: tuple, node: Any, name: str) -> None:
-    """Raise if what ``entry`` (value, counter, version) saved has been written since."""
-    from .. import errors
-
-    value, counter, version = entry
-    if counter[0] != version:
-        raise errors.overwritten(
-            node.name(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
-        )

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kernels import contiguous, eye, on_host
+from ..arrays.kernels import asarray_like, contiguous, eye, on_host
 from ..lazy import scipy_linalg
-from ..tensor import wrap
+from ..tensor import made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import adjoint, normal_dim, transposed, use
 from .products import as_tensor, matmul
 from .samples import edge, exact, invertible, ours, real, sample, spd
-from .table import GENERAL, TABLE, composite, op
+from .table import GENERAL, TABLE, _result_type, composite, op
 
 
 def _matrix(name: str, x: Any, square: bool = True) -> None:
@@ -493,6 +493,10 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     tensor([4., 3.])
     """
     u, s, vh = TABLE["linalg_svd"].function(input, not some)
+    if not compute_uv:  # PyTorch then gives zeros of the full shapes
+        rows, columns = input._array.shape[-2:]
+        batch = input._array.shape[:-2]
+        return input.new_zeros((*batch, rows, rows)), s, input.new_zeros((*batch, columns, columns))
     return u, s, vh.mH
 
 
@@ -635,18 +639,38 @@ def matrix_power(input: Any, n: int) -> Any:
     return result
 
 
-@composite("linalg_lstsq", method=False, public=False, torch_name="-", samples=(sample(real(4, 2), real(4, 3)), sample(real(2, 4, 2), real(2, 4, 1))))
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+_LeastSquares = _result_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
+
+
+@composite("linalg_lstsq", method=False, public=False, torch_name="-", complex=False, samples=(
+    sample(real(4, 2), real(4, 3)), sample(real(2, 4, 2), real(2, 4, 1)), sample(real(4, 2), real(4, 3), driver="gelsd"),
+))  # fmt: skip
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """The X of least ``norm(A @ X - B)``, as the first of (solution, residuals, rank, singular_values).
+    """The X of least ``norm(A @ X - B)``: (solution, residuals, rank, singular_values).
+
+    As in PyTorch, what a LAPACK ``driver`` does not compute is empty: residuals with "gelsy" (the default), the rank with "gels", singular
+    values with both. The solution comes from the pseudo-inverse whatever the driver.
 
     Examples
     --------
     >>> import dualtape as dt
-    >>> dt.linalg.lstsq(dt.tensor([[1.0], [1.0]]), dt.tensor([[1.0], [3.5]]))[0]
+    >>> dt.linalg.lstsq(dt.tensor([[1.0], [1.0]]), dt.tensor([[1.0], [3.5]])).solution
     tensor([[2.2500]])
     """
+    if driver not in (None, *_DRIVERS):
+        raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of {', '.join(_DRIVERS)}, got {driver!r}")
+    driver = driver or "gelsy"
     solution = matmul(TABLE["pinverse"].function(A, rcond), B)
-    return (solution,)
+    empty = made(asarray_like([], A._array, A._array.dtype))
+    rows, columns = A._array.shape[-2:]
+    rank = on_host(lambda a: np.asarray(np.linalg.matrix_rank(a)), A._array)
+    residuals, values = empty, empty
+    if driver != "gelsy" and rows > columns and (rank == columns).all():
+        residuals = ((matmul(A, solution) - B).abs() ** 2).sum(-2)
+    if driver in ("gelsd", "gelss"):
+        values = made(on_host(lambda a: np.linalg.svd(a, compute_uv=False), A._array))
+    return _LeastSquares((solution, residuals, made(asarray_like([], A._array, np.int64) if driver == "gels" else rank), values))
 
 
 # --- norms --------------------------------------------------------------------------------------------------------------------------

@@ -74,6 +74,8 @@ def call_function(like: Tensor, func: Callable, args: tuple, kwargs: dict) -> An
     """A NumPy function on tensors."""
     if func in CREATIONS:
         return CREATIONS[func](like, *args, **kwargs)
+    if kwargs.get("out") is not None:
+        raise TypeError(f"np.{func.__name__} on tensors takes no out=: assign the result, or write it with copy_")
     entry = ENTRIES.get(func)
     if entry is None:
         name = getattr(func, "__name__", str(func))
@@ -185,7 +187,8 @@ def _imag(val: Any) -> Any:
 
 @entry(np.angle)
 def _angle(z: Any, deg: bool = False) -> Any:
-    return FUNCTIONS["angle"](z)
+    angle = FUNCTIONS["angle"](z)
+    return angle * (180 / np.pi) if deg else angle
 
 
 @entry(np.transpose)
