@@ -638,3 +638,17 @@ def test_tensor_of_a_tensor_warns_and_copies() -> None:
         y = dt.tensor(x)
     assert not y.requires_grad
     assert y.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("make", [dt.zeros, dt.ones, dt.empty, dt.rand, dt.randn])
+def test_a_layout_that_new_tensors_cannot_have_is_refused_not_ignored(make) -> None:
+    from dualtape.device import sparse_coo
+
+    assert make(2, layout=dt.strided).shape == (2,)
+    with pytest.raises(NotImplementedError, match="sparse_coo"):
+        make(2, layout=sparse_coo)
+    with pytest.raises(NotImplementedError, match="channels_last"):
+        make(2, memory_format=dt.channels_last)
+    with pytest.raises(NotImplementedError, match="channels_last"):
+        dt.zeros_like(dt.ones(2), memory_format=dt.channels_last)
+    assert dt.ones_like(dt.ones(2), memory_format=dt.preserve_format).shape == (2,)

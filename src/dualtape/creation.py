@@ -9,7 +9,7 @@ import numpy as np
 
 from . import dtypes
 from .arrays import is_array, settle
-from .device import CPU, contiguous_format, device, move
+from .device import CPU, contiguous_format, device, move, preserve_format, strided
 from .tensor import Tensor, made, wrap
 
 __all__ = [
@@ -21,6 +21,14 @@ __all__ = [
 
 def _numpy_dtype(dtype: Any, default: np.dtype | None) -> np.dtype | None:
     return default if dtype is None else dtypes.to_numpy(dtype)
+
+
+def plain_memory(layout: Any = None, memory_format: Any = None) -> None:
+    """Raise for a layout or memory format that new tensors cannot have here, rather than ignore it."""
+    if layout is not None and layout is not strided:
+        raise NotImplementedError(f"new tensors are strided, got layout={layout!r}: make a sparse one with sparse_coo_tensor or .to_sparse()")
+    if memory_format not in (None, contiguous_format, preserve_format):
+        raise NotImplementedError(f"new tensors are laid out row by row, or as the tensor they are like; got memory_format={memory_format!r}")
 
 
 def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = None) -> Tensor:
@@ -309,6 +317,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    plain_memory(layout)
     return _finished(np.zeros(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
@@ -323,6 +332,7 @@ def ones(
     >>> dt.ones((2,), dtype=dt.int64)
     tensor([1, 1])
     """
+    plain_memory(layout)
     return _finished(np.ones(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
@@ -337,6 +347,7 @@ def empty(
     >>> dt.empty(2, 3).shape
     dualtape.Size([2, 3])
     """
+    plain_memory(layout)
     return _finished(np.empty(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
@@ -346,7 +357,7 @@ def _size_of(size: tuple, kwargs: dict) -> tuple:
         size = (kwargs.pop("size"),)
     elif not size:
         raise TypeError("the sizes are missing: give them as integers or as a tuple; () is the shape of a 0-d tensor")
-    kwargs.pop("memory_format", None)
+    plain_memory(memory_format=kwargs.pop("memory_format", None))
     kwargs.pop("pin_memory", None)
     if kwargs:
         raise TypeError(f"unexpected keyword arguments: {', '.join(kwargs)}")
@@ -364,6 +375,7 @@ def full(
     >>> dt.full((2,), 7)
     tensor([7, 7])
     """
+    plain_memory(layout)
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' must be a tuple of integers, got {type(size).__name__}")
     value = _number("full", fill_value)
@@ -401,6 +413,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
+    plain_memory(layout, memory_format=memory_format)
     return _like(np.zeros_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -413,6 +426,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     >>> dt.ones_like(dt.zeros(2))
     tensor([1., 1.])
     """
+    plain_memory(layout, memory_format=memory_format)
     return _like(np.ones_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -425,6 +439,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> dt.empty_like(dt.zeros(2)).shape
     dualtape.Size([2])
     """
+    plain_memory(layout, memory_format=memory_format)
     return _like(np.empty_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -439,6 +454,7 @@ def full_like(
     >>> dt.full_like(dt.zeros(2), 3)
     tensor([3., 3.])
     """
+    plain_memory(layout, memory_format=memory_format)
     return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 
@@ -461,6 +477,7 @@ def arange(
     >>> dt.arange(1, 4)
     tensor([1, 2, 3])
     """
+    plain_memory(layout)
     if end is None:
         start, end = 0, start
     if end is None:
@@ -495,6 +512,7 @@ def linspace(
     >>> dt.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    plain_memory(layout)
     if steps < 0:
         raise RuntimeError(f"linspace: number of steps must be non-negative, got {steps}")
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
@@ -522,6 +540,7 @@ def logspace(
     >>> dt.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    plain_memory(layout)
     if steps < 0:
         raise RuntimeError(f"logspace: number of steps must be non-negative, got {steps}")
     made = np.logspace(start, end, steps, base=base).astype(_numpy_dtype(dtype, dtypes.default_float()))
@@ -540,6 +559,7 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
+    plain_memory(layout)
     for size in (n, m):
         if size is not None and size < 0:
             raise RuntimeError(f"eye: sizes must be greater or equal to 0, got {size}")

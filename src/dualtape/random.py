@@ -15,7 +15,7 @@ import numpy as np
 from . import dtypes
 from .autograd.versions import bump
 from .autograd.views import check_write
-from .creation import _finished, _numpy_dtype, _size_of, _sizes
+from .creation import _finished, _numpy_dtype, _size_of, _sizes, plain_memory
 from .device import device as Device
 from .tensor import Tensor, wrap
 
@@ -299,6 +299,7 @@ def rand(
     >>> x = dt.rand(100); bool((x >= 0).all() and (x < 1).all())
     True
     """
+    plain_memory(layout)
     return _drawn(_uniform, size, ignored, generator, out, dtype, device, requires_grad)
 
 
@@ -320,6 +321,7 @@ def randn(
     >>> dt.randn(2, 3).shape
     dualtape.Size([2, 3])
     """
+    plain_memory(layout)
     return _drawn(_gaussian, size, ignored, generator, out, dtype, device, requires_grad)
 
 
@@ -343,6 +345,7 @@ def randint(
     >>> dt.randint(5, (3,)).dtype
     dualtape.int64
     """
+    plain_memory(layout)
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -382,6 +385,7 @@ def randperm(
     >>> dt.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
+    plain_memory(layout)
     if not hasattr(n, "__index__"):
         raise TypeError(f"randperm(): argument 'n' must be int, got {type(n).__name__}")
     if n < 0:
@@ -487,6 +491,7 @@ def rand_like(
     >>> dt.rand_like(dt.ones(2)).shape
     dualtape.Size([2])
     """
+    plain_memory(layout, memory_format=memory_format)
     return rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
@@ -508,6 +513,7 @@ def randn_like(
     >>> dt.randn_like(dt.ones(2)).shape
     dualtape.Size([2])
     """
+    plain_memory(layout, memory_format=memory_format)
     return randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
@@ -531,6 +537,7 @@ def randint_like(
     >>> dt.randint_like(dt.ones(2), 5).dtype
     dualtape.float32
     """
+    plain_memory(layout, memory_format=memory_format)
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 

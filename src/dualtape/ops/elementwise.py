@@ -329,3 +329,22 @@ op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, ou
    >>> dt.relu(dt.tensor([-1.0, 2.0]))
    tensor([0., 2.])
    """)  # fmt: skip
+
+
+def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    if x.dtype.kind != "f":
+        return x.copy()
+    limits = np.finfo(x.dtype)
+    high, low = float(limits.max) if posinf is None else posinf, float(limits.min) if neginf is None else neginf
+    return np.where(np.isnan(x), nan or 0.0, np.where(np.isinf(x), np.where(x > 0, high, low), x)).astype(x.dtype)
+
+
+op("nan_to_num", _nan_to_num, kind=ELEMENTWISE,
+   vjp=dict(x=lambda g, x: np.where(np.isfinite(x), g, 0)), jvp=dict(x=lambda t, x: np.where(np.isfinite(x), t, 0)), complex=False,
+   samples=(sample(real(3, 4)), sample(real()), edge(exact([np.nan, np.inf, -np.inf, 1.0])), edge(exact([np.nan, np.inf, -np.inf, 1.0]), 7.0, 1.0, -1.0)),
+   doc="""NaN and infinities replaced: by 0 and by the largest numbers of the dtype, or by what is given; no gradient flows there.
+
+   >>> import dualtape as dt
+   >>> dt.nan_to_num(dt.tensor([float("nan"), 1.0, float("inf")]), posinf=9.0)
+   tensor([0., 1., 9.])
+   """)  # fmt: skip
