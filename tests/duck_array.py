@@ -72,6 +72,8 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__
+        if any(getattr(i, "__array_priority__", 0) > 0 for i in inputs):
+            return NotImplemented  # CuPy's arrays leave it to arrays of higher priority too
         if method in ("reduce", "accumulate"):
             _check_keywords(method, kwargs, ("axis", "dtype", "out", "keepdims") if method == "reduce" else ("axis", "dtype", "out"))
             if name not in REDUCED:
@@ -90,7 +92,7 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
         name = f"{func.__module__}.{func.__name__}".removeprefix("numpy.")
-        if name not in FUNCTIONS:
+        if name not in FUNCTIONS or any(t.__name__ == "Batched" for t in types):
             return NotImplemented
         for refused in ("device", "initial", "where"):
             if refused in kwargs and func is not np.copyto:
@@ -121,7 +123,7 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
     size = property(lambda self: self._values.size)
     itemsize = property(lambda self: self._values.itemsize)
     nbytes = property(lambda self: self._values.nbytes)
-    flags = property(lambda self: self._values.flags)
+    flags = property(lambda self: SimpleNamespace(c_contiguous=self._values.flags.c_contiguous, f_contiguous=self._values.flags.f_contiguous))
     base = property(lambda self: self._values.base)
     T = property(lambda self: DuckArray(self._values.T))
     real = property(lambda self: DuckArray(self._values.real))

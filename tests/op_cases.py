@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import dualtape as dt
+import dualtape.autograd.forward_ad as fwAD
 from dualtape.ops import load_all
 from dualtape.ops.samples import Array, Sample
 from dualtape.ops.table import COMPOSITES, TABLE
@@ -86,6 +87,22 @@ def compared(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
     ours, theirs = run(here), run(there)
     assert [len(part) for part in ours] == [len(part) for part in theirs]
     return [(a.detach().numpy(), b.detach()) for a, b in zip(ours[0] + ours[1], theirs[0] + theirs[1], strict=True)]
+
+
+def pushed(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
+    """The tangents of an op's results with tensors made by ``here``, as arrays, each beside the tensor made by way of ``there``."""
+    args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+    rng = np.random.default_rng(7)
+    directions = {id(a): np.asarray(rng.normal(size=a.shape)).astype(a.dtype) for a in made}
+
+    def run(place: Any) -> list:
+        with fwAD.dual_level():
+            convert = lambda a: fwAD.make_dual(place(a), place(directions[id(a)])) if id(a) in directions else place(a)
+            outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+            found = [fwAD.unpack_dual(o).tangent for o in outs if isinstance(o, dt.Tensor)]
+        return [t.abs() if row.name in UP_TO_SIGN else t for t in found if t is not None]
+
+    return [(a.numpy(), b) for a, b in zip(run(here), run(there), strict=True)]
 
 
 def prepared(sample: Sample, dtype: Any) -> tuple[Any, list]:

@@ -71,6 +71,10 @@ def differences(ours: Any, theirs: Any, tolerance: float = 1e-5, where: str = ""
         return None if isinstance(ours, dt.dtype) and ours.name == str(theirs).removeprefix("torch.") else f"{where}: {ours} where PyTorch has {theirs}"
     if torch is not None and isinstance(theirs, torch.device):
         return None if isinstance(ours, dt.device) and str(ours) == str(theirs) else f"{where}: {ours} where PyTorch has {theirs}"
+    if isinstance(theirs, dict):
+        if not isinstance(ours, dict) or list(ours) != list(theirs):
+            return f"{where}: {ours!r} where PyTorch has {theirs!r}"
+        return differences(list(ours.values()), list(theirs.values()), tolerance, where)
     if isinstance(theirs, (list, tuple)):
         if isinstance(ours, dt.Size) != (torch is not None and isinstance(theirs, torch.Size)) or not isinstance(ours, (list, tuple)):
             return f"{where}: {type(ours).__name__} where PyTorch has {type(theirs).__name__}"

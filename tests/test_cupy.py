@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from op_cases import cases, compared
+from op_cases import cases, compared, pushed
 
 
 def available() -> Any:
@@ -87,3 +87,28 @@ def test_every_op_gives_on_the_gpu_what_it_gives_on_the_cpu(row: Any, sample: An
     for ours, theirs in compared(row, sample, lambda a: dt.tensor(a), lambda a: dt.tensor(a).cuda()):
         assert theirs.is_cuda or row.torch_name == "-"
         np.testing.assert_allclose(theirs.cpu().numpy(), ours, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+@gpu
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in cases()], ids=[c[0] for c in cases()])
+def test_every_ops_tangent_is_on_the_gpu_what_it_is_on_the_cpu(row: Any, sample: Any) -> None:
+    for ours, theirs in pushed(row, sample, lambda a: dt.tensor(a), lambda a: dt.tensor(a).cuda()):
+        assert theirs.is_cuda or row.torch_name == "-"
+        np.testing.assert_allclose(theirs.cpu().numpy(), ours, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+@gpu
+def test_transforms_run_on_the_gpu() -> None:
+    rng = np.random.default_rng(3)
+    weight, data = dt.tensor(rng.normal(size=(4, 3))), dt.tensor(rng.normal(size=(5, 3)))
+    loss = lambda w, x: ((w @ x).tanh() ** 2).sum() + w[0].exp().sum()
+    for transform in (
+        lambda w, x: dt.func.vmap(dt.func.grad(loss), in_dims=(None, 0))(w, x),
+        lambda w, x: dt.func.jacfwd(lambda w: dt.func.vmap(lambda x: loss(w, x))(x))(w),
+        lambda w, x: dt.func.jacrev(lambda w: dt.func.vmap(lambda x: loss(w, x))(x))(w),
+        lambda w, x: dt.func.hessian(lambda w: loss(w, x[0]))(w),
+        lambda w, x: dt.func.jvp(dt.func.grad(lambda w: loss(w, x[1])), (w,), (w * 2,))[1],
+    ):
+        found = transform(weight.cuda(), data.cuda())
+        assert found.is_cuda
+        np.testing.assert_allclose(found.cpu().numpy(), transform(weight, data).numpy(), rtol=1e-9, atol=1e-12)

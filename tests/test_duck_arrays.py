@@ -9,7 +9,7 @@ import pytest
 
 import dualtape as dt
 from duck_array import DuckArray, asarray
-from op_cases import cases, compared
+from op_cases import cases, compared, pushed
 
 # what CuPy itself has no counterpart for, with its reason
 LACKING: dict[str, str] = {}
@@ -37,6 +37,22 @@ def test_every_op_gives_over_other_arrays_what_it_gives_over_numpys(row: Any, sa
     for ours, theirs in compared(row, sample, over(np.asarray), over(asarray)):
         assert type(theirs._array) is DuckArray or row.name == "to_device"
         np.testing.assert_allclose(theirs.cpu().numpy(), ours, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in cases()], ids=[c[0] for c in cases()])
+def test_every_ops_tangent_over_other_arrays_is_what_it_is_over_numpys(row: Any, sample: Any) -> None:
+    for ours, theirs in pushed(row, sample, over(np.asarray), over(asarray)):
+        assert type(theirs._array) is DuckArray or row.name == "to_device"
+        np.testing.assert_allclose(theirs.cpu().numpy(), ours, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+def test_transforms_over_other_arrays() -> None:
+    x = dt.as_tensor(asarray([1.0, 2.0, 4.0]))
+    f = lambda x: (x.sin() * x[0]).sum() * x.softmax(0)
+    for transformed in (dt.func.jacrev(f), dt.func.jacfwd(f), dt.func.hessian(lambda x: f(x)[1]), lambda x: dt.func.vmap(lambda t: f(x * t))(x)):
+        found = transformed(x)
+        assert type(found._array) is DuckArray
+        np.testing.assert_allclose(found.cpu().numpy(), transformed(x.cpu()).numpy(), rtol=1e-9)
 
 
 def test_second_derivatives_stay_over_other_arrays() -> None:

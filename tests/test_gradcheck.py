@@ -1,5 +1,6 @@
 """What ``gradcheck`` accepts, and above all what it catches: each wrong derivative here must be found out."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -8,9 +9,8 @@ import pytest
 import dualtape as dt
 from dualtape.autograd import gradcheck, gradgradcheck
 from dualtape.autograd.gradcheck import GradcheckError
+from same_program import needs_torch, same
 
-FORWARD_MODE = pytest.mark.skipif(not hasattr(dt.autograd, "forward_ad"), reason="needs autograd.forward_ad")
-TRANSFORMS = pytest.mark.skipif(not hasattr(dt, "func"), reason="needs dualtape.func")
 MODES = pytest.mark.parametrize("fast_mode", [False, True], ids=["slow", "fast"])
 
 
@@ -494,7 +494,6 @@ class TestSecondDerivatives:
             gradgradcheck(lambda x: x * x, (real(3),), **options)
 
 
-@FORWARD_MODE
 @MODES
 class TestForwardMode:
     def test_a_right_tangent_passes(self, fast_mode):
@@ -563,13 +562,9 @@ class TestBatched:
         with pytest.raises(GradcheckError, match="Batched gradients of output 0 failed: one at a time"):
             gradcheck(lambda x: x * 2, (real(3),), check_batched_grad=True)
 
-    @FORWARD_MODE
-    @TRANSFORMS
     def test_tangents_pass(self):
         assert gradcheck(lambda x, y: x * y, (real(3), real(3)), check_forward_ad=True, check_batched_forward_grad=True)
 
-    @FORWARD_MODE
-    @TRANSFORMS
     def test_tangents_that_mix_rows_are_caught(self, monkeypatch):
         vmap = dt.func.vmap
 
@@ -579,3 +574,88 @@ class TestBatched:
         monkeypatch.setattr(dt.func, "vmap", mixing)
         with pytest.raises(GradcheckError, match="Row 0 of a batch of tangents of input 0"):
             gradcheck(lambda x: x * 2, (real(3),), check_forward_ad=True, check_batched_forward_grad=True)
+
+    def test_tangents_of_complex_functions_and_of_several_results_pass(self):
+        options = {"check_forward_ad": True, "check_batched_forward_grad": True, "check_batched_grad": True}
+        assert gradcheck(lambda z: (z * z.conj(), z.abs()), (cplx(3),), **options)
+        assert gradcheck(lambda x, y: (x @ y, x.sort()[0]), (real(2, 3), real(3)), **options)
+
+
+class TestEveryWay:
+    """All the ways to a derivative at once."""
+
+    FIRST = {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True, "check_grad_dtypes": True}
+    SECOND = {"check_fwd_over_rev": True, "check_rev_over_rev": True, "check_batched_grad": True}
+
+    @MODES
+    @pytest.mark.parametrize(
+        "func",
+        [
+            pytest.param(lambda x: x.sin() * x, id="elementwise"),
+            pytest.param(lambda x: (x.sum() * x[0], x.prod()), id="reductions"),
+            pytest.param(lambda x: x.clone().mul_(x)[1:], id="in place, and a view"),
+            pytest.param(lambda x: x[[0, 0, 2]].exp(), id="indexed"),
+            pytest.param(lambda x: x.outer(x) @ x, id="products"),
+            pytest.param(lambda x: x.logsumexp(0), id="stable"),
+        ],
+    )
+    def test_right_derivatives_pass(self, func, fast_mode):
+        assert gradcheck(func, (real(3),), **self.FIRST, fast_mode=fast_mode)
+        assert gradgradcheck(func, (real(3),), **self.SECOND, fast_mode=fast_mode)
+
+    def test_a_function_without_jvp_passes(self):
+        cube = function(lambda x: x * x * x, lambda g, x: 3 * g * x * x)
+        assert gradcheck(cube, (real(3),), check_forward_ad=True)
+        assert gradgradcheck(cube, (real(3),), check_fwd_over_rev=True)
+
+    def test_the_derivative_of_a_wrong_backward_is_wrong_forward_too(self):
+        wrong = function(lambda x: x * x, lambda g, x: 3 * g * x)
+        with pytest.raises(GradcheckError, match="forward mode"):
+            gradcheck(wrong, (real(3),), check_forward_ad=True, check_backward_ad=False)
+
+    def test_what_runs_under_no_grad_moves_forward_and_not_in_reverse(self):
+        def func(x):
+            with dt.no_grad():
+                y = x * 2
+            return y + x
+
+        assert gradcheck(func, (real(3),), check_forward_ad=True, check_backward_ad=False)
+        assert not gradcheck(func, (real(3),), raise_exception=False)
+
+    def test_no_level_is_left_open(self):
+        wrong = function(lambda x: x * 3, lambda g, x: g * 3, jvp=lambda t: t * 2)
+        gradcheck(wrong, (real(3),), check_forward_ad=True, raise_exception=False)
+
+        def raises(x):
+            if dt.modes.current().levels:
+                raise KeyError
+            return x * 2
+
+        with pytest.raises(KeyError):
+            gradcheck(raises, (real(3),), check_forward_ad=True)
+        assert not dt.modes.current().levels
+
+
+GRID = [
+    "lambda x, y: (x * y, x.sum())",
+    "lambda x, y: x ** 3",
+    "lambda x, y: x.detach() * y",
+    "lambda x, y: torch.no_grad()(lambda x: x * 2)(x) + y",
+    "lambda x, y: (x + y).abs().sqrt()",
+]
+
+
+@needs_torch
+@pytest.mark.parametrize("func", GRID)
+def test_the_same_is_refused_found_wrong_and_passed_as_by_pytorch(func):
+    for check, names in (
+        ("gradcheck", ("check_forward_ad", "check_backward_ad", "check_batched_grad", "check_batched_forward_grad")),
+        ("gradgradcheck", ("check_fwd_over_rev", "check_rev_over_rev", "check_batched_grad", "check_undefined_grad")),
+    ):
+        for options in itertools.product([False, True], repeat=len(names)):
+            given = ", ".join(f"{name}={option}" for name, option in zip(names, options, strict=True))
+            same(f"""
+x = torch.tensor([0.5, 1.2], dtype=torch.float64, requires_grad=True)
+y = torch.tensor([0.7, 0.3], dtype=torch.float64, requires_grad=True)
+torch.autograd.{check}({func}, (x, y), raise_exception=False, fast_mode=True, {given})
+""")

@@ -8,13 +8,14 @@ from typing import Any
 
 from .overriding import overridable
 
-_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C")
+_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "func")
 _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor")
 _DRAWS = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm")
 _SETTINGS = ("Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")  # which nothing overrides
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
-    "sparse_coo_tensor": "sparse", "set_printoptions": "printing", **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy"),
+    "sparse_coo_tensor": "sparse", "set_printoptions": "printing", "vmap": "func.vmap",
+    **dict.fromkeys(_ANOMALY, "autograd.anomaly"), **dict.fromkeys(_LEGACY, "legacy"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),
 }
 

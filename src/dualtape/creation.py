@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .arrays import is_array, settle
+from .arrays import Batched, is_array, settle
+from .arrays.protocol import becoming
 from .device import CPU, contiguous_format, device, move, preserve_format, strided
 from .tensor import Tensor, made, wrap
 
@@ -37,7 +38,8 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
         array = move(array, target)
     if out is not None:
         return out.copy_(wrap(array)) if out.shape == array.shape else _resized(out, array)  # type: ignore[attr-defined]
-    tensor = made(array)
+    become = becoming.get()
+    tensor = made(array if become is None else become(array))
     if requires_grad:
         tensor.requires_grad_(True)
     return tensor
@@ -615,7 +617,12 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 
 def _new_method(function: Any) -> Any:
     def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
-        return function(*args, dtype=dtype or self.dtype, device=device or self.device, **kwargs)
+        made = function(*args, dtype=dtype or self.dtype, device=device or self.device, **kwargs)
+        if type(self._array) is Batched and function is not tensor:  # each sample has one of its own
+            room = np.empty(made._array.shape, made._array.dtype, like=self._array)
+            room[...] = made._array
+            made._array = room
+        return made
 
     method.__name__ = f"new_{function.__name__}"
     args = {"full": "(2,), 7", "tensor": "[1, 2]"}.get(function.__name__, "2")

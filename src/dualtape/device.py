@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import module_of
+from .arrays import Batched, module_of
 
 
 class device:
@@ -83,7 +83,7 @@ CPU = device("cpu")
 
 def of(array: Any) -> device:
     """The device of an array."""
-    if isinstance(array, np.ndarray) or module_of(array) is np:
+    if isinstance(array, np.ndarray) or module_of(array) is np or array.device == "cpu":
         return CPU
     return device("cuda", array.device.id)
 
@@ -102,9 +102,11 @@ def cupy() -> Any:
 def move(array: Any, target: device) -> Any:
     """``array`` on ``target``: itself if it is there already."""
     if target.type == "cpu":
-        return array if isinstance(array, np.ndarray) else array.get()
+        return array if isinstance(array, np.ndarray) or array.device == "cpu" else array.get()
     if not isinstance(array, np.ndarray) and target.index in (None, array.device.id):
         return array
+    if type(array) is Batched:
+        return Batched(move(array.values, target), array.level)
     module = cupy()
     with module.cuda.Device(target.index if target.index is not None else module.cuda.Device().id):
         return module.asarray(array)

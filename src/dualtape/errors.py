@@ -64,6 +64,13 @@ def shape_write(op: str, source: tuple, target: tuple) -> RuntimeError:
     )
 
 
+def batched_write(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"vmap: inplace arithmetic(self, *extra_args) is not possible in {op}: what is written differs from sample to sample, and the tensor it is"
+        " written to is one for all of them. Use the out-of-place form (x = x + y), or make the target from a batched tensor (zeros_like, clone)"
+    )
+
+
 def leaf_write(op: str) -> RuntimeError:
     return RuntimeError(
         f"{op}: a leaf Variable that requires grad is being used in an in-place operation. Its value is what backward will"

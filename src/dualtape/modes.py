@@ -37,6 +37,8 @@ class Mode:
         Forward-mode levels that are open.
     forward : bool
         Whether forward mode propagates tangents.
+    batches : tuple
+        Levels of vmap that are open.
     functions, dispatches : tuple
         Stacks of function modes and dispatch modes.
     threads : bool
@@ -52,8 +54,8 @@ class Mode:
     """
 
     __slots__ = (
-        "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "functions", "dispatches", "threads",
-        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain",
+        "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches", "threads",
+        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "silent",
     )  # fmt: skip
 
     grad: bool
@@ -62,6 +64,7 @@ class Mode:
     saved_hooks: tuple
     levels: tuple
     forward: bool
+    batches: tuple
     functions: tuple
     dispatches: tuple
     threads: bool
@@ -70,16 +73,18 @@ class Mode:
     subclass_functions: bool
     subclass_dispatch: bool
     plain: bool
+    silent: Mode | None  # the same without grad, once it was asked for
 
     def replace(self, **changes: Any) -> Mode:
         """A copy with some settings changed."""
         new = object.__new__(Mode)
-        for name in Mode.__slots__[:-1]:
+        for name in Mode.__slots__[:-2]:
             setattr(new, name, changes.pop(name) if name in changes else getattr(self, name))
         if changes:
             raise TypeError(f"no such mode: {', '.join(changes)}")
-        unusual = new.inference or new.anomaly or new.saved_hooks or new.levels or new.functions or new.dispatches
+        unusual = new.inference or new.anomaly or new.saved_hooks or new.levels or new.batches or new.functions or new.dispatches
         new.plain = not (unusual or new.profiler)
+        new.silent = None
         return new
 
 
@@ -87,8 +92,8 @@ def _initial() -> Mode:
     mode = object.__new__(Mode)
     mode.grad = mode.forward = mode.threads = mode.plain = mode.subclass_functions = mode.subclass_dispatch = True
     mode.inference = mode.asked = False
-    mode.anomaly = mode.profiler = None
-    mode.saved_hooks = mode.levels = mode.functions = mode.dispatches = ()
+    mode.anomaly = mode.profiler = mode.silent = None
+    mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
     return mode
 
 
@@ -96,18 +101,14 @@ _mode: ContextVar[Mode] = ContextVar("dualtape.mode", default=_initial())  # noq
 current: Callable[[], Mode] = _mode.get
 _set = _mode.set
 
-_no_grad: dict[Mode, Mode] = {}
-
 
 def without_grad(mode: Mode) -> Mode:
-    """The same modes with grad mode off; remembered for the plain mode, since ``no_grad`` is entered all the time."""
+    """The same modes with grad mode off; remembered, since ``no_grad`` is entered all the time."""
     if not mode.grad:
         return mode
-    known = _no_grad.get(mode)
+    known = mode.silent
     if known is None:
-        known = mode.replace(grad=False)
-        if mode.plain and len(_no_grad) < 8:
-            _no_grad[mode] = known
+        known = mode.silent = mode.replace(grad=False)
     return known
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+from .arrays.batched import DYNAMIC, DynamicShape, NotBatchable
+
 watching: list[bool] = []
 MISS = object()  # nothing overrides this call
 
@@ -18,7 +20,7 @@ class Foreign(Exception):
     """An argument that is no tensor has ``__torch_function__``: the call starts again, this time watching."""
 
 
-def overridable(function: Callable, leaf: bool = False) -> Callable:
+def overridable(function: Callable, leaf: bool = False, composite: str | None = None) -> Callable:
     """``function``, which asks its arguments' classes and the modes first whether they answer in its place.
 
     Parameters
@@ -27,6 +29,8 @@ def overridable(function: Callable, leaf: bool = False) -> Callable:
         Anything that users call, made of operations (which are then not asked again) or not.
     leaf : bool
         Nothing below asks ``__torch_dispatch__``, so that it is asked here.
+    composite : str
+        It is an op of this name made of others: inside vmap, where it wants to see values, it runs sample by sample.
     """
 
     def public(*args: Any, **kwargs: Any) -> Any:
@@ -36,6 +40,13 @@ def overridable(function: Callable, leaf: bool = False) -> Callable:
             answer = intercept(public, args, kwargs, leaf)
             if answer is not MISS:
                 return answer
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except NotBatchable as error:
+            if composite is None or (type(error) is DynamicShape and composite in DYNAMIC):
+                raise
+            from .ops.batching import by_samples
+
+            return by_samples(function, args, kwargs, composite)
 
     return update_wrapper(public, function)

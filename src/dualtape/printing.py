@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .arrays import Batched
+from .modes import current
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -164,6 +168,8 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     >>> tensor_repr(x * 2)
     'tensor([2., 4.], grad_fn=<MulBackward0>)'
     """
+    if type(tensor._array) is Batched:
+        return _batched_repr(tensor)
     prefix = _prefix(tensor)
     contents = _contents(_host_array(tensor), len(prefix)) if tensor_contents is None else tensor_contents
     return _append_suffixes(prefix + contents, _suffixes(tensor), len(prefix))
@@ -180,6 +186,18 @@ def _prefix(tensor: Tensor) -> str:
     # A parameter announces itself on a line of its own; there is none before its module has been imported.
     parameter = getattr(sys.modules.get(f"{__package__}.nn"), "Parameter", None)
     return "tensor(" if type(tensor) in (Tensor, parameter) else f"{type(tensor).__name__}("
+
+
+def _batched_repr(tensor: Tensor) -> str:
+    """A batched tensor: which ``vmap`` it belongs to, and all samples."""
+    from .tensor import wrap
+
+    array = tensor._array
+    batches = current().batches
+    number = batches.index(array.level) + 1 if array.level in batches else array.level.number
+    history = _history(tensor)
+    inner = textwrap.indent(tensor_repr(wrap(array.values)), "    ")
+    return f"BatchedTensor(lvl={number}, bdim=0, value=\n{inner}\n{'' if history is None else f', {history}'})"
 
 
 def _host_array(tensor: Tensor) -> np.ndarray:
@@ -233,10 +251,13 @@ def _history(tensor: Tensor) -> str | None:
 
 
 def _tangent(tensor: Tensor) -> Tensor | None:
-    forward_ad = sys.modules.get(f"{__package__}.autograd.forward_ad")
-    if forward_ad is None:
-        return None  # nobody has opened a forward level yet
-    return forward_ad.unpack_dual(tensor).tangent
+    levels = current().levels
+    if not levels:
+        return None
+    from .autograd.tangents import active, tangent
+
+    found = (tangent(tensor, level) for level in reversed(active(current())))
+    return next((t for t in found if t is not None), None)
 
 
 def _append_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:

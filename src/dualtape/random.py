@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, modes
+from .arrays import Batched, settle
+from .arrays.batched import holds
+from .arrays.kernels import all_samples
 from .autograd.versions import bump
 from .autograd.views import check_write
 from .creation import _finished, _numpy_dtype, _size_of, _sizes, plain_memory
@@ -243,11 +246,14 @@ def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Itera
 
 def source(generator: Generator | None) -> np.random.Generator:
     """NumPy's generator behind ``generator``, or behind the default one."""
-    if generator is None:
-        return default_generator._rng
-    if not isinstance(generator, Generator):
+    if generator is not None and not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be a dualtape.Generator, got {type(generator).__name__}")
-    return generator._rng
+    rng = (default_generator if generator is None else generator)._rng
+    if modes.current().batches:
+        from .random_batches import Source
+
+        return Source(rng)  # type: ignore[return-value]
+    return rng
 
 
 # --- drawing raw arrays ---------------------------------------------------------------------------------------------------------------
@@ -260,7 +266,7 @@ def _uniform(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndar
     _float_only("rand", dtype)
     if dtype.itemsize < 4:
         return (rng.integers(0, 2**11, shape) / 2**11).astype(dtype)  # rounding a finer draw could give 1
-    return np.asarray(rng.random(shape, dtype))
+    return settle(rng.random(shape, dtype))
 
 
 def _gaussian(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndarray:
@@ -268,7 +274,7 @@ def _gaussian(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.nda
         part = dtypes.real_of(dtype)
         return ((_gaussian(rng, shape, part) + 1j * _gaussian(rng, shape, part)) * np.sqrt(0.5)).astype(dtype)
     _float_only("randn", dtype)
-    return np.asarray(rng.standard_normal(shape, dtype if dtype.itemsize >= 4 else np.float32)).astype(dtype, copy=False)
+    return settle(rng.standard_normal(shape, dtype if dtype.itemsize >= 4 else np.float32)).astype(dtype, copy=False)
 
 
 def _float_only(name: str, dtype: np.dtype) -> None:
@@ -364,7 +370,7 @@ def _whole_numbers(rng: np.random.Generator, low: int, high: int, shape: tuple, 
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtypes.of(dtype)!r}: got from={low} and to={high}")
-    return np.asarray(rng.integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(dtype)
+    return settle(rng.integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(dtype)
 
 
 def randperm(
@@ -413,7 +419,7 @@ def normal(
     dualtape.Size([3])
     """
     arrays = [a._array for a in (mean, std) if isinstance(a, Tensor)]
-    if (np.asarray(std._array if isinstance(std, Tensor) else std) < 0).any():
+    if (all_samples(std._array if isinstance(std, Tensor) else np.asarray(std)) < 0).any():
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if not arrays and size is None:
         raise TypeError("normal() of numbers needs a size, a tuple")
@@ -438,12 +444,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         _float_only("bernoulli", input._array.dtype)
     chance = input._array if p is None else np.full(input._array.shape, p)
     _check_chance(chance)
-    made = np.asarray(source(generator).random(chance.shape) < chance).astype(input._array.dtype)
+    made = settle(source(generator).random(chance.shape) < chance).astype(input._array.dtype)
     return _finished(made, None, False, out)
 
 
 def _check_chance(chance: Any) -> None:
-    if not np.all((chance >= 0) & (chance <= 1)):
+    seen = all_samples(chance)
+    if not np.all((seen >= 0) & (seen <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1: probabilities lie between 0 and 1")
 
 
@@ -462,10 +469,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {input._array.ndim}")
     if num_samples <= 0:
         raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
-    weights = np.atleast_2d(input._array.astype(np.float64))
-    if (weights < 0).any() or not np.isfinite(weights).all() or (weights.sum(-1) <= 0).any():
+    weights = input._array.astype(np.float64)
+    weights = weights[None] if weights.ndim == 1 else weights
+    seen = all_samples(weights)
+    if (seen < 0).any() or not np.isfinite(seen).all() or (seen.sum(-1) <= 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or a row that sums to 0")
-    if not replacement and num_samples > (weights > 0).sum(-1).min():
+    if not replacement and num_samples > (seen > 0).sum(-1).min():
         raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} from {weights.shape[-1]}")
     rng = source(generator)
     rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
@@ -547,15 +556,23 @@ def randint_like(
 
 def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Tensor:
     """Write random values over a tensor, with the checks of every in-place write."""
-    from . import modes
-
-    recording = modes.current().grad and self.requires_grad
+    mode = modes.current()
+    recording = mode.grad and self.requires_grad
     check_write(self, name, recording)
     values = draw(self._array.shape, self._array.dtype)
+    if type(values) is Batched and not holds(self._array, values):
+        raise RuntimeError(
+            f"vmap: Cannot ask for different inplace randomness on an unbatched tensor in {name}: it has one place for all samples. Draw out of place,"
+            " or fill a batched tensor (zeros_like, clone)"
+        )
     if recording:
-        return self.copy_(wrap(np.asarray(values, self._array.dtype)))  # type: ignore[attr-defined]
+        return self.copy_(wrap(settle(values).astype(self._array.dtype)))  # type: ignore[attr-defined]
     self._array[...] = values
     bump(self._counter)
+    if mode.levels:
+        from .ops.forward import written
+
+        written(self, None, mode)
     return self
 
 

@@ -26,19 +26,21 @@ from .tensor_protocols import Protocols
 _new = object.__new__
 
 
+_backward: Callable | None = None  # autograd's, which is built on this module
 SAME = "same"  # a gradient's dtype: that of its tensor
 
 
 class TensorExtra:
     """What few tensors have: hooks of a leaf, the dtype of its gradient. One slot of a tensor holds it, or None."""
 
-    __slots__ = ("hooks", "post_hooks", "grad_dtype", "retains")
+    __slots__ = ("hooks", "post_hooks", "grad_dtype", "retains", "tangents")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Callable] = {}
         self.post_hooks: dict[int, Callable] = {}
         self.grad_dtype: Any = SAME
         self.retains = False
+        self.tangents: Any = None  # in forward mode, by level
 
     def gradient_dtype(self, dtype: np.dtype) -> np.dtype | None:
         """The dtype in which gradients arrive at a leaf of ``dtype``; None: as they come."""
@@ -359,9 +361,10 @@ class Tensor(Memory, Protocols):
         >>> x.grad
         tensor(6.)
         """
-        from .autograd import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        global _backward
+        if _backward is None:
+            from .autograd import backward as _backward
+        _backward(self, gradient, retain_graph, create_graph, None, inputs)  # type: ignore[misc]
 
     def detach(self) -> Tensor:
         """The same memory, without history; writes to it are noticed.
@@ -386,6 +389,8 @@ class Tensor(Memory, Protocols):
         """
         if self._is_view():
             raise RuntimeError("Can't detach views in-place: use detach() instead, which gives a new tensor")
+        if self._extra is not None:
+            self._extra.tangents = None
         self._edge = None
         self._requires_grad = False
         return self

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes
-from .arrays import module_of
+from .arrays.kernels import all_samples
 from .size import Size
 
 _tuple = tuple.__new__
@@ -62,7 +62,7 @@ class Memory:
 
     @property
     def is_cuda(self) -> bool:
-        return module_of(self._array) is not np
+        return type(self._array) is not np.ndarray and self.device.type == "cuda"
 
     @property
     def is_sparse(self) -> bool:
@@ -70,7 +70,7 @@ class Memory:
 
     @property
     def is_cpu(self) -> bool:
-        return module_of(self._array) is np
+        return type(self._array) is np.ndarray or self.device.type == "cpu"
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one dimension's size.
@@ -144,7 +144,7 @@ class Memory:
         """
         base = self._base
         root = self._array if base is None else base._array
-        start = lambda a: a.__array_interface__["data"][0]
+        start = lambda a: all_samples(a).__array_interface__["data"][0]
         return (start(self._array) - start(root)) // (self._array.itemsize or 1)
 
     def data_ptr(self) -> int:

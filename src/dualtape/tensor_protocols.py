@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import errors
+from .arrays import Batched
 
 
 class Protocols:
@@ -33,6 +34,8 @@ class Protocols:
         if not force:
             if self.requires_grad:
                 raise errors.needs_detach()
+            if type(self._array) is Batched:
+                return self._array.get()  # refuses
             if not isinstance(self._array, np.ndarray):
                 raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
         return self._array if isinstance(self._array, np.ndarray) else self._array.get()
@@ -108,7 +111,7 @@ class Protocols:
             if self._array.size == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous: use numel() to ask whether it is empty")
             raise errors.ambiguous_bool(self._array.shape)
-        return bool(self._array.item())
+        return bool(self._array if type(self._array) is Batched else self._array.item())
 
     def __float__(self) -> float:
         return float(self._one_number(float))

@@ -5,7 +5,8 @@ An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operat
 """
 
 from .absent import Absent
+from .batched import Batched
 from .protocol import is_array, module_of, register_module, settle, zeros
 from .vocabulary import VOCABULARY
 
-__all__ = ["VOCABULARY", "Absent", "is_array", "module_of", "register_module", "settle", "zeros"]
+__all__ = ["VOCABULARY", "Absent", "Batched", "is_array", "module_of", "register_module", "settle", "zeros"]

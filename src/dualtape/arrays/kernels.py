@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .batched import Batched, innermost
 from .protocol import module_of
+from .sums import sum_axes
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all"}
 _RUNNING = {"add": "cumsum", "multiply": "cumprod"}
@@ -33,6 +35,8 @@ def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bo
 
 def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """The sum over axes, with the signature of ``np.add.reduce``."""
+    if type(x) is np.ndarray and dtype is None:
+        return sum_axes(x, axis, keepdims)
     if isinstance(x, (np.ndarray, np.generic)):
         return np.add.reduce(x, axis, dtype, None, keepdims)  # type: ignore[call-overload]
     return reduce(np.add, x, axis, dtype, keepdims)
@@ -63,11 +67,18 @@ def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
     return out
 
 
+def all_samples(x: Any) -> Any:
+    """``x`` with all samples of a batch in sight: for questions whose answer holds for all of them."""
+    return innermost(x)
+
+
 # --- arrays beside others --------------------------------------------------------------------------------------------------------
 
 
 def asarray_like(values: Any, like: Any, dtype: Any = None) -> Any:
     """``values`` (a number, a list, an array) as the same kind of array as ``like``."""
+    if type(values) is Batched:
+        return values if dtype is None or values.dtype == dtype else values.astype(dtype)
     return module_of(like).asarray(values, dtype)
 
 
@@ -101,9 +112,12 @@ def host(x: Any) -> Any:
 
 def on_host(function: Callable, *arrays: Any) -> Any:
     """What ``function`` makes of NumPy's arrays, in the arrays' own kind: for what only NumPy and SciPy have."""
-    first = arrays[0]
-    if type(first) is np.ndarray:
+    first = next((a for a in arrays if type(a) is not np.ndarray), None)
+    if first is None:
         return function(*arrays)
+    own = getattr(module_of(first), "on_host", None)
+    if own is not None:
+        return own(function, *arrays)
     made = function(*(host(a) for a in arrays))
     return tuple(asarray_like(m, first) for m in made) if isinstance(made, tuple) else asarray_like(made, first)
 
@@ -113,7 +127,45 @@ def on_host(function: Callable, *arrays: Any) -> Any:
 
 def add_at(out: Any, index: Any, values: Any) -> None:
     """Add ``values`` to ``out`` at ``index``, as often as a place is named."""
+    if type(out) is np.ndarray and out.size > _MANY and _add_at_places(out, index, values):
+        return
     module_of(out).add.at(out, index, values)
+
+
+_MANY = 1000  # elements from which places are worth counting through
+_WIDE = 256  # numbers in a row from which adding rows one by one is quicker
+
+
+def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:
+    """:func:`add_at` with the places in memory as one list of integers, which ``np.add.at`` takes ten times as fast; False if that cannot be had."""
+    if type(index) is not tuple or not out.flags.c_contiguous or getattr(values, "dtype", None) != out.dtype:
+        return False
+    if any(type(i) is not np.ndarray or i.dtype.kind not in "iu" for i in index):
+        return False
+    if len(index) == 1 and out.ndim > 1:
+        rows = index[0]
+        width = out.size // out.shape[0]
+        if values.shape != rows.shape + out.shape[1:]:
+            return False
+        if width >= _WIDE:
+            parts = values.reshape(rows.size, width)
+            for row, part in zip(rows.ravel().tolist(), parts, strict=True):
+                into = out[row].reshape(width)
+                np.add(into, part, into)
+            return True
+        places = rows.reshape(-1, 1) * width + np.arange(width)
+    elif len(index) == out.ndim:
+        places = 0
+        step = out.size
+        for i, n in zip(index, out.shape, strict=True):
+            step //= n
+            places = places + (np.where(i < 0, i + n, i) if i.size and i.min() < 0 else i) * step
+        if places.shape != values.shape:
+            return False
+    else:
+        return False
+    np.add.at(out.reshape(-1), places.ravel(), values.ravel())
+    return True
 
 
 def added_up(places: Any, values: Any, n: int) -> Any:

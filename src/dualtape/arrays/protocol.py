@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 _KNOWN: set[type] = {np.ndarray}
 _MODULES: dict[type, Any] = {np.ndarray: np}
+
+# what new arrays become in a part of a program where another kind is to take in everything, also what is made there and written to later
+becoming: ContextVar[Callable[[Any], Any] | None] = ContextVar("becoming", default=None)
 
 
 def is_array(value: Any) -> bool:
@@ -39,12 +44,16 @@ def module_of(array: Any) -> Any:
     kind = type(array)
     found = _MODULES.get(kind)
     if found is not None:
-        return found
+        return found if found is np or not callable(found) else found(array)
     return sys.modules["cupy"] if kind.__module__.partition(".")[0] == "cupy" else np
 
 
 def register_module(kind: type, module: Any) -> None:
-    """Say which module makes arrays of another kind: it has CuPy's functions (``asarray``, ``zeros``, ``add.at``, ...)."""
+    """Say which module makes arrays of another kind: it has CuPy's functions (``asarray``, ``zeros``, ``add.at``, ...).
+
+    A function instead says it for each array.
+    """
+    _KNOWN.add(kind)
     _MODULES[kind] = module
 
 

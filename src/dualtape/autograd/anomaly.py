@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import modes
+from ..arrays.kernels import all_samples
 from .versions import _PACKAGE
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _extra(node: Any) -> Any:
 
 def _nans(grad: Any) -> int:
     array = getattr(grad, "_array", grad)
-    return 0 if array is None or array.dtype.kind not in "fc" else int(np.isnan(array).sum())
+    return 0 if array is None or array.dtype.kind not in "fc" else int(np.isnan(all_samples(array)).sum())
 
 
 def _bad(value: Any) -> int:

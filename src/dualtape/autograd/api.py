@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import Absent, module_of
+from ..arrays.batched import Level
 from ..overriding import overridable
 from ..tensor import Tensor, wrap
 from .engine import GraphTask, find_needed, run
@@ -74,7 +75,7 @@ def backward(
         for value in inputs:
             if isinstance(value, Tensor) and not value.is_leaf:
                 value.retain_grad()
-        task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges])
+        task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges], task.counts)
     run(starts, task)
 
 
@@ -128,7 +129,7 @@ def grad(
     for place, (node, number, *_) in enumerate(edges):
         task.captures.setdefault(node, {}).setdefault(number, []).append(place)
     task.results = [None] * len(edges)
-    task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges])
+    task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges], task.counts)
     run(starts, task)
     results: list = []
     for i, (value, found) in enumerate(zip(targets, task.results, strict=True)):
@@ -154,18 +155,26 @@ def _zeros(target: Any) -> Tensor:
 
 
 def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None, create: bool, unused: bool | None, materialize: bool) -> tuple:
-    """One backward for each entry of the first dimension, stacked."""
+    """One backward for all entries of the first dimension: they are samples of a batch."""
     starts = _per_root(grad_outputs, roots)
     if any(start is None for start in starts):
         raise RuntimeError("is_grads_batched=True needs grad_outputs: a batch of gradients for each output")
-    count = starts[0].shape[0]
-    rows = [
-        grad(roots, targets, [s[i] for s in starts], True if i + 1 < count else retain, create, unused, False, materialize)
-        for i in range(count)
-    ]
-    from ..ops.dispatch import FUNCTIONS
+    from ..ops.batching import batch, unbatch
 
-    return tuple(None if column[0] is None else FUNCTIONS["stack"](list(column)) for column in zip(*rows, strict=True))
+    for i, (root, start) in enumerate(zip(roots, starts, strict=True)):
+        if not isinstance(start, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(start).__name__}")
+        shape = tuple(root.shape) if isinstance(root, Tensor) else root.node.outputs[root.output_nr][0]
+        if start.ndim == 0 or tuple(start.shape[1:]) != shape or start.shape[0] != starts[0].shape[0]:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining"
+                f" dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of"
+                f" {list(start.shape)} and output[{i}] has a shape of {list(shape)}."
+            )
+    level = Level(starts[0].shape[0], module_of(starts[0]._array))
+    level.open = False  # no function runs inside
+    found = grad(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, False, materialize)
+    return tuple(None if g is None else unbatch(g, level) for g in found)
 
 
 def _listed(value: Any) -> list:
@@ -185,13 +194,13 @@ def _starts(roots: list, grads: list, record: bool) -> list[tuple[Edge, Any]]:
     """The edges to start from, each with its gradient."""
     starts: list[tuple[Edge, Any]] = []
     for i, (root, grad) in enumerate(zip(roots, grads, strict=True)):
-        if isinstance(root, GradientEdge):
-            edge: Edge = (root.node, root.output_nr)
-        elif isinstance(root, Tensor):
+        if isinstance(root, Tensor):
             found = edge_of(root)
             if found is None:
                 raise errors.no_graph(i)
-            edge = found
+            edge: Edge = found
+        elif isinstance(root, GradientEdge):
+            edge = (root.node, root.output_nr)
         else:
             raise TypeError(f"element {i} to differentiate must be a Tensor or a GradientEdge, got {type(root).__name__}")
         starts.append((edge, _first(edge, grad, i, record, root)))
@@ -239,9 +248,9 @@ def _ones(root: Tensor) -> Tensor:
 
 
 def _input_edge(i: int, value: Any) -> Edge:
-    if isinstance(value, GradientEdge):
-        return (value.node, value.output_nr)
     if not isinstance(value, Tensor):
+        if isinstance(value, GradientEdge):
+            return (value.node, value.output_nr)
         raise TypeError(f"inputs[{i}] must be a Tensor or a GradientEdge, got {type(value).__name__}")
     edge = edge_of(value)
     if edge is None and value.requires_grad:

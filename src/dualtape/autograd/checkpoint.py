@@ -20,6 +20,7 @@ from ..random import default_generator
 from ..tensor import Tensor, alias, wrap
 from .function import Function
 from .saved_hooks import saved_tensors_hooks
+from .tangents import active, moved, reopened, snapshot
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
@@ -188,6 +189,10 @@ class _Inputs(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         raise AssertionError("nothing leads through the keeper of a checkpoint's arguments")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> None:
+        return None
+
 
 class _Frame:
     """One checkpointed call: how to run it again, and the places it left."""
@@ -200,6 +205,8 @@ class _Frame:
         self.metadata: list[tuple] = []
         self.args = tuple(None if isinstance(a, Tensor) else a for a in args)
         self.tensor_places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
+        self.levels = active(modes.current())
+        self.tangents = [snapshot(args[k]) for k in self.tensor_places] if self.levels else []
         anchor = wrap(np.zeros(1, "f4"))
         anchor._requires_grad = True
         self.keeper = _Inputs.apply(anchor, *(args[k] for k in self.tensor_places))
@@ -229,7 +236,7 @@ class _Frame:
     def run_again(self) -> weakref.WeakKeyDictionary[_Place, Tensor]:
         """The tensors that the function saves, by their places."""
         found: weakref.WeakKeyDictionary[_Place, Tensor] = weakref.WeakKeyDictionary()
-        args = list(self.args)
+        args: list = list(self.args)
         for k, tensor in zip(self.tensor_places, self.keeper.grad_fn.saved_tensors, strict=True):
             args[k] = tensor
         second: list[tuple] = []
@@ -250,7 +257,9 @@ class _Frame:
                 raise _Stop
             return kept
 
-        with _random_state(self.state), modes.enable_grad(), saved_tensors_hooks(pack, lambda kept: kept), self.context:
+        with _random_state(self.state), modes.enable_grad(), saved_tensors_hooks(pack, lambda kept: kept), self.context, reopened(self.levels) as levels:
+            for k, kept in zip(self.tensor_places, self.tangents, strict=False):
+                args[k] = moved(args[k], kept, levels)
             with contextlib.suppress(_Stop):
                 self.function(*args, **self.kwargs)
         self._compare(second)

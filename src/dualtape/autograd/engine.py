@@ -9,9 +9,10 @@ keep their own stacks: no recursion over the graph.
 from __future__ import annotations
 
 import contextvars
-import heapq
 import threading
 from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ import numpy as np
 
 from .. import errors, modes
 from ..arrays import Absent, settle
+from ..arrays.batched import NotBatchable
+from ..arrays.silence import hush, unhush
+from ..tensor import wrap
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import added, first_of, is_other, raw_gradient, shown_gradient
 from .unbroadcast import fit, fit_recorded
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
 
 _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
 _DEEP = 30  # runs inside runs that share one stack
-_ONLY_IN_LIST = getrefcount([np.empty(0)][0])  # reference count of an array that only a list holds
 
 
 class GraphTask:
@@ -102,14 +105,16 @@ def queue_callback(callback: Callable[[], None]) -> None:
 
 def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
-    if _running.depth and _running.depth % _DEEP == 0:
+    running = _running
+    depth = running.depth
+    if depth and depth % _DEEP == 0:
         _run_elsewhere(roots, task)
         return
-    _running.depth += 1
+    running.depth = depth + 1
     try:
         _run(roots, task)
     finally:
-        _running.depth -= 1
+        running.depth = depth
 
 
 def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
@@ -138,27 +143,31 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         inside = modes.without_grad(mode)
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
-    asked = bool(mode.dispatches) and not task.record
+    asked = (bool(mode.dispatches) or bool(mode.levels)) and not task.record
     if not mode.plain and (mode.functions or asked):
         inside = inside.replace(functions=())  # what the engine does is no call of the user's
-        if asked:  # a dispatch mode sees the ops of backward: so they run on tensors
+        if asked:  # a dispatch mode sees the ops of backward, and tangents go through them: so they run on tensors
             task.record = True
             roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
     task.anomaly = mode.anomaly
     _running.task = task
     modes._set(inside)
+    silenced = hush()
     try:
-        with np.errstate(all="ignore"):
-            _walk(roots, task)
+        _walk(roots, task)
+        unhush(silenced)
+        silenced = None
         while task.callbacks:
             task.callbacks.pop(0)()
     finally:
+        if silenced is not None:
+            unhush(silenced)
         modes._set(mode)
         _running.task = outer
 
 
-def find_needed(roots: Sequence[Node], targets: Sequence[Node]) -> dict[Node, bool]:
-    """The nodes on a way from ``roots`` to ``targets``, each with whether it must run to get there.
+def find_needed(roots: Sequence[Node], targets: Sequence[Node], counts: dict[Node, int]) -> dict[Node, bool]:
+    """The nodes on a way from ``roots`` to ``targets``, each with whether it must run to get there; how many edges lead to each goes into ``counts``.
 
     An edge leads to an older node always, so that nodes older than every target need no visit, and one sweep from old to
     young settles the rest.
@@ -167,17 +176,34 @@ def find_needed(roots: Sequence[Node], targets: Sequence[Node]) -> dict[Node, bo
     wanted = set(targets)
     seen = set(roots)
     stack = list(seen)
+    found = list(seen)
     while stack:
         for edge in stack.pop().edges:
-            if edge is not None and edge[0] not in seen and edge[0].seq >= oldest:
-                seen.add(edge[0])
-                stack.append(edge[0])
+            if edge is not None:
+                child = edge[0]
+                if child not in seen and child.seq >= oldest:
+                    seen.add(child)
+                    stack.append(child)
+                    found.append(child)
+    found.reverse()  # nearly from old to young
+    found.sort(key=_age)
     needed: dict[Node, bool] = {}
-    for node in sorted(seen, key=lambda node: node.seq):
-        runs = any(edge is not None and edge[0] in needed for edge in node.edges)
+    for node in roots:
+        counts[node] = 0
+    for node in found:
+        runs = False
+        for edge in node.edges:
+            if edge is not None and edge[0] in needed:
+                runs = True
+                counts[edge[0]] += 1
         if runs or node in wanted:
             needed[node] = runs
+            if node not in counts:
+                counts[node] = 0
     return needed
+
+
+_age = attrgetter("seq")
 
 
 def _count(roots: Sequence[tuple[Edge, Any]], needed: dict[Node, bool] | None) -> dict[Node, int]:
@@ -200,11 +226,11 @@ def execution_order(task: GraphTask) -> list[Node]:
     """The nodes of a run in the order in which they run, those that have run already included."""
     counts = _count([((node, 0), None) for node in task.roots], task.needed)
     ready = sorted({(-node.seq, node) for node in task.roots if counts[node] == 0}, key=lambda pair: pair[0])
-    heapq.heapify(ready)
+    heapify(ready)
     sinks: list[Node] = []
     order: list[Node] = []
     while ready or sinks:
-        node = sinks.pop(0) if sinks else heapq.heappop(ready)[1]
+        node = sinks.pop(0) if sinks else heappop(ready)[1]
         order.append(node)
         for edge in node.edges:
             if edge is not None and edge[0] in counts:
@@ -213,138 +239,213 @@ def execution_order(task: GraphTask) -> list[Node]:
                     if type(edge[0]) is AccumulateGrad:
                         sinks.append(edge[0])
                     else:
-                        heapq.heappush(ready, (-edge[0].seq, edge[0]))
+                        heappush(ready, (-edge[0].seq, edge[0]))
     return order
 
 
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
+    """The second pass. A node waits in ``buffers`` for its gradients; once they are complete they travel with it."""
     record, keep, captures, needed, anomaly = task.record, task.keep, task.captures, task.needed, task.anomaly
     fit_edge = fit_recorded if record else fit
-    add, push, pop = np.add, heapq.heappush, heapq.heappop
+    add, ndarray, scalar, references = np.add, np.ndarray, np.generic, getrefcount
     node: Any
     buffer: Any
     task.roots = [edge[0] for edge, _ in roots]
-    counts = task.counts = _count(roots, needed)
+    if needed is None:
+        task.counts = _count(roots, None)
+    counts = task.counts
     wanted = None if needed is None else counts  # formulas whose result nobody waits for are not run
     buffers: dict[Node, list] = {}
-    for (node, number, *_), grad in roots:
-        buffer = buffers.setdefault(node, [None] * len(node.outputs))
+    for edge, grad in roots:
+        node, number = edge[0], edge[1]
+        buffer = buffers.get(node)
+        if buffer is None:
+            buffer = buffers[node] = [None] * len(node.outputs)
         buffer[number] = grad if buffer[number] is None else add(buffer[number], grad)
-    ready = [(-node.seq, node) for node in buffers if counts[node] == 0]
-    heapq.heapify(ready)
-    sinks: list[Node] = []  # leaves whose gradient is complete: they go first, in the order in which they got ready
-    only = None  # the one node that is ready, if it is the only one: a chain needs no heap
+    ready = [(-node.seq, node, buffers.pop(node)) for node in list(buffers) if counts[node] == 0]  # a heap: the youngest first
+    if len(ready) > 1:
+        heapify(ready)
+    sinks: list[tuple[Node, list]] = []  # leaves: they go before all others, in the order in which they got ready
+    only: Any = None  # the one node that is ready, if it is the only one: a chain needs no heap
+    complete: Any = None  # its gradients
+    grad = None
     while True:
         if sinks:
-            node = sinks.pop(0)
-        elif only is not None:
-            node, only = only, None
+            node, buffer = sinks.pop(0)
+            task.node = node
+            _sink(node, buffer, task)
+            continue
+        if only is not None:
+            node, buffer, only, complete = only, complete, None, None
         elif ready:
-            node = pop(ready)[1]
+            _, node, buffer = heappop(ready)
+            if type(node) is AccumulateGrad:
+                sinks.append((node, buffer))
+                buffer = None
+                continue
         else:
             break
-        buffer = buffers.pop(node)
         task.node = node
-        sink = type(node) is AccumulateGrad
-        if node.extra is not None or (sink and node.variable._extra is not None):
+        extra = node.extra
+        if extra is not None:
             _tensor_hooks(node, buffer, task)
-        if captures is not None and node in captures:
-            for number, places in captures[node].items():
-                for place in places:
-                    task.results[place] = buffer[number]
-            if sink:
+        if needed is not None:
+            if captures is not None and node in captures:
+                _capture(captures[node], buffer, task)
+            if not needed.get(node):
                 continue
-        if needed is not None and not (needed.get(node) or (sink and node in needed)):
-            continue
-        if node.extra is not None:
+        if extra is not None:
             _pre_hooks(node, buffer, task)
-        if sink:
-            _accumulate(node, buffer, task)
-            continue
         try:
+            # The quick way of nearly every node (unrolled.py): one output, NumPy's arrays, nothing to record.
+            pull = node.pull
+            grad = buffer[0]
+            if pull is not None and not record and (type(grad) is ndarray or isinstance(grad, scalar)):
+                grads = pull(node, grad, wanted)
+            else:
+                grads = node.apply(buffer, record, wanted)
+        except NotBatchable:
             grads = node.apply(buffer, record, wanted)
         except Exception as error:
             error.add_note(f"dualtape: raised in the backward of {node.name()}")
             if anomaly is not None:
                 anomaly.explain(node, error)
             raise
-        if node.extra is not None:
+        if extra is not None:
             grads = _after(node, grads, buffer, task)
         if anomaly is not None:
             anomaly.look(node, buffer, grads)
-        if not keep:
-            node.release(task)
+        if not keep and node.holds:
+            if pull is None:
+                node.release(task)
+            else:
+                node.saved = task.freed or task.free()
         buffer = None
-        for edge, grad in zip(node.edges, grads, strict=True):
+        for edge, grad in zip(node.edges, grads):  # noqa: B905 - as many as there are edges: the nodes see to that
             if edge is None:
                 continue
-            child, number = edge[0], edge[1]
+            child = edge[0]
             left = counts.get(child)
             if left is None:
                 continue
             outputs = child.outputs
-            waiting = buffers.get(child)
-            if waiting is None:
-                waiting = buffers[child] = [None] if len(outputs) == 1 else [None] * len(outputs)
             if grad is not None:
-                meta = outputs[number]
+                meta = outputs[edge[1]]
                 if record or grad.shape != meta[0] or grad.dtype is not meta[1]:
                     grad = fit_edge(grad, meta, node)
-                held = waiting[number]
-                waiting[number] = grad if held is None else add(held, grad)
+            waiting = buffers.get(child) if buffers else None
+            if waiting is None:
+                if len(outputs) == 1:
+                    waiting = [grad]
+                else:
+                    waiting = [None] * len(outputs)
+                    waiting[edge[1]] = grad
+                if left > 1:
+                    buffers[child] = waiting
+            elif grad is not None:
+                held = waiting[edge[1]]
+                if held is None:
+                    waiting[edge[1]] = grad
+                elif type(held) is ndarray and references(held) <= _HELD and held.base is None and not record and type(grad) is ndarray:
+                    add(held, grad, held)  # nothing else holds the array: it takes the sum
+                else:
+                    waiting[edge[1]] = add(held, grad)
             if left > 1:
                 counts[child] = left - 1
-            elif type(child) is AccumulateGrad:
-                sinks.append(child)
+                continue
+            if buffers:
+                buffers.pop(child, None)
+            if type(child) is AccumulateGrad:
+                sinks.append((child, waiting))
             elif only is None and not ready:
-                only = child
+                only, complete = child, waiting
             else:
                 if only is not None:
-                    push(ready, (-only.seq, only))
-                    only = None
-                push(ready, (-child.seq, child))
-        grads = grad = held = None  # a leaf may take an array over only if nothing else holds it
+                    heappush(ready, (-only.seq, only, complete))
+                    only = complete = None
+                heappush(ready, (-child.seq, child, waiting))
+        grads = grad = held = waiting = None  # a leaf may take an array over only if nothing else holds it
     task.node = None
 
 
-def _accumulate(node: Any, buffer: list, task: GraphTask) -> None:
-    """Add the gradient in ``buffer`` to the leaf's ``.grad``, then run the leaf's post-accumulation hooks."""
+def _counted() -> tuple[int, int]:
+    """The reference counts of an array that only a list holds, and of one that a name holds, too: as they are where gradients meet."""
+    waiting = [np.empty(1)]
+    alone = getrefcount(waiting[0])
+    held = waiting[0]
+    return alone, getrefcount(held)
+
+
+_ONLY_IN_LIST, _HELD = _counted()
+
+
+def _capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None:
+    """Keep the gradients that were asked for."""
+    for number, places in wanted.items():
+        for place in places:
+            task.results[place] = buffer[number]
+
+
+def _sink(node: Any, buffer: list, task: GraphTask) -> None:
+    """The gradient of a leaf is complete: to the leaf's hooks with it, then to who asked for it, or to the leaf."""
     variable = node.variable
-    if not variable._requires_grad:
+    if variable._extra is not None or node.extra is not None:
+        _tensor_hooks(node, buffer, task)
+    captures, needed = task.captures, task.needed
+    if captures is not None and node in captures:
+        _capture(captures[node], buffer, task)
         return
-    if buffer[0] is not None:
-        with _accumulation:
-            held = variable._grad
-            if task.record:
-                variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
-            elif held is not None and held._counter is UNTRACKED and not modes.current().inference:
-                raise errors.inference_write("AccumulateGrad")
-            elif held is None:
-                unshared = getrefcount(buffer[0]) <= _ONLY_IN_LIST
-                grad = settle(buffer[0])
-                if not (unshared and type(grad) is np.ndarray and grad.base is None and _laid_out(grad, variable._array)):
-                    if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:
-                        grad = first_of(grad)
-                    else:
+    if needed is not None and node not in needed:
+        return
+    if node.extra is not None:
+        _pre_hooks(node, buffer, task)
+    if variable._requires_grad:
+        if buffer[0] is not None:
+            with _accumulation:
+                held = variable._grad
+                if held is None and type(buffer[0]) is np.ndarray and not task.record and type(variable._array) is np.ndarray:
+                    # A leaf takes over an array that nothing else holds, that owns its memory and lies as the leaf does.
+                    unshared = getrefcount(buffer[0]) <= _ONLY_IN_LIST
+                    grad = buffer[0]
+                    if not (unshared and grad.base is None and _laid_out(grad, variable._array)):
                         grad = np.empty_like(variable._array, dtype=grad.dtype)
                         grad[...] = buffer[0]
-                variable._grad = _tensor(grad)
-            else:
-                try:
-                    np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-                    held._counter[0] += 1
-                except TypeError:  # one of them may be no array
-                    total = added(held, buffer[0])
-                    if total is None:
-                        raise
-                    variable._grad = total
-    extra = variable._extra
-    if extra is not None and extra.post_hooks:
-        for hook in tuple(extra.post_hooks.values()):
-            if not isinstance(hook(variable), (type(None), type(variable))):
-                raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
-    if node.extra is not None:
-        _after(node, (), buffer, task)
+                    variable._grad = wrap(grad)
+                else:
+                    _accumulate(variable, buffer, task)
+        extra = variable._extra
+        if extra is not None and extra.post_hooks:
+            for hook in tuple(extra.post_hooks.values()):
+                if not isinstance(hook(variable), (type(None), type(variable))):
+                    raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
+        if node.extra is not None:
+            _after(node, (), buffer, task)
+
+
+def _accumulate(variable: Any, buffer: list, task: GraphTask) -> None:
+    """Add the gradient in ``buffer`` to the leaf's ``.grad``: whatever is not the first array that comes to an array."""
+    held = variable._grad
+    if task.record:
+        variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
+    elif held is None:
+        grad = settle(buffer[0])
+        if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:
+            grad = first_of(grad)
+        else:
+            grad = np.empty_like(variable._array, dtype=grad.dtype)
+            grad[...] = buffer[0]
+        variable._grad = _tensor(grad)
+    elif held._counter is UNTRACKED and not modes.current().inference:
+        raise errors.inference_write("AccumulateGrad")
+    else:
+        try:
+            np.add(held._array, buffer[0], out=held._array, casting="same_kind")
+            held._counter[0] += 1
+        except TypeError:  # one of them may be no array
+            total = added(held, buffer[0])
+            if total is None:
+                raise
+            variable._grad = total
 
 
 def _laid_out(grad: Any, leaf: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import modes
 from ..tensor import Tensor, alias, wrap
+from . import function_batching
 from . import saved as saving
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .versions import bump
@@ -85,8 +86,10 @@ class FunctionCtx(Node):
     @property
     def saved_tensors(self) -> tuple:
         """The tensors kept by :meth:`save_for_backward`."""
+        if self._to_save_forward is not None:  # until jvp has run
+            return tuple(self._to_save_forward)
         if not self._recorded:
-            return tuple(self._to_save or self._to_save_forward or ())
+            return tuple(self._to_save or ())
         if type(self.saved) is Freed:
             check_not_freed(self)
         return tuple(
@@ -114,6 +117,10 @@ class FunctionCtx(Node):
     # --- the node's part -----------------------------------------------------------------------------------------------------------
 
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
+        return self._pulled(grads, record, self.edges)
+
+    def _pulled(self, grads: list, record: bool, edges: Any) -> list:
+        """What ``backward`` makes of ``grads``, one gradient for each of ``edges``."""
         cls = self.cls
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
             raise RuntimeError(
@@ -132,9 +139,9 @@ class FunctionCtx(Node):
 
         filled = _mapped(self._results, shown)
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
-        return self._arranged(backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record)
+        return self._arranged(backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record, iter(edges))
 
-    def _arranged(self, results: Any, record: bool) -> list:
+    def _arranged(self, results: Any, record: bool, edges: Any) -> list:
         """The gradients that backward returned, one for each edge."""
         given = self._arguments
         if not isinstance(results, tuple):
@@ -146,7 +153,6 @@ class FunctionCtx(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected {len(given)}, got {len(results)}):"
                 " a tuple with one for each argument of forward, None for those that are not tensors"
             )
-        edges = iter(self.edges)
         arranged: list = []
         for i, (argument, result) in enumerate(zip(given, results, strict=True)):
             leaves = _leaves(argument)
@@ -317,17 +323,39 @@ class Function:
             args = _by_position(cls, args, kwargs)
         ctx = cls._backward_cls()
         tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
+        batches = () if all(type(t._array) is np.ndarray for t in tensors) else function_batching.levels(tensors)
+        if batches:
+            args = function_batching.lifted(args, batches, _mapped)
+            tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
         recording = modes.current().grad and any(t.requires_grad for t in tensors)
-        ctx.needs_input_grad = tuple(
-            leaf.requires_grad if isinstance(leaf, Tensor) else _nested_needs(leaf) for leaf in args
-        )
+        levels = () if not modes.current().levels else _moving_levels(tensors)
+        needs = (lambda t: t.requires_grad) if not levels or cls.jvp is not Function.jvp else (lambda t: t._array.dtype.kind in "fc")
+        ctx.needs_input_grad = tuple(needs(leaf) if isinstance(leaf, Tensor) else _nested_needs(leaf) for leaf in args)
         edges = tuple(edge_of(t) for t in tensors) if recording else ()
         separate = cls.setup_context is not Function.setup_context
-        with modes.no_grad():
-            output = cls.forward(*args) if separate else cls.forward(ctx, *args)
+        with _silent():
+            if batches and function_batching.rule_of(cls, Function):
+                output = function_batching.forward(cls, args, batches[-1])
+            else:
+                output = cls.forward(*args) if separate else cls.forward(ctx, *args)
             if separate:
                 cls.setup_context(ctx, args, output)
-        return _Wrapping(ctx, args, tensors, edges, recording).result(output)
+        return _Wrapping(ctx, args, tensors, edges, recording, levels).result(output)
+
+
+class _silent(modes.no_grad):
+    """While ``forward`` runs: nothing is recorded, and tangents wait for ``jvp``."""
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        inside = super().change(mode)
+        return inside.replace(levels=()) if inside.levels else inside
+
+
+def _moving_levels(tensors: list) -> tuple:
+    """The open levels at which one of ``tensors`` has a tangent."""
+    from .tangents import active, tangent
+
+    return tuple(level for level in active(modes.current()) if any(tangent(t, level) is not None for t in tensors))
 
 
 def _nested_needs(value: Any) -> Any:
@@ -357,10 +385,10 @@ def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
 class _Wrapping:
     """The second half of ``apply``: from forward's results to recorded tensors."""
 
-    __slots__ = ("ctx", "args", "tensors", "edges", "recording")
+    __slots__ = ("ctx", "args", "tensors", "edges", "recording", "levels")
 
-    def __init__(self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, recording: bool) -> None:
-        self.ctx, self.args, self.tensors, self.edges, self.recording = ctx, args, tensors, edges, recording
+    def __init__(self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, recording: bool, levels: tuple) -> None:
+        self.ctx, self.args, self.tensors, self.edges, self.recording, self.levels = ctx, args, tensors, edges, recording, levels
 
     def result(self, output: Any) -> Any:
         ctx = self.ctx
@@ -368,15 +396,16 @@ class _Wrapping:
             return output
         leaves = _leaves(output)
         self._check(leaves)
-        if self.recording:
+        if self.recording or self.levels:
             marked = lambda leaf: _TENSOR if isinstance(leaf, Tensor) else None
             ctx._arguments = tuple(_mapped(a, marked) if _holds(a, _is_tensor) else None for a in self.args)
             ctx._results = _mapped(output, marked)
-            ctx.edges = self.edges
-            ctx.seq = next_sequence()
             ctx.outputs = tuple(
                 (leaf._array.shape, leaf._array.dtype) if isinstance(leaf, Tensor) else _NO_TENSOR for leaf in leaves
             )
+        if self.recording:
+            ctx.edges = self.edges
+            ctx.seq = next_sequence()
             anomaly = modes.current().anomaly
             if anomaly:
                 anomaly.remember(ctx)
@@ -385,6 +414,11 @@ class _Wrapping:
         made = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
         if self.recording:
             self._save(leaves, made)
+        if self.levels:
+            from .function_forward import propagate
+
+            propagate(ctx, self.args, made, self.levels)
+        ctx._to_save_forward = None
         ctx._dirty = ctx._non_differentiable = ()
         ctx._to_save = None
         rest = iter(made)

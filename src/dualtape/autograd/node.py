@@ -44,6 +44,8 @@ class Node:
     saved: Any
     extra: NodeExtra | None
     selective = True  # whether hooks see only the gradients that the backward asked for
+    holds = True  # whether there is something saved to release
+    pull: Any = None  # the quick way, where a kind of node has one: see unrolled.py
 
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays.

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import modes
 from ..arrays import zeros
+from ..arrays.batched import NotBatchable, newest, per_sample
 from ..overriding import watching
 from . import saved as saving
 from .node import Freed, Node, check_not_freed
@@ -32,6 +35,11 @@ class OpNode(Node):
         g = grads[0]
         if g is None:
             return (None,) * len(self.edges)
+        if type(g) is np.ndarray:
+            try:
+                return self.pull(self, g, wanted)
+            except NotBatchable:
+                pass
         saved = self.saved
         if type(saved) is Freed:
             check_not_freed(self)
@@ -51,7 +59,10 @@ class OpNode(Node):
                     elif type(entry) is SavedVariable:
                         entry = entry.unpack(self, op.saves[k][0])._array
                 arguments.append(entry)
-            results.append(formula(*arguments))
+            try:
+                results.append(formula(*arguments))
+            except NotBatchable:
+                results.append(_by_samples(formula, arguments, op.name))
         return results
 
     def _apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
@@ -71,11 +82,28 @@ class OpNode(Node):
         values.append(grads)  # the name ``grads`` in a formula means all of them
         if op.listed_input:
             formula, places = op.formulas[0]
-            return formula(*[values[k] for k in places])
+            return self._run(formula, [values[k] for k in places], record)
         return [
-            None if edge is None or (wanted is not None and edge[0] not in wanted) else formula(*[values[k] for k in places])
-            for edge, (formula, places) in zip(self.edges, op.formulas, strict=True)
+            None if edge is None or (wanted is not None and edge[0] not in wanted) else self._run(formula, [values[k] for k in places], record)
+            for edge, (formula, places) in zip(self.edges, self._formulas(values, record), strict=True)
         ]
+
+    def _formulas(self, values: list, record: bool) -> tuple:
+        """The formulas for tensors, or those for NumPy's arrays where there are such."""
+        op = self.op
+        if record or not op.quick or any(type(value) is not np.ndarray and hasattr(value, "dtype") for value in values):
+            return op.formulas
+        return op.quick_formulas
+
+    def _run(self, formula: Any, arguments: list, record: bool) -> Any:
+        try:
+            return formula(*arguments)
+        except NotBatchable:
+            if not record:
+                return _by_samples(formula, arguments, self.op.name)
+            from ..ops.batching import by_samples
+
+            return by_samples(formula, tuple(arguments), {}, f"the backward of {self.op.name}")
 
     def _without_functions(self, grads: list, record: bool, wanted: Any) -> Any:
         """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
@@ -113,7 +141,7 @@ class OpNode(Node):
         return entry  # a Python number in a tensor's place
 
     def release(self, task: Any) -> None:
-        if self.op.saves_tensors:
+        if self.holds:
             self.saved = task.freed or task.free()
 
     def __getattr__(self, name: str) -> Any:
@@ -153,3 +181,15 @@ class OpNode(Node):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(f"_saved_{self.op.public_name(name)}" for name, _, _ in self.op.saves)]
+
+
+def _by_samples(formula: Any, arguments: Any, name: str) -> Any:
+    """A formula on one sample after the other, where it wants to see a batched value."""
+
+    def one(*each: Any) -> Any:
+        try:
+            return formula(*each)
+        except NotBatchable:
+            return _by_samples(formula, each, name)
+
+    return per_sample(one, newest(arguments), arguments, {}, f"the backward of {name}")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays import Absent, settle
 
 
@@ -17,11 +19,20 @@ def raw_gradient(tensor: Any) -> Any:
     return tensor if isinstance(array, Absent) else array
 
 
+_tensor_type: Any = None  # what the module ``tensor`` gives, which is built on this one
+_wrap: Any = None
+
+
 def shown_gradient(grad: Any) -> Any:
     """A gradient as users see it: a tensor."""
-    from ..tensor import Tensor, wrap
+    global _tensor_type, _wrap
+    if _wrap is None:
+        from ..tensor import Tensor, wrap
 
-    return grad if isinstance(grad, Tensor) else wrap(settle(grad))
+        _tensor_type, _wrap = Tensor, wrap
+    if type(grad) is np.ndarray:
+        return _wrap(grad)
+    return grad if isinstance(grad, _tensor_type) else _wrap(settle(grad))
 
 
 def is_other(grad: Any) -> bool:

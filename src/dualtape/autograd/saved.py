@@ -1,7 +1,7 @@
 """Saved variables: what a node keeps for its backward.
 
 In a node a saved tensor is an *entry*: ``(value, counter, version)``. For an input the value is the tensor itself; for
-the node's own output it is the bare array, so that node and tensor form no cycle. When hooks are asked for, a
+the node's own output it is the bare array, so that node and tensor form no cycle; in forward mode its tangents follow. When hooks are asked for, a
 :class:`SavedVariable` takes the entry's place. Unpacking checks the version: a value written since is an error.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
     """The error for an entry whose value was written since it was saved."""
-    value, counter, version = entry
+    value, counter, version = entry[:3]
     return errors.overwritten(
         node.name(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
     )
@@ -45,8 +45,13 @@ def save(tensor: Tensor) -> Any:
 def save_output(tensor: Tensor, node: Node, number: int) -> Any:
     """An output's entry: the array without its history."""
     counter = tensor._counter
-    entry = (tensor._array, counter, counter[0])
-    hooks = modes.current().saved_hooks
+    mode = modes.current()
+    entry: tuple = (tensor._array, counter, counter[0])
+    if mode.levels:
+        from .tangents import tangents_of
+
+        entry = (*entry, tangents_of(tensor))
+    hooks = mode.saved_hooks
     if hooks and type(hooks[-1]) is tuple:
         saved = SavedVariable(entry, True, number, node)
         saved.pack(tensor, *hooks[-1])
@@ -80,6 +85,8 @@ def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
 
     tensor = wrap(entry[0])
     tensor._counter = entry[1]
+    if len(entry) > 3:
+        tensor._more().tangents = entry[3]
     if entry[0].dtype.kind in "fc":  # indices are outputs too, and have no history
         tensor._edge = (node, number)
         tensor._requires_grad = True
@@ -99,7 +106,7 @@ class SavedVariable:
     tensor([7.3891])
     """
 
-    __slots__ = ("entry", "is_output", "number", "hooks", "packed", "_node", "_origin", "_own")
+    __slots__ = ("entry", "is_output", "number", "hooks", "packed", "_node", "_origin", "_own", "_tangents")
 
     def __init__(self, entry: tuple | None, is_output: bool, number: int, node: Node | None = None) -> None:
         self.entry = entry
@@ -109,6 +116,7 @@ class SavedVariable:
         self.packed: Any = None
         self._node = None if node is None else weakref.ref(node)
         self._origin: Any = None  # once packed: where the gradient of an unpacked input goes; a leaf is kept itself
+        self._tangents: Any = None  # once packed, in forward mode
         self._own = False  # an output that was packed as it is: kept without history, so that there is no cycle
 
     def is_none(self) -> bool:
@@ -169,7 +177,11 @@ class SavedVariable:
     def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
         """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an alias of it."""
         assert self.entry is not None
-        value, counter, version = self.entry
+        value, counter, version = self.entry[:3]
+        if modes.current().levels:
+            from .tangents import kept_tangents
+
+            self._tangents = self.entry[3] if self.is_output else kept_tangents(value)
         with modes.no_grad():
             packed = pack_hook(shown)
         if counter[0] != version:
@@ -217,6 +229,8 @@ class SavedVariable:
         """Give what was unpacked the place in the graph of what was packed."""
         from ..tensor import Tensor
 
+        if self._tangents is not None:
+            tensor._more().tangents = self._tangents
         origin = self._origin
         if self.is_output:
             if tensor._array.dtype.kind not in "fc" or node is None:

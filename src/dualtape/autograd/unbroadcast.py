@@ -7,23 +7,52 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import errors
+from ..arrays import settle
 from ..arrays.kernels import add_reduce
+from ..arrays.sums import sum_all, sum_axis
 from .other_gradients import raw_gradient
 
 
 def fit(grad: Any, meta: tuple, node: Any) -> Any:
     """A raw gradient with the (shape, dtype) of ``meta``."""
     shape, dtype = meta
-    if hasattr(grad, "_array"):  # a gradient that is no array
+    if type(grad) is np.ndarray:
+        if grad.shape != shape:
+            grad = _summed(grad, shape, node)
+    elif hasattr(grad, "_array"):  # a gradient that is no array
         return raw_gradient(fit_recorded(grad, meta, node))
-    if grad.shape != shape:
+    elif grad.shape != shape:
         grad = sum_to(grad, shape, node)
     if grad.dtype is not dtype and dtype is not None and grad.dtype != dtype:
         if grad.dtype.kind == "c" and dtype.kind != "c":
             grad = grad.real
         grad = grad.astype(dtype)
     return grad
+
+
+_ways: dict[tuple, tuple] = {}  # (from shape, to shape): axes to sum over, and whether the result needs its shape
+
+
+def _summed(grad: np.ndarray, shape: tuple, node: Any) -> Any:
+    """:func:`sum_to` on NumPy's arrays: how to go from shape to shape is worked out once."""
+    way = _ways.get((grad.shape, shape))
+    if way is None:
+        axes = _axes(grad, shape, node)
+        kept = tuple(n for i, n in enumerate(grad.shape) if i not in axes)
+        if len(_ways) > 4096:
+            _ways.clear()
+        way = _ways[grad.shape, shape] = (axes, len(axes) == grad.ndim, kept != shape)
+    axes, whole, reshaped = way
+    if whole:
+        grad = settle(sum_all(grad))
+    elif len(axes) == 1:
+        grad = sum_axis(grad, axes[0])
+    else:
+        grad = np.add.reduce(grad, axes)
+    return grad.reshape(shape) if reshaped else grad
 
 
 def fit_recorded(grad: Any, meta: tuple, node: Any) -> Any:
@@ -42,9 +71,13 @@ def fit_recorded(grad: Any, meta: tuple, node: Any) -> Any:
 
 def sum_to(grad: Any, shape: tuple, node: Any) -> Any:
     """Sum the axes along which ``shape`` was broadcast."""
+    return add_reduce(grad, axis=_axes(grad, shape, node), keepdims=True).reshape(shape)
+
+
+def _axes(grad: Any, shape: tuple, node: Any) -> tuple[int, ...]:
+    """The axes along which ``shape`` was broadcast to that of ``grad``."""
     lead = len(grad.shape) - len(shape)
     aligned = (1,) * lead + tuple(shape)
     if lead < 0 or any(n != m and n != 1 for n, m in zip(aligned, grad.shape, strict=True)):
         raise errors.formula_shape(node.name(), 0, tuple(grad.shape), tuple(shape))
-    axes = tuple(i for i, (n, m) in enumerate(zip(aligned, grad.shape, strict=True)) if i < lead or n != m)
-    return add_reduce(grad, axis=axes, keepdims=True).reshape(shape)
+    return tuple(i for i, (n, m) in enumerate(zip(aligned, grad.shape, strict=True)) if i < lead or n != m)

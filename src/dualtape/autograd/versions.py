@@ -8,12 +8,11 @@ write, turned into a file and line only when an error needs it.
 from __future__ import annotations
 
 import sys
-from types import CodeType
 from typing import Any
 
 Counter = list  # [int, tuple | None]
 
-_ours: set[CodeType] = set()  # code of this package, as far as it was met
+_ours: set[str] = set()  # files of this package, as far as they were met: a string knows its hash, a code object computes it
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
@@ -34,10 +33,11 @@ def caller() -> tuple | None:
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if code not in _ours:
+        if code.co_filename not in _ours:
             if not frame.f_globals.get("__name__", "").startswith(_PACKAGE):
                 return (code, frame.f_lasti)
-            _ours.add(code)
+            if code.co_filename[:1] != "<":  # code without a file may be anybody's
+                _ours.add(code.co_filename)
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

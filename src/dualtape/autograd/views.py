@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import errors, modes
 from ..arrays import zeros
+from ..arrays.batched import room_for
 from .node import Node, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
 from .versions import UNTRACKED
@@ -135,6 +136,7 @@ class _Nothing:
     __slots__ = ()
 
     _requires_grad = requires_grad = False
+    _extra = None
 
 
 class UntrackedView(View):
@@ -222,21 +224,20 @@ class CopySlices(Node):
         g = grads[0]
         if g is None:
             return (None,) * len(self.edges)
+        part = replay(g, self.step, raw=not record)
+        inner = self.fn.apply([part.clone() if record else part.copy()], record)
+        mine = None if self.fn.edges[0] is None else inner[0]
         if record:
-            full = g.clone()
+            mine = mine if mine is None else fit_recorded(mine, self.fn.outputs[0], self)
+            room = None if mine is None else room_for(part._array, mine._array)
+            full = g.clone() if room is None else g + room
             part = replay(full, self.step, raw=False)
-            inner = self.fn.apply([part.clone()], True)
-            mine = inner[0]
-            if mine is None or self.fn.edges[0] is None:
-                part.zero_()
-            else:
-                part.copy_(fit_recorded(mine, self.fn.outputs[0], self))
+            part.zero_() if mine is None else part.copy_(mine)
         else:
-            full = g.copy()
-            part = replay(full, self.step, raw=True)
-            inner = self.fn.apply([part.copy()], False)
-            mine = inner[0]
-            part[...] = 0 if mine is None or self.fn.edges[0] is None else fit(mine, self.fn.outputs[0], self)
+            mine = 0 if mine is None else fit(mine, self.fn.outputs[0], self)
+            room = room_for(part, mine)
+            full = g.copy() if room is None else g + room
+            replay(full, self.step, raw=True)[...] = mine
         return (full, *inner[1:])
 
     def release(self, task: Any) -> None:

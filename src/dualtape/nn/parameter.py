@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from ..ops.shortcuts import plain_types
 from ..printing import tensor_repr
 from ..subclass import disabled_function, make_subclass
 from ..tensor import Tensor, alias
@@ -67,3 +68,6 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + tensor_repr(self, tensor_contents=tensor_contents)
+
+
+plain_types.add(Parameter)

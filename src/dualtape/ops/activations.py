@@ -11,7 +11,7 @@ from ..lazy import special
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use
 from .samples import apart, edge, exact, ours, real, sample
-from .table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, _names, composite, named, op
+from .table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, composite, formula_names, named, op
 
 _SMOOTH = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")), edge(exact([0.0, -0.0, 30.0, -30.0])))
 _KINKED = (sample(apart(3, 4)), sample(apart()), sample(apart(3, 4, layout="F")), edge(exact([0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0])))
@@ -24,7 +24,7 @@ def _activation(name: str, forward: Any, doc: str, *, samples: Any, torch_name: 
 
 def _masked(name: str, forward: Any, through: Any, doc: str, *, samples: Any, **more: Any) -> Any:
     """A piecewise linear activation: ``through`` gives the gradient (and the tangent) that it lets through."""
-    names = _names(through)
+    names = formula_names(through)
     return _activation(name, forward, doc, samples=samples, vjp=dict(x=named(lambda *v: through(*v), ("g", *names[1:]))),
                        jvp=dict(x=named(lambda *v: through(*v), ("t", *names[1:]))), **more)  # fmt: skip
 

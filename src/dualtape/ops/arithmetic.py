@@ -18,12 +18,41 @@ _PAIRS = (
 )  # fmt: skip
 
 
+def _product(g: Any, y: Any) -> Any:
+    """g times the conjugate of an array or a number: a ufunc takes a Python number in slowly, a NumPy scalar multiplies it at once."""
+    if type(y) is np.ndarray:
+        return np.multiply(g, y.conjugate())
+    return np.multiply(g, np.asarray(y.conjugate(), g.dtype)) if type(g) is np.ndarray else g * y.conjugate()
+
+
+def _divided(g: Any, x: Any, y: Any) -> Any:
+    """-g * x / y**2, the gradient of a divisor, in the one array it makes."""
+    square = np.multiply(y, y)
+    if type(square) is not np.ndarray or square.shape != g.shape or square.dtype != g.dtype:
+        return -g * (x / square).conjugate()
+    np.true_divide(x if type(x) is np.ndarray else np.asarray(x, square.dtype), square, square)
+    np.multiply(g, square.conjugate(), square)
+    return np.negative(square, square)
+
+
+def _power_gradient(g: Any, x: Any, exponent: Any) -> Any:
+    """exponent * x ** (exponent - 1) * g, for a number as exponent in the one array it makes."""
+    if type(exponent) is np.ndarray or exponent == 0 or x.dtype.kind != "f" or type(exponent) is complex:
+        return g * (exponent * _power_below(x, exponent)).conjugate()
+    if exponent == 2:
+        out = np.multiply(x, np.asarray(2, x.dtype))
+    else:
+        out = np.power(x, np.asarray(exponent - 1, x.dtype))
+        out = np.multiply(out, np.asarray(exponent, x.dtype), *((out,) if type(out) is np.ndarray else ()))
+    return np.multiply(g, out, out) if type(out) is np.ndarray else g * out
+
+
 def _scaled(g: Any, alpha: Any) -> Any:
     return g if alpha == 1 else g * np.conj(alpha)
 
 
 op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * alpha), kind=BROADCASTING, promote=COMMON, jvp=LINEAR,
-   vjp=dict(x=lambda g: g, y=_scaled), samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
+   vjp=dict(x=lambda g: g, y=_scaled), quick=dict(forward=np.add), samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
    doc="""x + alpha * y.
 
    >>> import dualtape as dt
@@ -31,7 +60,7 @@ op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * al
    tensor([21., 22.])
    """)  # fmt: skip
 op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract(x, y * alpha), kind=BROADCASTING, promote=COMMON,
-   jvp=LINEAR, vjp=dict(x=lambda g: g, y=lambda g, alpha: -_scaled(g, alpha)), also=("subtract",),
+   jvp=LINEAR, vjp=dict(x=lambda g: g, y=lambda g, alpha: -_scaled(g, alpha)), also=("subtract",), quick=dict(forward=np.subtract),
    samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
    doc="""x - alpha * y.
 
@@ -40,6 +69,7 @@ op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract
    tensor([-19., -18.])
    """)  # fmt: skip
 op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("multiply",),
+   quick=dict(x=_product, y=lambda g, x: _product(g, x)),
    vjp=dict(x=lambda g, y: np.multiply(g, y.conjugate()), y=lambda g, x: np.multiply(g, x.conjugate())),
    samples=_PAIRS,
    doc="""x * y.
@@ -50,7 +80,7 @@ op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("m
    """)  # fmt: skip
 _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node="DivBackward0", public=False, method=False,
    inplace=True,
-   vjp=dict(x=lambda g, y: np.true_divide(g, y.conjugate()), y=lambda g, x, y: -g * (x / (y * y)).conjugate()),
+   vjp=dict(x=lambda g, y: np.true_divide(g, y.conjugate()), y=lambda g, x, y: -g * (x / (y * y)).conjugate()), quick=dict(y=_divided),
    jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
    samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0), sample(real(0, 3), positive(3)),
             edge(exact([1.0, 0.0, -1.0]), exact([0.0, 0.0, np.inf]))),
@@ -199,6 +229,7 @@ op("pow", _pow, kind=BROADCASTING, promote=COMMON, node=("PowBackward0", "PowBac
    variant=lambda x, exponent: 0 if isinstance(exponent, _SCALARS) else 2 if isinstance(x, _SCALARS) else 1,
    vjp=dict(x=lambda g, x, exponent: g * (exponent * _power_below(x, exponent)).conjugate(),
             exponent=lambda g, x, exponent, out: g * _log_power(x, exponent, out).conjugate()),
+   quick=dict(x=_power_gradient),
    jvp=dict(x=lambda t, x, exponent: t * (exponent * _power_below(x, exponent)),
             exponent=lambda t, x, exponent, out: t * _log_power(x, exponent, out)),
    aliases={"other": "exponent"},

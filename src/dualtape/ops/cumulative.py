@@ -107,7 +107,36 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
         return x.copy()
     if x.dtype == HALF:
         return running(ufunc, x.astype(SINGLE), d).astype(HALF)
+    if type(x) is np.ndarray and x.size > _MANY and x.size > _ABREAST * x.shape[d]:
+        return _abreast(ufunc, x, d)
     return running(ufunc, x, d)
+
+
+_MANY, _ABREAST = 10_000, 128
+
+
+def _abreast(ufunc: np.ufunc, x: Any, d: int) -> Any:
+    """``ufunc.accumulate`` of many columns side by side: a row at a time, where NumPy goes down one column after the other."""
+    rows = np.array(np.moveaxis(x, d, 0), order="C")
+    for k in range(1, len(rows)):
+        ufunc(rows[k - 1], rows[k], rows[k])
+    return np.ascontiguousarray(np.moveaxis(rows, 0, d))
+
+
+def _cumsum_back(g: Any, dim: int) -> Any:
+    """:func:`_cumsum_gradient` of NumPy's arrays: from the last row to the first, in place."""
+    if g.ndim == 0:
+        return g
+    d = normal_dim(dim, g.ndim)
+    if g.size <= _MANY or g.size <= _ABREAST * g.shape[d]:
+        out = np.empty_like(g)
+        back = (slice(None),) * d + (slice(None, None, -1),)
+        np.add.accumulate(g[back], d, None, out[back])
+        return out
+    rows = np.array(np.moveaxis(g, d, 0), order="C")
+    for k in range(len(rows) - 1, 0, -1):
+        np.add(rows[k], rows[k - 1], rows[k - 1])
+    return np.ascontiguousarray(np.moveaxis(rows, 0, d))
 
 
 def _cumsum_gradient(g: Any, dim: int) -> Any:
@@ -118,6 +147,7 @@ def _cumsum_gradient(g: Any, dim: int) -> Any:
 
 
 op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, inplace=True, jvp=LINEAR, vjp=dict(x=_cumsum_gradient),
+   quick=dict(x=_cumsum_back),
    samples=(*_ALONG, edge(ints(3, 4, high=9), 0), edge(mask(5), 0)),
    doc="""The sums of the elements so far along ``dim``.
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors, modes
-from ..arrays import is_array, module_of, settle
+from ..arrays import Batched, is_array, module_of, settle
+from ..arrays.batched import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
+from ..arrays.silence import hush, unhush
 from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
@@ -67,6 +69,10 @@ def execute(op: Op, values: list) -> Any:
         if answer is not MISS:
             return answer
     mode = modes.current()
+    if mode.levels and not watching:
+        from .forward import execute as moving
+
+        return moving(op, values, mode)
     raws = unwrap(op, values)
     arrays = compute(op, raws)
     several = op.outputs is not None
@@ -82,6 +88,10 @@ def execute(op: Op, values: list) -> Any:
             attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
     if needs:
         record(op, values, raws, results)
+    if mode.levels:  # where subclasses are about
+        from .forward import levels_for, propagate
+
+        propagate(op, values, results, levels_for(op, mode))
     if not several:
         return results[0]
     return tuple(results) if op.outputs is LISTED else op.result_type(results)  # type: ignore[misc]
@@ -105,6 +115,10 @@ def unwrap(op: Op, values: list) -> list:
         else:
             values[place] = _as_tensor(op, place, value)
             raws[place] = values[place]._array
+    if any_batched(raws):
+        from .batching import lift_arguments
+
+        lift_arguments(op, values, raws)
     for place in op.tensor_places:
         if type(raws[place]) is not np.ndarray and module_of(raws[place]) is not np:
             _gather_numbers(op, values, raws, raws[place])
@@ -116,9 +130,13 @@ def unwrap(op: Op, values: list) -> list:
 
 def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:
     """Bring 0-d arrays of NumPy's to the device of ``other``: unlike larger ones they may stand beside another library's arrays."""
+    module = module_of(other)
+    takes_in = getattr(module, "takes_in", False)  # NumPy's arrays of any size may stand beside this kind, and become it
     for place in op.tensor_places:
         value = values[place]
-        if type(raws[place]) is np.ndarray and not raws[place].ndim:
+        if takes_in and type(raws[place]) is np.ndarray:
+            raws[place] = module.asarray(raws[place])
+        elif type(raws[place]) is np.ndarray and not raws[place].ndim:
             values[place] = value.to(device_of(other)) if value.requires_grad else wrap(module_of(other).asarray(raws[place]))
             raws[place] = values[place]._array
 
@@ -166,9 +184,13 @@ def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
 
 def compute(op: Op, raws: list) -> Any:
     """The forward, its failures in the library's words."""
+    silenced = hush()
     try:
-        with np.errstate(all="ignore"):
-            return op.forward(*raws)
+        return op.forward(*raws)
+    except NotBatchable as error:
+        if type(error) is DynamicShape and op.name in DYNAMIC:
+            raise
+        return per_sample(lambda *each: compute(op, list(each)), newest(raws), raws, {}, op.name)
     except TypeError as error:
         if "ufunc" not in str(error) and "numpy boolean" not in str(error):
             raise
@@ -184,6 +206,8 @@ def compute(op: Op, raws: list) -> Any:
         raise
     except ValueError as error:
         raise errors.forward_failed(op.name, [raws[p] for p in op.tensor_places], error) from None
+    finally:
+        unhush(silenced)
 
 
 def _needs(op: Op, values: list) -> bool:
@@ -292,11 +316,16 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         if answer is not MISS:
             return answer
     raws = unwrap(op, values)
-    needs = modes.current().grad and _needs(op, values)
+    if values[0] is not target:
+        raise errors.batched_write(name)
+    mode = modes.current()
+    needs = mode.grad and _needs(op, values)
     check_write(target, name, needs, overlap=op.name in ("refill", "zero"))
+    if mode.levels and _moving(op, values, mode):
+        return _write_moving(op, values, name, mode)
     result = settle(compute(op, raws))
-    if modes.current().anomaly is not None:
-        modes.current().anomaly.look_forward(op, raws, [result])
+    if mode.anomaly is not None:
+        mode.anomaly.look_forward(op, raws, [result])
     if not needs:
         store(target, result, name)
         return target
@@ -306,6 +335,33 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     store(target, result, name)
     finish_node(op, node, kept, [target])
     rebase(target, node)
+    return target
+
+
+def _moving(op: Op, values: list, mode: modes.Mode) -> bool:
+    """Whether an argument has a tangent."""
+    from .forward import moving
+
+    return moving(op, values, mode)
+
+
+def _has_tangent(tensor: Tensor, mode: modes.Mode) -> bool:
+    from ..autograd.tangents import active, tangent
+
+    return any(tangent(tensor, level) is not None for level in active(mode))
+
+
+def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
+    """An op in place on what has tangents: computed beside, with its tangents, then written into the target and into the target's."""
+    from .forward import written
+
+    target = values[0]
+    old = FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target  # nodes keep the old values, tangents included
+    result = execute(op, [old, *values[1:]])
+    store(target, result._array, name)
+    if result._edge is not None:
+        rebase(target, result._edge[0])
+    written(target, result, mode)
     return target
 
 
@@ -326,6 +382,8 @@ def check_store(target: Tensor, result: Any, name: str) -> None:
     array = target._array
     if result.shape != array.shape:
         raise errors.shape_write(name, result.shape, array.shape)
+    if type(result) is Batched and not holds(array, result):
+        raise errors.batched_write(name)
     if not dtypes.writes_to(result.dtype, array.dtype):
         raise errors.dtype_write(name, result.dtype, array.dtype)
 
@@ -343,10 +401,13 @@ def _into(op: Op, values: list, out: Any) -> Any:
     if any(not isinstance(o, Tensor) for o in outs):
         raise TypeError(f"{op.name}(): argument 'out' must be a Tensor, got {type(out).__name__}")
     raws = unwrap(op, values)
-    if modes.current().grad and (_needs(op, values) or any(o.requires_grad for o in outs)):
+    mode = modes.current()
+    if (mode.grad and (_needs(op, values) or any(o.requires_grad for o in outs))) or (
+        mode.levels and (_moving(op, values, mode) or any(_has_tangent(o, mode) for o in outs))
+    ):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
-            " requires grad: drop out=, or compute under no_grad()"
+            " requires grad or has a tangent: drop out=, or compute under no_grad()"
         )
     for o in outs:
         check_write(o, op.name, False)
@@ -364,6 +425,8 @@ def _into(op: Op, values: list, out: Any) -> Any:
                     stacklevel=4,
                 )
             o._array = np.empty_like(result, dtype=o._array.dtype)
+        elif type(result) is Batched and not holds(o._array, result):
+            raise errors.batched_write(op.name)
     for o, result in zip(outs, results, strict=True):
         o._array[...] = result
         bump(o._counter)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kernels import asarray_like, contiguous, eye, on_host
+from ..arrays.kernels import all_samples, asarray_like, contiguous, eye, on_host
 from ..lazy import scipy_linalg
 from ..tensor import made, wrap
 from .dispatch import FUNCTIONS
@@ -184,7 +184,7 @@ def _solve_triangular(A: Any, B: Any, upper: bool, left: bool = True, unitriangu
         )
     if not left:
         return contiguous(transposed(_solve_triangular(transposed(A), transposed(B), not upper, True, unitriangular)))
-    if type(A) is np.ndarray and A.ndim == B.ndim == 2 and A.size and B.size:
+    if type(A) is type(B) is np.ndarray and A.ndim == B.ndim == 2 and A.size and B.size:
         return scipy_linalg.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular, check_finite=False)
     return _solved(_triangle(A, upper, unitriangular).astype(A.dtype, copy=False), B)
 
@@ -276,7 +276,7 @@ def _cofactors(x: Any) -> Any:
     """The matrix of the determinant's derivatives: det(x) * inv(x).T, and its limit where x is singular."""
     _matrix("linalg.det", x)
     det = np.linalg.det(x)
-    if det.size and (det != 0).all():
+    if det.size and (all_samples(det) != 0).all():
         try:
             return (det[..., None, None] * transposed(np.linalg.inv(x))).astype(x.dtype, copy=False)
         except np.linalg.LinAlgError:
@@ -666,7 +666,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     rows, columns = A._array.shape[-2:]
     rank = on_host(lambda a: np.asarray(np.linalg.matrix_rank(a)), A._array)
     residuals, values = empty, empty
-    if driver != "gelsy" and rows > columns and (rank == columns).all():
+    if driver != "gelsy" and rows > columns and (all_samples(rank) == columns).all():
         residuals = ((matmul(A, solution) - B).abs() ** 2).sum(-2)
     if driver in ("gelsd", "gelss"):
         values = made(on_host(lambda a: np.linalg.svd(a, compute_uv=False), A._array))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import zeros
-from ..arrays.kernels import add_reduce, arange_like, full_like_shape
+from ..arrays.kernels import add_reduce, all_samples, arange_like, full_like_shape
 from ..errors import ArgumentError
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import edge, exact, exact_index, ints, probability, real, sample
-from .table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, _names, composite, named, op
+from .table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, composite, formula_names, named, op
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -50,7 +50,7 @@ def _pairs(*more: Any) -> tuple:
 
 def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str) -> None:
     """A loss of x - target: ``slope(d, ...)`` is its derivative; the target's gradient is the negative of the input's."""
-    extra = _names(slope)[1:]
+    extra = formula_names(slope)[1:]
     asked = ("x", "target", "reduction", *extra)
 
     def gradient(g: Any, x: Any, target: Any, reduction: str, *settings: Any) -> Any:
@@ -149,7 +149,8 @@ def _bce(x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> An
             f"binary_cross_entropy: using a target size ({list(target.shape)}) that is different to the input size ({list(x.shape)}) is"
             " deprecated. Please ensure they have the same size."
         )
-    if x.size and not ((x >= 0) & (x <= 1)).all():
+    seen = all_samples(x)
+    if x.size and not ((seen >= 0) & (seen <= 1)).all():
         raise RuntimeError("binary_cross_entropy: all elements of input should be between 0 and 1; apply sigmoid, or use the form with_logits")
     values = (target - 1) * np.maximum(np.log1p(-x), -100) - target * np.maximum(np.log(x), -100)
     return _reduced("binary_cross_entropy", _scaled(values, weight), reduction)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kernels import add_at, arange_like, asarray_like
+from ..arrays.kernels import add_at, all_samples, arange_like, asarray_like
 from ..tensor import made, raw, wrap
 from .dispatch import FUNCTIONS
 from .formulas import use, zeros_like_shape
@@ -41,10 +41,12 @@ def _affine(bias: Any, x: Any, weight: Any) -> Any:
 
 _linear_op = op("linear_product", _linear, kind=CONTRACTION, public=False, method=False, node="MmBackward0", torch_name="-",
    vjp=dict(x=lambda g, weight: np.dot(g, weight.conj()), weight=lambda g, x: np.dot(g.T, x.conj())),
+   quick=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
    jvp=dict(x=lambda t, weight: np.dot(t, weight.T), weight=lambda t, x: np.dot(x, t.T)),
    samples=(sample(real(3, 4), real(2, 4)),), doc="x @ weight.T")  # fmt: skip
 _affine_op = op("linear_affine", _affine, kind=GENERAL, public=False, method=False, node="AddmmBackward0", torch_name="-",
    vjp=dict(bias=lambda g: g, x=lambda g, weight: np.dot(g, weight.conj()), weight=lambda g, x: np.dot(g.T, x.conj())),
+   quick=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
    jvp=dict(bias=lambda t, out: np.broadcast_to(t, out.shape), x=lambda t, weight: np.dot(t, weight.T), weight=lambda t, x: np.dot(x, t.T)),
    samples=(sample(real(2), real(3, 4), real(2, 4)),), doc="x @ weight.T + bias")  # fmt: skip
 
@@ -100,8 +102,9 @@ def _embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_f
         raise RuntimeError(f"embedding: 'weight' must be 2-D, got {list(weight.shape)}")
     if indices.dtype.kind not in "iu":
         raise RuntimeError(f"embedding: expected tensor for argument 'indices' to have an integer type, got {indices.dtype}")
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
-        raise IndexError(f"embedding: index out of range in self: indices are {indices.min()} to {indices.max()}, the table has {weight.shape[0]} rows")
+    seen = all_samples(indices)
+    if seen.size and (seen.min() < 0 or seen.max() >= weight.shape[0]):
+        raise IndexError(f"embedding: index out of range in self: indices are {seen.min()} to {seen.max()}, the table has {weight.shape[0]} rows")
     return weight[indices]
 
 
@@ -112,7 +115,10 @@ def _embedding_sum(x: Any, indices: Any, rows: int, padding_idx: int, scale_grad
     flat, values = indices.reshape(-1), x.reshape(-1, width)
     if padding_idx >= 0:
         keep = flat != padding_idx
-        flat, values = flat[keep], values[keep]
+        if type(x) is np.ndarray:
+            flat, values = flat[keep], values[keep]
+        else:  # as many for each sample of a batch
+            values = np.where(keep[:, None], values, 0)
     if not flat.size:
         return out
     if type(x) is not np.ndarray:
@@ -233,14 +239,14 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 def _kept(name: str, p: float, shape: tuple, like: Any) -> Any:
     """A mask of the entries that stay, already scaled so that the mean stays too."""
-    from ..random import default_generator
+    from ..random import source
 
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
     if p == 1.0:
         return wrap(zeros_like_shape(shape, like))
     dtype = like.dtype
-    return wrap(asarray_like((default_generator._rng.random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
+    return wrap(asarray_like((source(None).random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
 
 
 @composite("dropout", method=False, torch_name="nn.functional.dropout", samples=(
@@ -488,6 +494,6 @@ def scaled_dot_product_attention(
         scores = FUNCTIONS["masked_fill"](scores, hidden, float("-inf"))
     attention = FUNCTIONS["softmax"](scores, -1)
     blind = (scores.detach() == float("-inf")).all(-1, keepdim=True)
-    if bool(blind.any()):
+    if all_samples(blind._array).any():
         attention = FUNCTIONS["masked_fill"](attention, blind, 0.0)
     return FUNCTIONS["matmul"](dropout(attention, dropout_p) if dropout_p else attention, value)

@@ -23,7 +23,14 @@ _KINDS = ("layer", "batch", "group")
 def _statistics(x: Any, axes: tuple, n: int) -> tuple:
     mean = add_reduce(x, axis=axes, keepdims=True) / n
     centred = x - mean
-    return mean, centred, add_reduce(centred * centred, axis=axes, keepdims=True) / n
+    return mean, centred, _inner(centred, centred, axes) / n
+
+
+def _inner(x: Any, y: Any, axes: tuple) -> Any:
+    """The sum over axes, which stay, of x * y."""
+    if type(x) is np.ndarray and axes == (x.ndim - 1,) and x.size:
+        return np.vecdot(x, y)[..., None]
+    return add_reduce(x * y, axis=axes, keepdims=True)
 
 
 def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
@@ -54,6 +61,24 @@ def _norm_gradient(
     return (g * scale + centred * (along / n) + level / n).reshape(x_shape)
 
 
+def _norm_gradient_arrays(
+    g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple, axes: tuple, eps: float, x_shape: tuple
+) -> Any:
+    """:func:`_norm_gradient` in the two arrays it makes."""
+    g = g_out.reshape(shape)
+    if weight is not None:
+        g = g * weight.reshape(view)
+    n = max(1, prod(shape[a] for a in axes))
+    scale = 1 / np.sqrt(variance + eps)
+    change = x.reshape(shape) - mean
+    along = 2 * g_variance - scale * scale * scale * _inner(g, change, axes)
+    level = g_mean - scale * add_reduce(g, axis=axes, keepdims=True)
+    change *= along / n
+    change += level / n
+    change += g * scale if weight is None else np.multiply(g, scale, g)
+    return change.reshape(x_shape)
+
+
 def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
     """``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was broadcast."""
     lead = len(v.shape) - len(view)
@@ -66,10 +91,19 @@ def _weight_gradient(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple,
     return _to_parameter(g_out.reshape(shape) * normal, view, weight_shape)
 
 
+def _weight_gradient_arrays(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple) -> Any:
+    """:func:`_weight_gradient` in the one array it makes."""
+    normal = x.reshape(shape) - mean
+    normal *= 1 / np.sqrt(variance + eps)
+    normal *= g_out.reshape(shape)
+    return _to_parameter(normal, view, weight_shape)
+
+
 _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False, outputs=("out", "mean", "variance"), torch_name="-", complex=False,
    node=("NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0"),
    variant=lambda x, weight, bias, shape, view, axes, eps, kind: _KINDS.index(kind),
    vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view, bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
+   quick=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays),
    samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"), sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3),
    (1, 2, 2, 1), (2, 3), 1e-5, "group")),
    doc="""Deviations from the mean in units of the standard deviation, scaled and shifted; the mean; the variance.""")  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import zeros
-from ..arrays.kernels import added_up, arange_like, asarray_like, contiguous
+from ..arrays.kernels import added_up, all_samples, arange_like, asarray_like, contiguous
 from .convolution import each, padded, places_of
 from .formulas import use, zeros_like_shape
 from .samples import apart, edge, exact, exact_index, real, sample
@@ -58,13 +58,13 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
         seen = wide[where]
         np.copyto(winner, number, where=seen > best)
         np.maximum(best, seen, out=best)
-    if x.dtype.kind == "f" and np.isnan(best).any():
+    if x.dtype.kind == "f" and np.isnan(all_samples(best)).any():
         for number, (_, where) in enumerate(places):
             winner[np.isnan(wide[where])] = number
     steps = asarray_like([row * dilation[0] * columns + column * dilation[1] for (row, column), _ in places], x)
     start = (arange_like(out[0], x)[:, None] * stride[0] - padding[0]) * columns + arange_like(out[1], x) * stride[1] - padding[1]
     indices = np.take(steps, winner) + start
-    if any(padding) and x.dtype.kind == "f" and (best == lowest).any():
+    if any(padding) and x.dtype.kind == "f" and (all_samples(best) == lowest).any():
         # nothing beats the padding: PyTorch names the first entry inside of the input
         first = [np.where(begin < 0, begin % d, begin) for begin, d in (
             (arange_like(m, x) * s - p, d) for m, s, p, d in zip(out, stride, padding, dilation, strict=True))]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_array
-from ..overriding import overridable
+from ..overriding import overridable, watching
 from ..tensor import Tensor
 from . import table
 from .dispatch import FUNCTIONS
@@ -40,7 +40,7 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
-    row.function = overridable(row.function)
+    row.function = overridable(row.function, composite=row.name)
     for name in (row.name, *also):
         if public:
             FUNCTIONS[name] = row.function
@@ -65,6 +65,8 @@ def operators() -> None:
         row = table.TABLE.get(name)
         if row is not None and maker(row) is binary:
             forward = binary(row, operator=True)
+        elif dunder == "matmul":
+            forward = _matmul(FUNCTIONS[name])
         else:
             forward = _operator(FUNCTIONS[name])
         setattr(Tensor, f"__{dunder}__", forward)
@@ -79,6 +81,18 @@ def operators() -> None:
     for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs"}.items():
         setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
     setattr(Tensor, "__invert__", _invert)  # noqa: B010 - mypy knows another one
+
+
+def _matmul(function: Callable) -> Callable:
+    """The operator ``@``: of two matrices it is :func:`mm`, which need not be found out by the general product."""
+    general, matrices = _operator(function), binary(table.TABLE["mm"], operator=True)
+
+    def operator(x: Any, y: Any) -> Any:
+        if type(x) is Tensor and isinstance(y, Tensor) and x._array.ndim == 2 and y._array.ndim == 2 and not watching:
+            return matrices(x, y)
+        return general(x, y)
+
+    return operator
 
 
 def _rtruediv(x: Tensor, y: Any) -> Any:

@@ -16,6 +16,7 @@ from .. import dtypes
 from ..arrays import is_array, zeros
 from ..arrays.kernels import accumulate as running
 from ..arrays.kernels import add_reduce, reduce
+from ..arrays.sums import sum_all, sum_axis
 from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, normal_dims, restore, use, zeros_like_shape
@@ -117,6 +118,18 @@ op("spread", _spread, kind=GENERAL, public=False, method=False, jvp=LINEAR, node
 spread = use("spread")
 
 
+def _spread_out(g: Any, x_shape: tuple, dim: Any, keepdim: bool) -> Any:
+    """:func:`_spread` of NumPy's arrays; small ones are written out, since a broadcast view of them is dearer to make."""
+    if product(x_shape) > _SMALL:
+        return np.broadcast_to(restore(g, x_shape, dim, keepdim), x_shape)
+    out = np.empty(x_shape, g.dtype)
+    if dim is None and not keepdim:
+        out.fill(g)
+    else:
+        out[...] = restore(g, x_shape, dim, keepdim)
+    return out
+
+
 def _ties(x: Any, out: Any, dim: Any, keepdim: bool, nan: bool) -> Any:
     """1 / n at the n places where ``x`` is the result, 0 elsewhere."""
     kept = restore(out, x.shape, dim, keepdim)
@@ -179,13 +192,19 @@ _DIMS = (
 
 
 def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    if dim is None and dtype is None and x.dtype.kind in "fc" and x.dtype is not HALF:
-        return add_reduce(x, None, None, None, keepdim)
+    if dtype is None and x.dtype.kind in "fc" and x.dtype is not HALF:
+        if type(x) is np.ndarray and not keepdim:
+            if dim is None:
+                return sum_all(x)
+            if type(dim) is int and -x.ndim <= dim < x.ndim:
+                return sum_axis(x, dim % x.ndim)
+        if dim is None:
+            return add_reduce(x, None, None, None, keepdim)
     return accumulate(np.add, x, dim, keepdim, dtype)
 
 
 op("sum", _sum, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
-   vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)),
+   vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)), quick=dict(x=_spread_out),
    samples=(*_DIMS, edge(ints(3, 4, high=9)), edge(mask(5), 0)),
    doc="""The sum over ``dim``; integers and booleans are summed as int64.
 
@@ -205,6 +224,8 @@ def _mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
             f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}; convert"
             " the tensor, or give dtype="
         )
+    if dim is None and not keepdim and type(x) is np.ndarray and x.dtype is not HALF:
+        return sum_all(x) / x.dtype.type(x.size)
     axis = axes(dim, x.ndim)
     n = product(x.shape[d] for d in axis)
     if x.dtype == HALF:
@@ -214,6 +235,7 @@ def _mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
 
 op("mean", _mean, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("MeanBackward0", "MeanBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g / max(count(x_shape, dim), 1), x_shape, dim, keepdim)),
+   quick=dict(x=lambda g, x_shape, dim, keepdim: _spread_out(g / g.dtype.type(max(count(x_shape, dim), 1)), x_shape, dim, keepdim)),
    samples=_DIMS,
    doc="""The mean over ``dim``.
 

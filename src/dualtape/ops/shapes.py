@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..arrays import Batched
 from ..arrays.kernels import add_reduce, contiguous
 from ..device import contiguous_format
 from ..tensor import Tensor
@@ -44,7 +45,7 @@ def _view(x: Any, shape: Any) -> Any:
         out = x.reshape(shape)
     except (ValueError, TypeError):
         out = x.reshape(resolve(shape, x.size))  # raises, in the right words
-    if not x.flags.c_contiguous and x.size and type(x) is np.ndarray and not np.may_share_memory(out, x):
+    if not x.flags.c_contiguous and x.size and isinstance(x, (np.ndarray, Batched)) and not np.may_share_memory(out, x):
         raise RuntimeError(
             f"view size {list(out.shape)} is not compatible with input tensor's size and stride (at least one dimension spans across two"
             " contiguous subspaces). Use .reshape(...) instead."
@@ -96,7 +97,7 @@ def reshape(input: Any, *shape: Any) -> Any:
         shape = tuple(shape[0])
     array = input._array
     sizes = resolve(shape, array.size, "reshape")
-    if array.size == 0 or type(array) is not np.ndarray or np.may_share_memory(array.reshape(sizes), array):
+    if array.size == 0 or not isinstance(array, (np.ndarray, Batched)) or np.may_share_memory(array.reshape(sizes), array):
         return _view_shape(input, sizes)
     return _unsafe_view(FUNCTIONS["clone"](input), sizes)
 
@@ -141,7 +142,7 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
 
 
 transpose = op("transpose", _transpose, kind=GENERAL, view=True, also=("swapaxes", "swapdims"), jvp=LINEAR, aliases={"axis0": "dim0", "axis1": "dim1"},
-   vjp=dict(x=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if g.ndim else g),
+   vjp=dict(x=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if g.ndim else g), quick=dict(x=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g),
    samples=(sample(real(2, 3, 4), 0, 2), sample(real(3, 4), -1, -2), sample(real(), 0, -1)),
    doc="""Two dimensions exchanged.
 
@@ -157,7 +158,8 @@ def _t(x: Any) -> Any:
     return x.T
 
 
-op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), samples=(sample(real(3, 4)), sample(real(3)), sample(real())),
+op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), quick=dict(x=lambda g: g.T),
+   samples=(sample(real(3, 4)), sample(real(3)), sample(real())),
    doc="""The transpose of a matrix; vectors and scalars stay as they are.
 
    >>> import dualtape as dt
@@ -271,6 +273,7 @@ def _put_slice(g: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) 
 
 _slice_op = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    vjp=dict(x=lambda g, x_shape, dim, start, end, step: _put_slice(g, x_shape, dim, start, end, step)),
+   quick=dict(x=lambda g, x_shape, dim, start, end, step: _slice_zero(g, x_shape, dim, start, end, step)),
    samples=(sample(real(5, 3), 0, 1, 4), sample(real(5, 3), 1, None, None, 2), sample(real(5), 0, -2, None), sample(real(5), 0, 3, 2)),
    doc="""A range along one dimension.""")  # fmt: skip
 
@@ -292,6 +295,7 @@ def _checked(index: int, x: Any, dim: int) -> int:
 
 select = op("select", _select, kind=GENERAL, view=True, jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, dim, index: use("select_zero")(g, x_shape, dim, index)),
+   quick=dict(x=lambda g, x_shape, dim, index: _select_zero(g, x_shape, dim, index)),
    samples=(sample(real(5, 3), 0, 1), sample(real(5, 3), 1, -1), sample(real(2), 0, 1)),
    doc="""One entry along a dimension, which goes away.
 
@@ -309,7 +313,10 @@ def _slice_zero(x: Any, shape: tuple, dim: int, start: Any, end: Any, step: int)
 
 def _select_zero(x: Any, shape: tuple, dim: int, index: int) -> Any:
     out = zeros_like_shape(shape, x)
-    out[(slice(None),) * normal_dim(dim, len(shape)) + (index,)] = x
+    if dim == 0 and shape:
+        out[index] = x
+    else:
+        out[(slice(None),) * normal_dim(dim, len(shape)) + (index,)] = x
     return out
 
 

@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from ..arrays import is_array, settle
+from ..arrays import Batched, is_array, settle
+from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
 from ..autograd.versions import UNTRACKED, bump
-from ..autograd.views import DEFAULT, NO_GRAD, Step, View
-from ..tensor import Tensor
+from ..autograd.views import DEFAULT, INFERENCE, NO_GRAD, Step, View, attach, rebase
+from ..overriding import watching
+from ..tensor import Tensor, wrap
 from . import table
 from .dispatch import call, call_inplace
-from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, Op
+from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, Op
 
 _new = object.__new__
 _ndarray = np.ndarray
+asarray = np.asarray
+single, double = np.dtype(np.float32), np.dtype(np.float64)
+plain_types: set[type] = set()  # subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
 
 
 def maker(op: Op) -> Callable[[Op], Callable]:
@@ -41,8 +46,7 @@ def maker(op: Op) -> Callable[[Op], Callable]:
 def fresh(tensor: Tensor) -> bool:
     """Whether a view's own fields tell its history: it was not written behind its back, and made where history is known."""
     view = tensor._view
-    known = tensor._requires_grad or not view.base._requires_grad
-    return known and view.seen == tensor._counter[0] and view.creation is DEFAULT
+    return view.seen == tensor._counter[0] and (tensor._requires_grad or not view.base._requires_grad) and view.creation is not INFERENCE
 
 
 # --- the short cuts ---------------------------------------------------------------------------------------------------------------
@@ -50,7 +54,7 @@ def fresh(tensor: Tensor) -> bool:
 
 def unary(op: Op) -> Callable:
     """The function of an elementwise op of one argument."""
-    forward = op.forward
+    forward = op.quick.get("forward", op.forward)
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
@@ -63,7 +67,7 @@ def unary(op: Op) -> Callable:
 
     def function(x: Any = None, *args: Any, **kwargs: Any) -> Tensor:
         nonlocal node_type
-        if type(x) is tensor_type and not args and not kwargs:
+        if (type(x) is tensor_type or type(x) in plain_types) and not args and not kwargs:
             mode = current()
             if mode.plain and (x._view is None or fresh(x)):
                 a = x._array
@@ -72,8 +76,12 @@ def unary(op: Op) -> Callable:
                 except (RuntimeWarning, ValueError, TypeError):
                     return call(op, (x,), {})
                 if r.dtype is a.dtype:
+                    if type(r) is not _ndarray:
+                        if type(r) is Batched:
+                            return call(op, (x,), {})
+                        r = settled(r)
                     out = new(tensor_type)
-                    out._array = r if type(r) is _ndarray else settled(r)
+                    out._array = r
                     out._edge = out._view = out._grad = out._accumulator = out._extra = None
                     out._requires_grad = False
                     version = out._counter = [0, None]
@@ -105,7 +113,7 @@ def unary(op: Op) -> Callable:
 
 def binary(op: Op, operator: bool = False) -> Callable:
     """The function of a broadcasting op of two arguments; as an operator, it leaves foreign types to Python."""
-    forward = op.forward
+    forward = op.quick.get("forward", op.forward)
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
@@ -123,13 +131,14 @@ def binary(op: Op, operator: bool = False) -> Callable:
 
     node_type: Any = None  # made when the first node is
 
-    def function(x: Any = missing, y: Any = missing, *args: Any, **kwargs: Any) -> Any:
+    def pair(x: Any, y: Any) -> Any:
         nonlocal node_type
-        if type(x) is tensor_type and not kwargs and not args:
+        if type(x) is tensor_type or type(x) in plain_types:
             mode = current()
             a = x._array
             kind = type(y)
-            if kind is tensor_type:
+            if kind is tensor_type or kind in plain_types:
+                kind = tensor_type
                 b = y._array
                 fits = b.dtype is a.dtype and (y._view is None or fresh(y))
             else:
@@ -137,12 +146,18 @@ def binary(op: Op, operator: bool = False) -> Callable:
                 fits = numbers and (kind is float or kind is int)
             if fits and mode.plain and (x._view is None or fresh(x)):
                 try:
+                    if kind is not tensor_type and (a.dtype is single or a.dtype is double) and type(a) is _ndarray:
+                        b = asarray(y, a.dtype)  # a ufunc takes an array in half the time that it takes a Python number in
                     r = forward(a, b)
                 except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError):
                     return call(op, (x, y), {})
-                if r.dtype is a.dtype or not differentiable and kind is tensor_type:
+                if r.dtype is a.dtype or not differentiable and b is not y:
+                    if type(r) is not _ndarray:
+                        if type(r) is Batched:
+                            return call(op, (x, y), {})
+                        r = settled(r)
                     out = new(tensor_type)
-                    out._array = r if type(r) is _ndarray else settled(r)
+                    out._array = r
                     out._edge = out._view = out._grad = out._accumulator = out._extra = None
                     out._requires_grad = False
                     version = out._counter = [0, None]
@@ -176,33 +191,32 @@ def binary(op: Op, operator: bool = False) -> Callable:
                             out._edge = (node, 0)
                             out._requires_grad = True
                     return out
-        given = (x,) if y is missing else (x, y, *args)
         if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
-        return call(op, () if x is missing else given, kwargs)
+        return call(op, (x, y), {})
 
-    return function
+    def function(x: Any = missing, y: Any = missing, *args: Any, **kwargs: Any) -> Any:
+        if y is missing or args or kwargs:
+            return call(op, () if x is missing else (x,) if y is missing else (x, y, *args), kwargs)
+        return pair(x, y)
+
+    return pair if operator else function
 
 
-_X, _OUT, _VALUE, _SHAPE, _DTYPE = range(5)  # what goes into a place of a node's saved values
-
-
-def _recipe(op: Op) -> tuple[tuple[int, int], ...]:
-    """How the saved values of an op of one tensor are made: a (what, parameter) pair for each place."""
+def _keeper(op: Op) -> Callable:
+    """The function that makes the saved values of an op of one tensor, of its tensor, array, other arguments, result and the result's counter."""
     made = []
     plan = op.plan((True,)) if op.inputs else frozenset()
     for k, ((_, kind, _), (_, place, what)) in enumerate(zip(op.saves, op.sources, strict=True)):
         if k not in plan:
-            made.append((-1, 0))
+            made.append("None")
         elif kind == OUTPUT:
-            made.append((_OUT, 0))
-        elif what == "shape":
-            made.append((_SHAPE, 0))
-        elif what == "dtype":
-            made.append((_DTYPE, 0))
+            made.append("(r, counter, counter[0])")
+        elif what == "shape" or what == "dtype":
+            made.append(f"a.{what}")
         else:
-            made.append((_VALUE, place) if kind == ATTRIBUTE else (_X, 0))
-    return tuple(made)
+            made.append(f"values[{place - 1}]" if kind == ATTRIBUTE else "(x, x._counter, x._counter[0])")
+    return eval(f"lambda x, a, values, r, counter: ({''.join(part + ', ' for part in made)})")
 
 
 def first_tensor(op: Op) -> Callable:
@@ -211,39 +225,46 @@ def first_tensor(op: Op) -> Callable:
     current, settled = modes.current, settle
     differentiable, is_view, variant = bool(op.inputs), bool(op.view), op.variant
     floats_only = op.promote is FLOAT
-    recipe = _recipe(op)
-    tails = {op.required + k: op.defaults[k:] for k in range(len(op.defaults) + 1)}
+    tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]  # by the number of arguments after x
+    most = len(tails)
     new, sequence, tensor_type, quiet = _new, next_sequence, Tensor, op.quiet
+    keep: Any = None  # makes a node's saved values; written when the first node is
+    missing = table._MISSING
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(x: Any = missing, *args: Any, **kwargs: Any) -> Any:
+        nonlocal keep
         mode = current()
-        if not args or type(args[0]) is not tensor_type or not mode.plain or "out" in kwargs:
-            return call(op, args, kwargs)
-        x = args[0]
+        if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain or "out" in kwargs:
+            return call(op, args if x is missing else (x, *args), kwargs)
         a = x._array
-        if (x._view is not None and not fresh(x)) or (floats_only and a.dtype.kind not in "fc"):
-            return call(op, args, kwargs)
-        if varargs is not None and len(args) > varargs and type(args[varargs]) is int:
-            args = (*args[:varargs], args[varargs:])
-        tail = None if kwargs else tails.get(len(args))
-        values = tuple(bind(args, kwargs)) if tail is None else (*args, *tail)
+        outer = x._view
+        if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and a.dtype.kind not in "fc"):
+            return call(op, (x, *args), kwargs)
+        if varargs is not None and len(args) >= varargs and args and type(args[varargs - 1]) is int:
+            args = (*args[: varargs - 1], args[varargs - 1 :])
+        tail = None if kwargs or len(args) >= most else tails[len(args)]
+        values = tuple(bind((x, *args), kwargs)[1:]) if tail is None else args + tail
         try:
             if quiet:
-                with np.errstate(all="ignore"):
-                    r = forward(a, *values[1:])
+                silenced = hush()
+                try:
+                    r = forward(a, *values)
+                finally:
+                    unhush(silenced)
             else:
-                r = forward(a, *values[1:])
+                r = forward(a, *values)
         except Exception:
-            return call(op, args, kwargs)  # fails again, in the right words
+            return call(op, (x, *args), kwargs)  # fails again, in the right words
+        if type(r) is not _ndarray:
+            r = settled(r)
         out = new(tensor_type)
-        out._array = r = r if type(r) is _ndarray else settled(r)
+        out._array = r
         out._edge = out._view = out._grad = out._accumulator = out._extra = None
         out._requires_grad = False
         if is_view:
             counter = out._counter = x._counter
-            outer = x._view
             step = new(Step)
-            step.op, step.values, step.number = op, values[1:], None
+            step.op, step.values, step.number = op, values, None
             view = out._view = new(View)
             if outer is None:
                 step.previous = None
@@ -255,24 +276,14 @@ def first_tensor(op: Op) -> Callable:
         else:
             counter = out._counter = [0, None]
         if x._requires_grad and mode.grad and differentiable and r.dtype.kind in "fc":
-            node = new(op.node_class(0 if variant is None else variant(*values)))
+            if keep is None:
+                keep = _keeper(op)
+            node = new(op.node_class(0 if variant is None else variant(x, *values)))
             node.edges = (x._edge or leaf_edge(x),)
             node.outputs = ((r.shape, r.dtype),)
             node.extra = None
             node.seq = sequence()
-            saved: list = []
-            for what, place in recipe:
-                if what == _VALUE:
-                    saved.append(values[place])
-                elif what == _SHAPE:
-                    saved.append(a.shape)
-                elif what == _X:
-                    saved.append((x, x._counter, x._counter[0]))
-                elif what == _OUT:
-                    saved.append((r, counter, counter[0]))
-                else:
-                    saved.append(a.dtype if what == _DTYPE else None)
-            node.saved = tuple(saved)
+            node.saved = keep(x, a, values, r, counter)
             out._edge = (node, 0)
             out._requires_grad = True
         return out
@@ -281,57 +292,279 @@ def first_tensor(op: Op) -> Callable:
 
 
 def general(op: Op) -> Callable:
-    """The function of any other op."""
+    """The function of any other op: several tensors, lists of them, several results."""
+    forward, bind, variant, promote = op.forward, op.bind, op.variant, op.promote
+    current, settled, made, tensor_type, new, sequence = modes.current, settle, wrap, Tensor, _new, next_sequence
+    several, is_view, differentiable, numbers = op.outputs is not None, bool(op.view), bool(op.inputs), op.scalars
+    together = op.input_places or op.tensor_places  # which are promoted together
+    layout = tuple((place, place in together, op.params[place] not in ("x", "y")) for place in op.tensor_places)
+    saves, inputs = bool(op.saves), op.input_places
+    recipes: dict[tuple, tuple] = {}  # how saved values are made, by which inputs need a gradient
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return call(op, args, kwargs)
+        mode = current()
+        if not mode.plain or watching or (kwargs and "out" in kwargs):
+            return call(op, args, kwargs)
+        values = bind(args, kwargs)
+        raws = values.copy()
+        needs = False
+        dtype = None
+        scalars = None
+        for place, joins, may_list in layout:
+            value = values[place]
+            kind = type(value)
+            if kind is tensor_type or kind in plain_types:
+                array = raws[place] = value._array
+                if type(array) is not _ndarray or (value._view is not None and not fresh(value)):
+                    return call(op, args, kwargs)
+                if joins:
+                    if value._requires_grad:
+                        needs = True
+                    if dtype is None:
+                        dtype = array.dtype
+                    elif promote is not None and array.dtype is not dtype:
+                        return call(op, args, kwargs)
+            elif value is None:
+                continue
+            elif (kind is list or kind is tuple) and may_list:
+                arrays = []
+                for each in value:
+                    if type(each) is not tensor_type and type(each) not in plain_types:
+                        return call(op, args, kwargs)
+                    array = each._array
+                    if type(array) is not _ndarray or (each._view is not None and not fresh(each)):
+                        return call(op, args, kwargs)
+                    if dtype is None:
+                        dtype = array.dtype
+                    elif promote is not None and array.dtype is not dtype:
+                        return call(op, args, kwargs)
+                    if each._requires_grad and joins:
+                        needs = True
+                    arrays.append(array)
+                values[place], raws[place] = list(value), arrays
+            elif numbers and (kind is float or kind is int):
+                if joins and promote is not None:
+                    scalars = [place] if scalars is None else [*scalars, place]
+            else:
+                return call(op, args, kwargs)
+        if promote is not None and (dtype is None or (promote is FLOAT or scalars) and dtype is not single and dtype is not double):
+            return call(op, args, kwargs)
+        silenced = hush()
+        try:
+            for place in scalars or ():
+                raws[place] = asarray(values[place], dtype)
+            arrays = forward(*raws)
+        except Exception:
+            return call(op, args, kwargs)  # fails again, in the right words
+        finally:
+            unhush(silenced)
+        if several:
+            results = [made(r if type(r) is _ndarray else settled(r)) for r in arrays]
+        else:
+            results = [made(arrays if type(arrays) is _ndarray else settled(arrays))]
+        if is_view:
+            for number, result in enumerate(results):
+                attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
+        if needs and mode.grad and differentiable:
+            record(values, raws, results)
+        if not several:
+            return results[0]
+        return tuple(results) if op.outputs is LISTED else op.result_type(results)  # type: ignore[misc]
+
+    def record(values: list, raws: list, results: list) -> None:
+        edges: list = []
+        for place in inputs:
+            value = values[place]
+            if type(value) is list:
+                edges.extend([v._edge or (leaf_edge(v) if v._requires_grad else None) for v in value])
+            elif isinstance(value, tensor_type):
+                edges.append(value._edge or (leaf_edge(value) if value._requires_grad else None))
+            else:
+                edges.append(None)
+        node: Any = None
+        outputs = []
+        for number, result in enumerate(results):
+            array = result._array
+            outputs.append((array.shape, array.dtype))
+            if array.dtype.kind in "fc":
+                if node is None:
+                    node = new(op.node_class(0 if variant is None else variant(*values)))
+                result._edge = (node, number)
+                result._requires_grad = True
+        if node is None:
+            return
+        node.edges, node.outputs, node.extra, node.seq = tuple(edges), tuple(outputs), None, sequence()
+        if not saves:
+            node.saved = ()
+            return
+        wanted = (True,) if op.listed_input else tuple([edge is not None for edge in edges])
+        recipe = recipes.get(wanted)
+        if recipe is None:
+            recipe = recipes[wanted] = _recipe(op, wanted)
+        kept: list = []
+        for what, place in recipe:
+            if what == _NOTHING:
+                kept.append(None)
+            elif what == _OUT:
+                result = results[place]
+                kept.append((result._array, result._counter, result._counter[0]))
+            else:
+                value = values[place]
+                if what == _SHAPE:
+                    kept.append([v.shape for v in raws[place]] if type(value) is list else getattr(raws[place], "shape", ()))
+                elif what == _DTYPE:
+                    kept.append([v.dtype for v in raws[place]] if type(value) is list else raws[place].dtype)
+                elif what == _VALUE or not isinstance(value, (tensor_type, list)):
+                    kept.append(value)
+                elif type(value) is list:
+                    kept.append([(v, v._counter, v._counter[0]) for v in value])
+                else:
+                    kept.append((value, value._counter, value._counter[0]))
+        node.saved = tuple(kept)
 
     return function
 
 
+_NOTHING, _X, _OUT, _VALUE, _SHAPE, _DTYPE = range(6)  # what goes into a place of a node's saved values
+
+
+def _recipe(op: Op, needs: tuple) -> tuple[tuple[int, int], ...]:
+    """How a node's saved values are made: what, and of which argument or result."""
+    made = []
+    plan = op.plan(needs)
+    for k, ((_, kind, number), (_, place, what)) in enumerate(zip(op.saves, op.sources, strict=True)):
+        if k not in plan:
+            made.append((_NOTHING, 0))
+        elif kind == OUTPUT:
+            made.append((_OUT, number))
+        elif what != "value":
+            made.append((_SHAPE if what == "shape" else _DTYPE, place))
+        else:
+            made.append((_VALUE if kind == ATTRIBUTE else _X, place))
+    return tuple(made)
+
+
 def inplace(op: Op) -> Callable:
-    """The in-place method of an op: quick where nothing is to be recorded, as in an optimizer's step."""
+    """The in-place method of an op: quick where the result fits into the memory, and the tensor is no view."""
+    ufunc = op.quick.get("forward", op.forward)
     if op.kind not in (ELEMENTWISE, BROADCASTING) or len(op.tensor_places) != op.required or op.required > 2:
         return inplace_general(op)
-    forward, current, tensor_type, binary_op = op.forward, modes.current, Tensor, op.required == 2
+    if not isinstance(ufunc, np.ufunc) or not op.inputs or len(op.inputs) != op.required or op.variant is not None:
+        return inplace_general(op)
+    current, tensor_type, binary_op, required = modes.current, Tensor, op.required == 2, op.required
+    saves = bool(op.saves)
+    rest = tuple(op.defaults[op.params.index(n) - required] for n, _, _ in op.saves[required + 1 :]) if saves else ()
+    new, sequence, other = _new, next_sequence, inplace_general(op)
 
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        x = args[0]
+    def function(x: Any, *args: Any, **kwargs: Any) -> Tensor:
         mode = current()
-        if kwargs or len(args) != op.required or type(x) is not tensor_type or not mode.plain or x._counter is UNTRACKED:
-            return call_inplace(op, args, kwargs)
+        if kwargs or len(args) + 1 != required or (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain:
+            return other(x, *args, **kwargs)
         a = x._array
-        recording = mode.grad and x.requires_grad
+        counter = x._counter
+        if not (a.dtype is single or a.dtype is double) or type(a) is not _ndarray or not a.flags.c_contiguous or counter is UNTRACKED:
+            return call_inplace(op, (x, *args), kwargs)
+        left = mode.grad and (x._requires_grad if x._view is None else x.requires_grad)
+        right = False
+        y: Any = None
         if binary_op:
-            y = args[1]
-            if type(y) is tensor_type:
+            y = args[0]
+            if type(y) is tensor_type or type(y) in plain_types:
                 b = y._array
-                if b.dtype is not a.dtype:
-                    return call_inplace(op, args, kwargs)
-                recording = recording or (mode.grad and y.requires_grad)
+                if b.dtype is not a.dtype or type(b) is not _ndarray:
+                    return call_inplace(op, (x, y), kwargs)
+                right = mode.grad and y.requires_grad
             elif type(y) is float or type(y) is int:
-                b = y
+                try:
+                    b = asarray(y, a.dtype)
+                except (RuntimeWarning, OverflowError):
+                    return call_inplace(op, (x, y), kwargs)
             else:
-                return call_inplace(op, args, kwargs)
-        if recording or not a.flags.c_contiguous:
-            return call_inplace(op, args, kwargs)
+                return call_inplace(op, (x, y), kwargs)
+        recording = left or right
+        if recording:  # not a leaf, a view, or beside an alias of itself: these have rules of their own
+            if x._view is not None or (x._requires_grad and x._edge is None):
+                return call_inplace(op, (x, *args), kwargs)
+            if isinstance(y, tensor_type) and (y._counter is counter or (y._view is not None and not fresh(y))):
+                return call_inplace(op, (x, *args), kwargs)
+            plan = op.plan((left, right) if binary_op else (left,)) if saves else ()
+            old = x
+            if 0 in plan:  # a formula needs the value that is written over
+                old = wrap(a.copy())
+                old._edge, old._requires_grad = x._edge, left
+        silenced = hush()  # a warning that is an error would leave the write behind
         try:
-            r = forward(a, b) if binary_op else forward(a)
-        except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError):
-            return call_inplace(op, args, kwargs)
-        if r.dtype is not a.dtype or r.shape != a.shape:
-            return call_inplace(op, args, kwargs)
-        a[...] = r
-        bump(x._counter)
+            ufunc(a, b, a) if binary_op else ufunc(a, a)
+        except (ValueError, TypeError):
+            return call_inplace(op, (x, *args), kwargs)
+        finally:
+            unhush(silenced)
+        bump(counter)
+        if not recording:
+            return x
+        node = new(op.node_class())
+        edge = x._edge if left else None
+        node.edges = (edge, (y._edge or leaf_edge(y)) if right else None) if binary_op else (edge,)
+        node.outputs = ((a.shape, a.dtype),)
+        node.extra = None
+        node.seq = sequence()
+        if saves:
+            kept = [(old, old._counter, old._counter[0]) if 0 in plan else None]
+            if binary_op:
+                kept.append(((y, y._counter, y._counter[0]) if isinstance(y, tensor_type) else y) if 1 in plan else None)
+            kept.append((a, counter, counter[0]) if required in plan else None)
+            node.saved = (*kept, *rest)
+        else:
+            node.saved = ()
+        if edge is not None and edge[0].extra is not None:
+            rebase(x, node)
+        else:
+            x._edge = (node, 0)
+            x._requires_grad = True
         return x
 
     return function
 
 
 def inplace_general(op: Op) -> Callable:
-    """The in-place method of any other op."""
+    """The in-place method of any other op: quick where nothing is to be recorded, as in an optimizer's step."""
+    forward, bind, current, tensor_type, places, numbers = op.forward, op.bind, modes.current, Tensor, op.tensor_places, op.scalars
+    elementwise = op.kind in (ELEMENTWISE, BROADCASTING)
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
-        return call_inplace(op, args, kwargs)
+        mode = current()
+        if not elementwise or not mode.plain or watching or not args:
+            return call_inplace(op, args, kwargs)
+        values = bind(args, kwargs)
+        x = values[0]
+        dtype = None
+        raws = values.copy()
+        for place in places:
+            value = values[place]
+            if type(value) is tensor_type or type(value) in plain_types:
+                array = raws[place] = value._array
+                if dtype is None:
+                    dtype = array.dtype
+                if array.dtype is not dtype or type(array) is not _ndarray or (mode.grad and value.requires_grad):
+                    return call_inplace(op, args, kwargs)
+            elif place == 0 or not numbers or (type(value) is not float and type(value) is not int):
+                return call_inplace(op, args, kwargs)
+            else:
+                raws[place] = asarray(value, dtype)
+        a = x._array
+        if x._counter is UNTRACKED or not (dtype is single or dtype is double) or not a.flags.c_contiguous:
+            return call_inplace(op, args, kwargs)
+        silenced = hush()
+        try:
+            r = forward(*raws)
+        except Exception:
+            return call_inplace(op, args, kwargs)  # fails again, in the right words
+        finally:
+            unhush(silenced)
+        if r.dtype is not dtype or r.shape != a.shape:
+            return call_inplace(op, args, kwargs)
+        a[...] = r
+        bump(x._counter)
+        return x
 
     return function

@@ -39,7 +39,8 @@ def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
 
 def _log_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
     shifted, axis, target = _exponents("log_softmax", x, dim, dtype)
-    return np.subtract(shifted, np.log(add_reduce(np.exp(shifted), axis, None, None, True))).astype(target, copy=False)
+    norm = np.log(add_reduce(np.exp(shifted), axis, None, None, True))
+    return np.subtract(shifted, norm, *((shifted,) if type(shifted) is np.ndarray else ())).astype(target, copy=False)
 
 
 def _softmax_change(v: Any, out: Any, dim: int) -> Any:
@@ -47,7 +48,25 @@ def _softmax_change(v: Any, out: Any, dim: int) -> Any:
     return out * (v - total(v * out, dim, True))
 
 
-op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
+def _softmax_gradient(g: Any, out: Any, dim: int) -> Any:
+    """:func:`_softmax_change` in the one array it makes."""
+    change = np.multiply(g, out)
+    if type(change) is not np.ndarray:
+        return _softmax_change(g, out, dim)
+    np.subtract(g, total(change, dim, True), change)
+    return np.multiply(change, out, change)
+
+
+def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
+    """g - exp(out) * sum(g) in the one array it makes."""
+    change = np.exp(out)
+    if type(change) is not np.ndarray:
+        return g - change * total(g, dim, True)
+    np.multiply(change, total(g, dim, True), change)
+    return np.subtract(g, change, change)
+
+
+op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG, quick=dict(x=_softmax_gradient),
    vjp=dict(x=lambda g, out, dim: _softmax_change(g, out, dim)), jvp=dict(x=lambda t, out, dim: _softmax_change(t, out, dim)),
    doc="""Exponentials along ``dim``, scaled so that they sum to 1.
 
@@ -55,7 +74,7 @@ op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG
    >>> dt.softmax(dt.tensor([0.0, 1.0]), 0)
    tensor([0.2689, 0.7311])
    """)  # fmt: skip
-op("log_softmax", _log_softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
+op("log_softmax", _log_softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG, quick=dict(x=_log_softmax_gradient),
    vjp=dict(x=lambda g, out, dim: g - np.exp(out) * total(g, dim, True)), jvp=dict(x=lambda t, out, dim: t - total(np.exp(out) * t, dim, True)),
    doc="""The logarithm of :func:`softmax`, exact where that underflows.
 

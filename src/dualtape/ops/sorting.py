@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import zeros
-from ..arrays.kernels import add_reduce, asarray_like, full_like_shape, on_host
+from ..arrays.kernels import add_reduce, all_samples, asarray_like, full_like_shape, on_host
 from ..tensor import Tensor, made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim
@@ -148,7 +148,7 @@ def _middle_all(name: str, x: Any) -> Any:
     if x.dtype.kind == "b":
         raise NotImplementedError(f"{name}: not implemented for bool; convert the tensor with .to(dualtape.uint8)")
     flat = x.reshape(-1)
-    if x.dtype.kind == "f":
+    if x.dtype.kind == "f" and (not flat.size or np.isnan(all_samples(flat)).any()):
         numbers = flat[~np.isnan(flat)]
         if numbers.size == 0 or (name == "median" and numbers.size < flat.size):
             return full_like_shape((), np.nan, x.dtype, x)
@@ -269,7 +269,7 @@ def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, int
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: {q.dtype!r} and {input.dtype!r}")
     if q.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.ndim} dimensions")
-    if q.numel() and not ((q._array >= 0) & (q._array <= 1)).all():
+    if q.numel() and not ((all_samples(q._array) >= 0) & (all_samples(q._array) <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     if input.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")

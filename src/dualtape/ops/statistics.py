@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..arrays.kernels import all_samples
 from ..tensor import made
 from .dispatch import FUNCTIONS
 from .formulas import restore
@@ -187,7 +188,7 @@ def _weights(fweights: Any, aweights: Any, n: int) -> Any:
             continue
         if weights.ndim > 1 or weights.numel() != n:
             raise RuntimeError(f"cov(): expected {name} to have one element for each of the {n} observations, got shape {list(weights.shape)}")
-        if (weights._array < 0).any():
+        if (all_samples(weights._array) < 0).any():
             raise RuntimeError(f"cov(): {name} cannot be negative")
     if fweights is not None and fweights._array.dtype.kind not in "iu":
         raise RuntimeError(f"cov(): expected fweights to have integral dtype but got fweights with {fweights.dtype!r} dtype")

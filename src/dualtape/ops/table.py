@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode
+from ..autograd.unrolled import pull_when_needed
 from ..errors import DeclarationError
 
 ELEMENTWISE = "elementwise"  # one input, same shape out
@@ -59,7 +60,7 @@ class Op:
         "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places", "input_places",
         "formulas", "loads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
         "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans", "result_type",
-        "aliases", "torch_name", "complex", "listed", "quiet",
+        "aliases", "torch_name", "complex", "listed", "quiet", "quick", "quick_formulas",
     )  # fmt: skip
 
     function: Callable  # what users call; given when the row is published
@@ -87,6 +88,7 @@ class Op:
         self.inplace = row["inplace"]
         self.jvp = row["jvp"]
         self.plans: dict[tuple, Any] = {}
+        self.quick: dict[str, Callable] = row["quick"] or {}
 
         vjp = dict(row["vjp"] or {})
         self.constants = tuple(row["constants"])
@@ -109,12 +111,15 @@ class Op:
         self.scalars = row["scalars"] if row["scalars"] is not None else self.kind == BROADCASTING
         self._read_formulas(vjp, listed)
         _check_jvp(self)
+        for key, formula in self.quick.items():
+            if key != "forward" and (key not in vjp or formula_names(formula) != formula_names(vjp[key])):
+                raise DeclarationError(f"op {name!r}: the quick formula of {key!r} must have the parameters of the other")
 
     def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
         asked: list[tuple[Callable, tuple[str, ...]]] = []
         saves: list[tuple[str, int, int]] = []
         sources: list[tuple[int, int, str]] = []
-        if self.kind in (ELEMENTWISE, BROADCASTING, CONTRACTION) and any(_names(f) != ("g",) for f in vjp.values()):
+        if self.kind in (ELEMENTWISE, BROADCASTING, CONTRACTION) and any(formula_names(f) != ("g",) for f in vjp.values()):
             # a fixed beginning, so that the fast paths can lay the tuple out without looking
             heads = [p for p in self.params if self.params.index(p) in self.tensor_places]
             for head in heads:
@@ -124,7 +129,7 @@ class Op:
             sources.append((OUTPUT, 0, "value"))
         outputs = self.outputs if isinstance(self.outputs, tuple) else ("out",)
         for key in self.inputs:
-            names = _names(vjp[key])
+            names = formula_names(vjp[key])
             if not any(n == "g" or n == "grads" or n.startswith("g_") for n in names):
                 raise DeclarationError(f"op {self.name!r}: the formula of {key!r} takes no gradient (g)")
             for name in names:
@@ -148,6 +153,7 @@ class Op:
             return index[name]
 
         self.formulas = tuple((f, tuple(place(n) for n in names)) for f, names in asked)
+        self.quick_formulas = tuple((self.quick.get(key, f), places) for key, (f, places) in zip(self.inputs, self.formulas, strict=True))
         self.saves = tuple(saves)
         self.sources = tuple(sources)
         used = {k for _, places in self.formulas for k in places if 0 <= k < count}
@@ -199,7 +205,10 @@ class Op:
         """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
         made = self._node_classes[number]
         if made is None:
-            made = type(self.node_names[number], (OpNode,), {"__slots__": (), "op": self, "__module__": __name__})
+            fields = {"__slots__": (), "op": self, "__module__": __name__, "holds": self.saves_tensors}
+            if self.simple:
+                fields["pull"] = staticmethod(pull_when_needed(self))
+            made = type(self.node_names[number], (OpNode,), fields)
             self._node_classes[number] = made
         return made
 
@@ -257,7 +266,8 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def _names(function: Callable) -> tuple[str, ...]:
+def formula_names(function: Callable) -> tuple[str, ...]:
+    """The parameter names of a formula: they say what it needs."""
     names = getattr(function, "formula_names", None)
     if names is not None:
         return names
@@ -316,7 +326,7 @@ def _check_jvp(op: Op) -> None:
     for key, formula in jvp.items():
         if key not in op.inputs:
             raise DeclarationError(f"op {op.name!r}: jvp names {key!r}; its differentiable inputs are {', '.join(op.inputs)}")
-        for name in _names(formula):
+        for name in formula_names(formula):
             known = name == "t" or name in op.params or name in outputs
             if not known and not (name[-6:] in _SUFFIXES and name[:-6] in op.params):
                 raise DeclarationError(f"op {op.name!r}: the jvp formula of {key!r} asks for {name!r}, which it does not have")
@@ -324,8 +334,11 @@ def _check_jvp(op: Op) -> None:
 
 def _from_derivative(derivative: Callable) -> tuple[dict, dict]:
     """vjp and jvp of an elementwise function from its derivative."""
-    names = _names(derivative)
-    vjp = named(lambda g, *values: np.multiply(g, derivative(*values).conj()), ("g", *names))
+    names = formula_names(derivative)
+    if len(names) == 1:
+        vjp = named(lambda g, value: np.multiply(g, derivative(value).conj()), ("g", *names))
+    else:
+        vjp = named(lambda g, *values: np.multiply(g, derivative(*values).conj()), ("g", *names))
     jvp = named(lambda t, *values: np.multiply(t, derivative(*values)), ("t", *names))
     return {"x": vjp}, {"x": jvp}
 
@@ -350,6 +363,7 @@ def op(
     varargs: str | None = None,
     scalars: bool | None = None,
     quiet: bool = True,
+    quick: dict[str, Callable] | None = None,
     inplace: bool | None = None,
     method: bool | str = True,
     public: bool = True,
@@ -396,6 +410,10 @@ def op(
         Python numbers may stand for tensors. Default: for BROADCASTING.
     quiet : bool
         NumPy's floating-point warnings must be silenced around the forward. Not needed where it calls ufuncs itself.
+    quick : dict
+        The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which stand for 0-d ones) and a backward
+        that is not recorded: these may write into what they made themselves. Under "forward", the op of its required arguments alone, or of arguments
+        that it refuses with a ValueError. Only where it is measured to pay.
     inplace : bool
         There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
     method : bool or str
@@ -423,7 +441,7 @@ def op(
         inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp)
     row = Op(
         name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
-        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars, quiet=quiet,
+        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars, quiet=quiet, quick=quick,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
     from .publish import publish

@@ -1,0 +1,631 @@
+"""The rules: what NumPy's functions do on batched arrays, written as the same functions on the arrays inside.
+
+Each rule gets the level that is taken off, then the function's own arguments. A function without a rule runs sample by sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy
+
+from .batched import RULES, Batched, DynamicShape, Level, NotBatchable, extent, holds, newest, per_sample
+
+np: Any = numpy  # its stubs know nothing of other kinds of arrays
+
+_WHOLE = slice(None)
+
+
+def rule(*functions: Callable) -> Callable[[Callable], Callable]:
+    """Register the rule of some of NumPy's functions."""
+
+    def register(answer: Callable) -> Callable:
+        for function in functions:
+            RULES[function] = answer
+        return answer
+
+    return register
+
+
+# --- getting at the arrays inside ---------------------------------------------------------------------------------------------------
+
+
+def _mine(x: Any, level: Level) -> bool:
+    return type(x) is Batched and x.level is level
+
+
+def _front(x: Any, level: Level) -> Any:
+    """The array inside; of one that is the same for all samples, with an axis of length 1 in front."""
+    if type(x) is Batched and x.level is level:
+        return x.values
+    return (x if hasattr(x, "ndim") else np.asarray(x))[None]
+
+
+def _padded(x: Any, level: Level, rank: int) -> Any:
+    """The array inside with a sample's rank filled up to ``rank``, ready to broadcast; other operands as they are."""
+    if type(x) is Batched and x.level is level:
+        lead = rank + 1 - x.values.ndim
+        return x.values[(_WHOLE, *(None,) * lead)] if lead else x.values
+    return x
+
+
+def _rank(values: Any) -> int:
+    return max((v.ndim for v in values if hasattr(v, "ndim")), default=0)
+
+
+def _axis(axis: Any, ndim: int) -> int:
+    """An axis of a sample as one of the array inside."""
+    axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis % ndim + 1
+
+
+def _axes(axis: Any, ndim: int) -> Any:
+    if axis is None:
+        return tuple(range(1, ndim + 1))
+    return tuple(_axis(a, ndim) for a in axis) if isinstance(axis, (tuple, list)) else _axis(axis, ndim)
+
+
+def _wrapped(made: Any, level: Level) -> Any:
+    if isinstance(made, (tuple, list)):
+        items = [_wrapped(m, level) for m in made]
+        return type(made)(*items) if hasattr(made, "_fields") else type(made)(items)
+    return Batched(made, level)
+
+
+def _flat(x: Any, level: Level) -> Any:
+    values = _front(x, level)
+    return values.reshape((values.shape[0], prod(values.shape[1:])))
+
+
+# --- ufuncs ----------------------------------------------------------------------------------------------------------------------
+
+
+def call_ufunc(level: Level, ufunc: Any, method: str, inputs: tuple, kwargs: dict) -> Any:
+    """A ufunc, or one of its methods, on batched arrays."""
+    out = kwargs.pop("out", None)
+    if out is not None and method in ("__call__", "reduce", "accumulate"):
+        return _into(getattr(ufunc, method)(*inputs, **kwargs), out, kwargs.get("casting", "same_kind"))
+    if method == "__call__":
+        if ufunc.signature is not None:
+            core = _CORE.get(ufunc.__name__)
+            if core is None:
+                return per_sample(ufunc, level, inputs, kwargs, f"numpy.{ufunc.__name__}")
+            return core(level, *inputs, **kwargs)
+        where = kwargs.get("where", True)
+        rank = _rank((*inputs, where))
+        if where is not True:
+            kwargs["where"] = _padded(where, level, rank)
+        return _wrapped(ufunc(*(_padded(i, level, rank) for i in inputs), **kwargs), level)
+    if method in ("reduce", "accumulate"):
+        x, axis = inputs[0], kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
+        return Batched(getattr(ufunc, method)(_front(x, level), axis=_axes(axis, x.ndim), **kwargs), level)
+    if method == "at" and ufunc is np.add:
+        from .batched_index import add
+
+        return add(*inputs)
+    if method == "outer":
+        a, b = inputs
+        return ufunc(a.reshape((*a.shape, *(1,) * b.ndim)), b, **kwargs)
+    return per_sample(getattr(ufunc, method), level, inputs, kwargs, f"numpy.{ufunc.__name__}.{method}")
+
+
+def _into(made: Any, out: tuple, casting: str) -> Any:
+    results = made if isinstance(made, tuple) else (made,)
+    for target, result in zip(out, results, strict=True):
+        if target is not None:
+            if not np.can_cast(result.dtype, target.dtype, casting):
+                raise TypeError(f"ufunc: cannot cast {result.dtype} to {target.dtype} with casting rule {casting!r}")
+            _check_target(target, result)
+            target[...] = result
+    return out[0] if len(out) == 1 else out
+
+
+def _check_target(target: Any, *values: Any) -> None:
+    from .batched_index import _CANNOT_WRITE
+
+    if not all(holds(target, value) for value in values):
+        raise NotBatchable(_CANNOT_WRITE)
+
+
+def _matmul(level: Level, a: Any, b: Any, **kwargs: Any) -> Any:
+    if not a.ndim or not b.ndim:
+        raise ValueError("matmul: Input operand does not have enough dimensions")
+    left, right = _front(a, level), _front(b, level)
+    row, column = a.ndim == 1, b.ndim == 1
+    if row:
+        left = left[:, None, :]
+    if column:
+        right = right[..., None]
+    rank = max(left.ndim, right.ndim)
+    left, right = (v[(_WHOLE, *(None,) * (rank - v.ndim))] for v in (left, right))
+    made = np.matmul(left, right, **kwargs)
+    if row:
+        made = made[..., 0, :]
+    if column:
+        made = made[..., 0]
+    return Batched(made, level)
+
+
+_CORE: dict[str, Callable] = {"matmul": _matmul, "vecdot": lambda level, a, b: np.sum(np.conj(a) * b, axis=-1)}
+
+# --- functions along axes ----------------------------------------------------------------------------------------------------------
+
+
+def _reduction(function: Callable) -> None:
+    def answer(level: Level, a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return Batched(function(_front(a, level), _axes(axis, a.ndim), *args, **kwargs), level)
+
+    RULES[function] = answer
+
+
+for _function in (
+    np.sum,
+    np.prod,
+    np.max,
+    np.min,
+    np.amax,
+    np.amin,
+    np.mean,
+    np.any,
+    np.all,
+    np.var,
+    np.std,
+    np.median,
+    np.count_nonzero,
+    np.nansum,
+    np.nanmean,
+):
+    _reduction(_function)
+
+
+def _along(function: Callable, default: Any, before: int = 0) -> None:
+    """A function along one axis, an argument that stands after ``before`` others; None: of the array laid out in one dimension."""
+
+    def answer(level: Level, a: Any, *args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        if len(given) > before:
+            kwargs["axis"] = given.pop(before)
+        axis = kwargs.pop("axis", default)
+        if newest((given, kwargs)) is not None:
+            return per_sample(function, level, (a, *given), {**kwargs, "axis": axis}, f"numpy.{function.__name__}")
+        values = _flat(a, level) if axis is None or not a.ndim else _front(a, level)
+        return _wrapped(function(values, *given, axis=1 if axis is None or not a.ndim else _axis(axis, a.ndim), **kwargs), level)
+
+    def scalar(level: Level, a: Any, *args: Any, **kwargs: Any) -> Any:
+        made = answer(level, a, *args, **kwargs)
+        return made if a.ndim or function in (np.cumsum, np.cumprod) else np.reshape(made, ())
+
+    RULES[function] = scalar
+
+
+for _function, _default, _before in (
+    (np.cumsum, None, 0), (np.cumprod, None, 0), (np.sort, -1, 0), (np.argsort, -1, 0), (np.partition, -1, 1), (np.argpartition, -1, 1),
+    (np.repeat, None, 1), (np.diff, -1, 1),
+):  # fmt: skip
+    _along(_function, _default, _before)
+
+
+@rule(np.argmax)
+def _argmax(level: Level, a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, function: Callable = np.argmax) -> Any:
+    if axis is None:
+        made = function(_flat(a, level), 1)
+        return Batched(made.reshape((made.shape[0], *(1,) * (a.ndim if keepdims else 0))), level)
+    return Batched(function(_front(a, level), _axis(axis, a.ndim), keepdims=keepdims), level)
+
+
+@rule(np.argmin)
+def _argmin(level: Level, a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    return _argmax(level, a, axis, out, keepdims, np.argmin)
+
+
+@rule(np.flip)
+def _flip(level: Level, m: Any, axis: Any = None) -> Any:
+    return Batched(np.flip(_front(m, level), _axes(axis, m.ndim)), level)
+
+
+@rule(np.roll)
+def _roll(level: Level, a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return np.reshape(np.roll(np.ravel(a), shift, 0), a.shape)
+    return Batched(np.roll(_front(a, level), shift, _axes(axis, a.ndim)), level)
+
+
+# --- shapes --------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(np.reshape)
+def _reshape(level: Level, a: Any, shape: Any = None, order: str = "C", **ignored: Any) -> Any:
+    sizes = tuple(index(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    if -1 in sizes:
+        rest = prod(n for n in sizes if n != -1)
+        if sizes.count(-1) > 1 or not rest or a.size % rest:
+            raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
+        sizes = tuple(a.size // rest if n == -1 else n for n in sizes)
+    if prod(sizes) != a.size:
+        raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
+    values = _front(a, level)
+    return Batched(values.reshape((values.shape[0], *sizes)), level)
+
+
+@rule(np.ravel)
+def _ravel(level: Level, a: Any, order: str = "C") -> Any:
+    return Batched(_flat(a, level), level)
+
+
+@rule(np.transpose)
+def _transpose(level: Level, a: Any, axes: Any = None) -> Any:
+    if axes is None:
+        inner = tuple(range(a.ndim, 0, -1))
+    else:
+        inner = tuple(_axis(d, a.ndim) for d in axes)
+        if len(inner) != a.ndim:
+            raise ValueError("axes don't match array")
+    return Batched(_front(a, level).transpose((0, *inner)), level)
+
+
+@rule(np.swapaxes)
+def _swapaxes(level: Level, a: Any, axis1: int, axis2: int) -> Any:
+    return Batched(_front(a, level).swapaxes(_axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
+
+
+@rule(np.moveaxis)
+def _moveaxis(level: Level, a: Any, source: Any, destination: Any) -> Any:
+    listed = lambda axes: list(axes) if hasattr(axes, "__iter__") else [axes]
+    return Batched(np.moveaxis(_front(a, level), *([_axis(d, a.ndim) for d in listed(axes)] for axes in (source, destination))), level)
+
+
+@rule(np.expand_dims)
+def _expand_dims(level: Level, a: Any, axis: Any) -> Any:
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return Batched(np.expand_dims(_front(a, level), tuple(_axis(d, a.ndim + len(axes)) for d in axes)), level)
+
+
+@rule(np.squeeze)
+def _squeeze(level: Level, a: Any, axis: Any = None) -> Any:
+    axes = tuple(d + 1 for d, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
+    return Batched(np.squeeze(_front(a, level), axes), level)
+
+
+@rule(np.broadcast_to)
+def _broadcast_to(level: Level, array: Any, shape: Any, subok: bool = False) -> Any:
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if array.ndim > len(shape):
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    values = _padded(array, level, len(shape))
+    return Batched(np.broadcast_to(values, (values.shape[0], *shape)), level)
+
+
+@rule(np.broadcast_arrays)
+def _broadcast_arrays(level: Level, *args: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+    return tuple(np.broadcast_to(a, shape) for a in args)
+
+
+@rule(np.atleast_1d)
+def _atleast_1d(level: Level, *arrays: Any) -> Any:
+    made = tuple(a if np.ndim(a) else np.reshape(a, (1,)) for a in arrays)
+    return made[0] if len(made) == 1 else made
+
+
+@rule(np.tile)
+def _tile(level: Level, A: Any, reps: Any) -> Any:
+    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
+    rank = max(A.ndim, len(reps))
+    return Batched(np.tile(_padded(A, level, rank), (1, *(1,) * (rank - len(reps)), *reps)), level)
+
+
+@rule(np.diagonal)
+def _diagonal(level: Level, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return Batched(np.diagonal(_front(a, level), offset, _axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
+
+
+@rule(np.trace)
+def _trace(level: Level, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def _triangle(function: Callable) -> None:
+    def answer(level: Level, m: Any, k: int = 0) -> Any:
+        return Batched(function(_front(m if m.ndim > 1 else np.broadcast_to(m, (*m.shape, *m.shape)), level), k), level)
+
+    RULES[function] = answer
+
+
+_triangle(np.tril)
+_triangle(np.triu)
+
+
+@rule(np.concatenate)
+def _concatenate(level: Level, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
+    parts = [_flat(a, level) if axis is None else _front(a, level) for a in arrays]
+    n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
+    parts = [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]
+    return Batched(np.concatenate(parts, 1 if axis is None else _axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting), level)
+
+
+@rule(np.stack)
+def _stack(level: Level, arrays: Any, axis: int = 0, out: Any = None, **kwargs: Any) -> Any:
+    if len({a.shape for a in arrays}) != 1:
+        raise ValueError("all input arrays must have the same shape")
+    return np.concatenate([np.expand_dims(a, axis) for a in arrays], _axis(axis, arrays[0].ndim + 1) - 1, **kwargs)
+
+
+# --- elementwise functions that are no ufuncs ------------------------------------------------------------------------------------------
+
+
+@rule(np.where)
+def _where(level: Level, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None or y is None:
+        _nonzero(level, condition)
+    rank = _rank((condition, x, y))
+    return Batched(np.where(*(_padded(v, level, rank) for v in (condition, x, y))), level)
+
+
+def _elementwise(function: Callable) -> None:
+    def answer(level: Level, *args: Any, **kwargs: Any) -> Any:
+        rank = _rank((*args, *kwargs.values()))
+        return _wrapped(function(*(_padded(a, level, rank) for a in args), **{k: _padded(v, level, rank) for k, v in kwargs.items()}), level)
+
+    RULES[function] = answer
+
+
+for _function in (
+    np.clip,
+    np.round,
+    np.around,
+    np.real,
+    np.imag,
+    np.angle,
+    np.isclose,
+    np.nan_to_num,
+    np.sinc,
+    np.i0,
+    np.iscomplex,
+    np.isreal,
+    np.real_if_close,
+):
+    _elementwise(_function)
+
+
+@rule(np.copyto)
+def _copyto(level: Level, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    _check_target(dst, src, where)
+    rank = dst.ndim
+    if type(dst) is Batched and dst.level is level:
+        np.copyto(dst.values, _padded(src, level, rank), casting=casting, where=_padded(where, level, rank))
+
+
+# --- making arrays ----------------------------------------------------------------------------------------------------------------------
+
+
+def _like(function: Callable, make: Callable) -> None:
+    def answer(level: Level, a: Any, *args: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **ignored: Any) -> Any:
+        rest = list(args)
+        value = rest.pop(0) if function is np.full_like and rest else ignored.get("fill_value")
+        dtype = rest[0] if rest else dtype
+        if not _mine(a, level):  # the value is what is batched
+            a = Batched(a[None], level)
+        values = a.values
+        if values.shape[0] == level.size and shape is None:
+            made = np.empty_like(values, dtype=dtype)
+        else:
+            sizes = a.shape if shape is None else tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+            made = np.empty((level.size, *sizes), a.dtype if dtype is None else dtype, like=values)
+        out = Batched(made, level)
+        if function is not np.empty_like:
+            if newest(value) is not None and not holds(out, value):
+                return np.zeros_like(a, dtype=out.dtype) + value
+            out[...] = make(value)
+        return out
+
+    RULES[function] = answer
+
+
+for _function, _make in ((np.zeros_like, lambda v: 0), (np.ones_like, lambda v: 1), (np.full_like, lambda v: v), (np.empty_like, lambda v: None)):
+    _like(_function, _make)
+
+
+def _creation(function: Callable) -> None:
+    """With ``like=``: the rule gets that array in the place of the level."""
+
+    def answer(like: Batched, shape: Any, *args: Any, **kwargs: Any) -> Any:
+        sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        return Batched(function((like.level.size, *sizes), *args, like=like.values, **kwargs), like.level)
+
+    RULES[function] = answer
+
+
+for _function in (np.zeros, np.ones, np.empty):
+    _creation(_function)
+
+
+@rule(np.full)
+def _full(like: Batched, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **ignored: Any) -> Any:
+    out = np.empty(shape, np.result_type(fill_value) if dtype is None else dtype, like=like)
+    out[...] = fill_value
+    return out
+
+
+for _function in (np.eye, np.arange):
+    RULES[_function] = lambda like, *args, _function=_function, **kwargs: Batched(_function(*args, like=like.values, **kwargs)[None], like.level)
+for _function in (np.asarray, np.array):
+    RULES[_function] = lambda like, a, dtype=None, **kwargs: like.level.asarray(a, dtype)
+
+# --- questions about arrays ---------------------------------------------------------------------------------------------------------------
+
+RULES[np.shape] = lambda level, a: a.shape
+RULES[np.ndim] = lambda level, a: a.ndim
+RULES[np.size] = lambda level, a, axis=None: a.size if axis is None else a.shape[axis]
+RULES[np.iscomplexobj] = lambda level, x: x.dtype.kind == "c"
+RULES[np.isrealobj] = lambda level, x: x.dtype.kind != "c"
+RULES[np.result_type] = lambda level, *args: np.result_type(*(a.dtype if type(a) is Batched else a for a in args))
+RULES[np.can_cast] = lambda level, a, *args, **kwargs: np.can_cast(a.dtype, *args, **kwargs)
+RULES[np.copy] = lambda level, a, *args, **kwargs: a.copy()
+
+
+@rule(np.may_share_memory, np.shares_memory)
+def _may_share_memory(level: Level, a: Any, b: Any, **ignored: Any) -> bool:
+    inner = lambda x: x.values if type(x) is Batched and x.level is level else x
+    first, second = inner(a), inner(b)
+    return not first.size or np.may_share_memory(first, second)  # without samples there is nothing to keep apart
+
+
+@rule(np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.extract)
+def _nonzero(level: Level, *args: Any, **kwargs: Any) -> Any:
+    raise DynamicShape(
+        "vmap: We do not support batching operators that can output dynamic shape: how many entries there are (nonzero, unique, a mask as an index)"
+        " may differ from sample to sample; use where(mask, a, b) instead"
+    )
+
+
+# --- places --------------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(np.take)
+def _take(level: Level, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    if newest(indices) is None and _mine(a, level):
+        return Batched(np.take(a.values, indices, _axis(axis, a.ndim), mode=mode), level)
+    if not _mine(a, level):
+        a = Batched(a[None], level)
+    return a[(_WHOLE,) * (_axis(axis, a.ndim) - 1) + (indices,)]
+
+
+def _aligned(level: Level, *arrays: Any) -> list:
+    """The arrays inside; with one length of the hidden axis, since functions by place do not broadcast it."""
+    parts = [_front(a, level) for a in arrays]
+    n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
+    return [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]
+
+
+@rule(np.take_along_axis)
+def _take_along_axis(level: Level, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if axis is None:
+        return np.take_along_axis(np.ravel(arr), indices, 0)
+    return Batched(np.take_along_axis(*_aligned(level, arr, indices), _axis(axis, arr.ndim)), level)
+
+
+@rule(np.put_along_axis)
+def _put_along_axis(level: Level, arr: Any, indices: Any, values: Any, axis: int) -> None:
+    _check_target(arr, indices, values)
+    rank = arr.ndim
+    places, given = _padded(indices, level, rank), _padded(values, level, rank)
+    if hasattr(places, "ndim") and places.ndim == rank:
+        places = places[None]
+    np.put_along_axis(arr.values, np.broadcast_to(places, (arr.values.shape[0], *places.shape[1:])), given, _axis(axis, rank))
+
+
+@rule(np.searchsorted)
+def _searchsorted(level: Level, a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    if sorter is None and (not _mine(a, level) or a.values.shape[0] == 1):
+        return Batched(np.searchsorted(a.values[0, ...] if _mine(a, level) else a, _front(v, level), side), level)
+    return per_sample(np.searchsorted, level, (a, v, side, sorter), {}, "numpy.searchsorted")
+
+
+@rule(np.bincount)
+def _bincount(level: Level, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    places = _front(x, level)
+    if weights is not None or type(places) is not np.ndarray or (places.size and places.max() >= minlength):
+        return per_sample(np.bincount, level, (x, weights, minlength), {}, "numpy.bincount")
+    n = places.shape[0]
+    counts = np.bincount((places + np.arange(n)[:, None] * minlength).ravel(), minlength=n * minlength)
+    return Batched(counts.reshape(n, minlength), level)
+
+
+# --- products ------------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(np.einsum)
+def _einsum(level: Level, subscripts: Any, *operands: Any, **kwargs: Any) -> Any:
+    kwargs.pop("out", None)
+    if not isinstance(subscripts, str):
+        return per_sample(np.einsum, level, (subscripts, *operands), kwargs, "numpy.einsum")
+    text = subscripts.replace(" ", "")
+    terms, arrow, result = text.partition("->")
+    if not arrow:
+        names = terms.replace(",", "").replace("...", "")
+        result = ("..." if "..." in terms else "") + "".join(sorted(c for c in set(names) if names.count(c) == 1))
+    fresh = next(c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in text)
+    parts, inner = [], []
+    for term, operand in zip(terms.split(","), operands, strict=True):
+        if _mine(operand, level) and operand.values.shape[0] != 1:
+            parts.append(fresh + term)
+            inner.append(operand.values)
+        else:  # the same for all samples
+            parts.append(term)
+            inner.append(operand.values[0, ...] if _mine(operand, level) else operand)
+    if not any(p.startswith(fresh) for p in parts):
+        return Batched(np.einsum(f"{','.join(parts)}->{result}", *inner, **kwargs)[None], level)
+    return Batched(np.einsum(f"{','.join(parts)}->{fresh}{result}", *inner, **kwargs), level)
+
+
+@rule(np.tensordot)
+def _tensordot(level: Level, a: Any, b: Any, axes: Any = 2) -> Any:
+    if isinstance(axes, (int, np.integer)):
+        left, right = list(range(a.ndim - int(axes), a.ndim)), list(range(int(axes)))
+    else:
+        left, right = ([*p] if hasattr(p, "__iter__") else [p] for p in axes)
+    left, right = [d % a.ndim for d in left], [d % b.ndim for d in right]
+    letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW")
+    first = [next(letters) for _ in range(a.ndim)]
+    second = [next(letters) for _ in range(b.ndim)]
+    for d, e in zip(left, right, strict=True):
+        if a.shape[d] != b.shape[e]:
+            raise ValueError("shape-mismatch for sum")
+        second[e] = first[d]
+    kept = [c for d, c in enumerate(first) if d not in left] + [c for e, c in enumerate(second) if e not in right]
+    return np.einsum(f"{''.join(first)},{''.join(second)}->{''.join(kept)}", a, b, optimize=True)
+
+
+@rule(np.dot)
+def _dot(level: Level, a: Any, b: Any, out: Any = None) -> Any:
+    if not np.ndim(a) or not np.ndim(b):
+        return np.multiply(a, b)
+    if a.ndim <= 2 and b.ndim <= 2:
+        return np.matmul(a, b)
+    return np.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+RULES[np.inner] = lambda level, a, b: np.multiply(a, b) if not np.ndim(a) or not np.ndim(b) else np.tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
+RULES[np.outer] = lambda level, a, b, out=None: np.multiply(np.ravel(a)[:, None], np.ravel(b))
+
+
+def _matrices(function: Callable) -> None:
+    """A function of one matrix, or of many: NumPy's own handle further axes in front."""
+
+    def answer(level: Level, a: Any, *args: Any, **kwargs: Any) -> Any:
+        if a.ndim < 2:
+            raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+        return _wrapped(function(_front(a, level), *args, **kwargs), level)
+
+    RULES[function] = answer
+
+
+for _function in (
+    np.linalg.inv, np.linalg.cholesky, np.linalg.det, np.linalg.slogdet, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals,
+    np.linalg.svd, np.linalg.qr, np.linalg.pinv, np.linalg.matrix_power, np.linalg.matrix_rank,
+):  # fmt: skip
+    _matrices(_function)
+
+
+@rule(np.linalg.solve)
+def _solve(level: Level, a: Any, b: Any) -> Any:
+    column = b.ndim == 1
+    left, right = _front(a, level), _front(b, level)
+    if column:
+        right = right[..., None]
+    rank = max(left.ndim, right.ndim)
+    left, right = (v[(_WHOLE, *(None,) * (rank - v.ndim))] for v in (left, right))
+    shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left, right = (np.broadcast_to(v, (*shape, *v.shape[-2:])) for v in (left, right))
+    made = np.linalg.solve(left, right)
+    return Batched(made[..., 0] if column else made, level)
+
+
+_LENGTH = extent  # the hidden axis of an array, for the functions above

@@ -1,0 +1,312 @@
+"""Forward mode for the user: levels, dual tensors, and what unpacks them.
+
+A dual tensor is an ordinary tensor with a tangent at a level. Levels nest: what is computed under two of them has the mixed second
+derivative in the tangent's tangent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import modes
+from ..modes import ModeContext, Switch
+from ..tensor import Tensor
+from .tangents import STILL, Level, set_tangent, tangent
+
+__all__ = [
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "is_fwd_grad_enabled", "make_dual", "set_fwd_grad_enabled",
+    "unpack_dual",
+]  # fmt: skip
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A dual tensor's two parts; the tangent is None if it has none.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> fwAD.unpack_dual(dt.tensor(1.0))
+    UnpackedDualTensor(primal=tensor(1.), tangent=None)
+    """
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+# --- levels --------------------------------------------------------------------------------------------------------------------
+
+
+def _open_levels() -> tuple:
+    return tuple(level for level in modes.current().levels if level.open)
+
+
+def enter_dual_level() -> int:
+    """Open a level, and return its number; :func:`exit_dual_level` closes it. Prefer ``with dual_level():``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.unpack_dual(fwAD.make_dual(dt.tensor(2.0), dt.tensor(1.0)) ** 3).tangent
+    tensor(12.)
+    >>> fwAD.exit_dual_level(level=level)
+    """
+    levels = _open_levels()
+    modes._set(modes.current().replace(levels=(*levels, Level())))
+    return len(levels)
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the newest level: its tangents are gone from every tensor.
+
+    Parameters
+    ----------
+    level : int, optional
+        The number that :func:`enter_dual_level` gave; it must be the newest.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> x = fwAD.make_dual(dt.tensor(2.0), dt.tensor(1.0))
+    >>> fwAD.exit_dual_level(); fwAD.unpack_dual(x).tangent is None
+    True
+    """
+    levels = _open_levels()
+    if not levels:
+        raise RuntimeError("exit_dual_level: no level is open: each call must follow an enter_dual_level()")
+    if level is not None and level not in (-1, len(levels) - 1):
+        raise RuntimeError(
+            f"Trying to exit a forward AD level that was not the last one that was created: level {level}, the newest is {len(levels) - 1}."
+            " Close the levels in the reverse of the order in which they were opened"
+        )
+    levels[-1].close()
+    modes._set(modes.current().replace(levels=levels[:-1]))
+
+
+class dual_level(ModeContext):
+    """A level for the length of a ``with`` block; its tangents are gone when the block ends, however it ends.
+
+    Levels nest to any depth. ``with dual_level() as level`` gives the level's number.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(dt.tensor(2.0), dt.tensor(1.0))
+    ...     fwAD.unpack_dual(x.exp()).tangent
+    tensor(7.3891)
+    """
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return mode.replace(levels=(*(level for level in mode.levels if level.open), Level()))
+
+    def __enter__(self) -> int:
+        super().__enter__()
+        mode = modes.current()
+        self._opened = [*getattr(self, "_opened", ()), mode.levels[-1]]
+        return len(mode.levels) - 1
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        mine = self._opened.pop()
+        levels = modes.current().levels
+        for level in levels[levels.index(mine) :] if mine in levels else (mine,):  # with those that were left open inside
+            level.close()
+        super().__exit__(kind, error, trace)
+
+
+class set_fwd_grad_enabled(Switch):
+    """Switch the propagation of tangents on or off: at once, and until the end of a ``with`` block.
+
+    While it is off tangents are not seen either.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(dt.tensor(2.0), dt.tensor(1.0))
+    ...     with fwAD.set_fwd_grad_enabled(False):
+    ...         y = x * 3
+    ...     fwAD.unpack_dual(y).tangent is None
+    True
+    """
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return mode if mode.forward == self.enabled else mode.replace(forward=self.enabled)
+
+
+_set_fwd_grad_enabled = set_fwd_grad_enabled  # PyTorch's name
+
+
+def is_fwd_grad_enabled() -> bool:
+    """Whether tangents are propagated.
+
+    Examples
+    --------
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> fwAD.is_fwd_grad_enabled()
+    True
+    """
+    return modes.current().forward
+
+
+_is_fwd_grad_enabled = is_fwd_grad_enabled
+
+# --- dual tensors ----------------------------------------------------------------------------------------------------------------
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of ``tensor`` that has ``tangent`` as its tangent.
+
+    Parameters
+    ----------
+    tensor, tangent : Tensor
+        Of the same shape, floating point or complex. The tangent is kept itself, not copied, if it lies in memory as the tensor does.
+    level : int, optional
+        Default: the newest.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(dt.tensor([1.0, 2.0]), dt.tensor([1.0, 0.0]))
+    ...     x * x
+    tensor([1., 4.], tangent=tensor([2., 0.]))
+    """
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"make_dual(): expected {name} to be a Tensor, got {type(value).__name__}")
+        if value._array.dtype.kind not in "fc":
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype!r}")
+    levels = _open_levels()
+    if not levels or (level is not None and level < 0):
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    if level is not None and level >= len(levels):
+        raise RuntimeError(f"Invalid level given to make_dual: {level}; {len(levels)} are open, numbered from 0")
+    _check(tensor, tangent)
+    return dual(tensor, tangent, levels, levels[-1 if level is None else level])
+
+
+def _check(tensor: Tensor, t: Tensor) -> None:
+    if t._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported."
+            f" Tensor is of size {list(tensor._array.shape)} while the given forward gradient is of size {list(t._array.shape)}."
+        )
+    if t.device != tensor.device:
+        raise RuntimeError(f"make_dual(): the tangent must be on its tensor's device, {tensor.device}, got {t.device}: move it with .to(...)")
+    if t.layout != tensor.layout:
+        raise RuntimeError(f"make_dual(): the tangent must have its tensor's layout, {tensor.layout}, got {t.layout}")
+    if (t._array.dtype.kind == "c") != (tensor._array.dtype.kind == "c"):
+        raise RuntimeError(f"make_dual(): a {tensor.dtype!r} tensor cannot have a {t.dtype!r} tangent: both are real or both are complex")
+
+
+def dual(tensor: Tensor, t: Tensor, levels: tuple, level: Level) -> Tensor:
+    """The dual of ``tensor`` and the tangent ``t`` at one of the open ``levels``; both may have tangents at the others."""
+    if tangent(tensor, level) is not None:
+        raise RuntimeError(
+            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {levels.index(level)} is not supported:"
+            " unpack_dual() it first, or open another level"
+        )
+    if tangent(t, level) is not None:
+        raise RuntimeError(
+            f"Setting a forward grad that itself has a forward gradient at the same level {levels.index(level)} is not supported: unpack_dual() it first"
+        )
+    place = levels.index(level)
+    with _only(levels[:place]):
+        new = tensor.view_as(tensor)
+        inner = _laid_out(t, tensor)
+    set_tangent(new, level, inner)
+    for number, newer in enumerate(levels[place + 1 :], place + 1):
+        outer, mixed = tangent(tensor, newer), tangent(t, newer)
+        if outer is None and mixed is None:
+            continue
+        with _only(levels[:number]):  # a newer level's tangent is a dual itself
+            outer = _zeros(tensor) if outer is None else outer
+            set_tangent(new, newer, outer if mixed is None else dual(outer, mixed, levels[:number], level))
+    return new
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The two parts of a dual tensor: a view of it without the tangent, and the tangent (None if it has none).
+
+    Parameters
+    ----------
+    tensor : Tensor
+    level : int, optional
+        Default: the newest.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(dt.tensor([1.0, 2.0]), dt.tensor([1.0, 1.0]))
+    ...     primal, tangent = fwAD.unpack_dual(x.sin())
+    >>> tangent
+    tensor([ 0.5403, -0.4161])
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"unpack_dual(): expected a Tensor, got {type(tensor).__name__}")
+    levels = _open_levels()
+    if not levels or (level is not None and level < 0):
+        return UnpackedDualTensor(tensor, None)
+    if level is not None and level >= len(levels):
+        raise RuntimeError(f"Invalid level given to unpack_dual: {level}; {len(levels)} are open, numbered from 0")
+    chosen = levels[-1 if level is None else level]
+    primal, found = unpacked(tensor, levels, chosen) if modes.current().forward else (tensor, None)
+    if primal is tensor:  # it has no tangent, and a tangent that is written to its primal is not to be its own
+        with _only(tuple(other for other in levels if other is not chosen)):
+            primal = tensor.view_as(tensor)
+        set_tangent(primal, chosen, STILL)
+    return UnpackedDualTensor(primal, found)
+
+
+def unpacked(tensor: Tensor, levels: tuple, level: Level) -> tuple[Tensor, Tensor | None]:
+    """The parts of ``tensor`` at one of the open ``levels``; both keep what they have at the others."""
+    place = levels.index(level)
+    found = tangent(tensor, level)
+    looked_up = [(n, one, tangent(tensor, one)) for n, one in enumerate(levels[place + 1 :], place + 1)]
+    newer = [(n, one, t) for n, one, t in looked_up if t is not None]
+    if found is None and not any(tangent(t, level) is not None for _, _, t in newer):
+        return tensor, None
+    with _only(levels[:place]):
+        primal = tensor.view_as(tensor)
+        set_tangent(primal, level, STILL)
+        inner = _zeros(tensor) if found is None else found.view_as(found) if newer else found
+    for number, one, t in newer:
+        with _only(levels[:number]):
+            still, mixed = unpacked(t, levels[:number], level)
+            set_tangent(primal, one, still)
+            if mixed is not None:
+                set_tangent(inner, one, mixed)
+    return primal, inner
+
+
+class _only(ModeContext):
+    """While only some levels are in force."""
+
+    def __init__(self, levels: tuple) -> None:
+        self.levels = levels
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return mode.replace(levels=self.levels)
+
+
+def _zeros(tensor: Tensor) -> Tensor:
+    from ..creation import zeros_like
+
+    return zeros_like(tensor, requires_grad=False)
+
+
+def _laid_out(t: Tensor, tensor: Tensor) -> Tensor:
+    """The tangent as its tensor lies in memory: itself, or a copy."""
+    from ..ops.forward import laid_out_like, lies_like
+
+    return t if lies_like(t, tensor) or t._array.itemsize != tensor._array.itemsize else laid_out_like(t, tensor)

@@ -1,0 +1,142 @@
+"""Forward mode of custom Functions: their ``jvp``; without one, their ``backward`` differentiated with respect to the gradient.
+
+``backward`` is linear in the gradient it gets, ``g -> A^H g``. The gradient of ``Re <A^H g, t>`` with respect to ``g`` is ``A t``, the tangent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import modes
+from ..tensor import Tensor
+from .api import grad
+from .function import Function, FunctionCtx, _leaves, _mapped
+from .node import Node
+from .tangents import Level, beneath, is_still, set_tangent, tangent
+
+
+def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> None:
+    """Give the results of a Function their tangents, at each of ``levels``."""
+    leaves = _leaves(args)
+    for level in levels:
+        given = [_tangent_of(leaf, level, ctx) for leaf in leaves]
+        with beneath(level):
+            if ctx.cls.jvp is Function.jvp:
+                found = _transposed(ctx, leaves, given, results)
+            else:
+                rest = iter(given)
+                found = _called(ctx, _mapped(args, lambda leaf: next(rest)), results)  # noqa: B023 - used at once
+            for k, (result, t) in enumerate(zip(results, found, strict=True)):
+                _give(ctx, k, result, t, level, given)
+
+
+def _tangent_of(leaf: Any, level: Level, ctx: FunctionCtx) -> Tensor | None:
+    """The tangent of an argument as ``jvp`` gets it."""
+    if not isinstance(leaf, Tensor):
+        return None
+    found = tangent(leaf, level)
+    if found is None and ctx._materialize and ctx.cls.jvp is not Function.jvp and leaf._array.dtype.kind in "fc":
+        return _like(leaf, "zeros_like")
+    return found
+
+
+def _like(tensor: Tensor, name: str) -> Tensor:
+    from .. import creation
+
+    return getattr(creation, name)(tensor, requires_grad=False)
+
+
+def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:
+    """What ``jvp`` returns, one for each result."""
+    found = _leaves(ctx.cls.jvp(ctx, *given))
+    if len(found) != len(results):
+        raise RuntimeError(
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(results)} but got {len(found)}):"
+            f" {ctx.cls.__name__}.jvp returns one for each result of forward, None for those that are no tensors"
+        )
+    return found
+
+
+def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: Level, given: list) -> None:
+    """Attach one tangent that ``jvp`` returned, if the rules allow."""
+    from ..ops.forward import laid_out_like, lies_like
+    from .forward_ad import _check
+
+    name = ctx.cls.__name__
+    if t is None:
+        if isinstance(result, Tensor) and any(result is d for d in ctx._dirty):
+            old = tangent(result, level)
+            if old is not None:
+                old.zero_()
+        return
+    if not isinstance(t, Tensor):
+        raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {k}: {name}.jvp returns tensors")
+    if not _moves(ctx, result):
+        raise RuntimeError(
+            f"Function's jvp returned a gradient at position {k}, but the corresponding forward output is not a differentiable Tensor:"
+            f" {name}.jvp must return None there"
+        )
+    _check(result, t)
+    old = tangent(result, level) if any(result is d for d in ctx._dirty) else None
+    if old is not None:
+        if t is not old:
+            old.copy_(t)
+        return
+    shared = any(one is not None and t._counter is one._counter for one in given)
+    if result._is_view() and not is_still(result, level) and any(one is not None for one in given):
+        if not shared and ctx.cls.jvp is not Function.jvp:
+            raise RuntimeError(
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+                f" {name}: return the same view of the tangent, or clone() the result of forward"
+            )
+    elif shared:
+        t = t.clone()
+    set_tangent(result, level, t if shared or lies_like(t, result) else laid_out_like(t, result))
+
+
+class _Place(Node):
+    """Stands where the gradient of an argument would go."""
+
+    __slots__ = ()
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.outputs = ((tensor._array.shape, tensor._array.dtype),)
+
+
+def _moves(ctx: FunctionCtx, result: Any) -> bool:
+    """Whether a result may have a tangent."""
+    return isinstance(result, Tensor) and result._array.dtype.kind in "fc" and not any(result is s for s in ctx._non_differentiable)
+
+
+def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> list:
+    """The tangents of the results from ``backward``."""
+    from ..ops.forward import real_inner
+
+    record, name = modes.current().grad, ctx.cls.__name__
+    ctx._to_save_forward = None
+    with modes.enable_grad():
+        gradients = [_like(r, "ones_like").requires_grad_() if _moves(ctx, r) else None for r in results]
+        tensors = [(leaf, t) for leaf, t in zip(leaves, given, strict=True) if isinstance(leaf, Tensor)]
+        pulled = ctx._pulled(gradients, True, [(_Place(leaf), 0) for leaf, _ in tensors])
+        pairs = [(p, t) for p, (_, t) in zip(pulled, tensors, strict=True) if p is not None and t is not None]
+        if any(not p.requires_grad and p._array.any() for p, _ in pairs):
+            raise _no_rule(name, "its backward does not compute with differentiable operations")
+        total = real_inner(pairs)
+    asked = [g for g in gradients if g is not None]
+    found: Any = iter([None] * len(asked))
+    if total is not None and total.requires_grad:
+        try:
+            found = iter(grad([total], asked, create_graph=record, allow_unused=True))
+        except RuntimeError as error:
+            if "once_differentiable" in str(error):
+                raise _no_rule(name, "its backward is marked with @once_differentiable") from error
+            raise
+    return [None if g is None else next(found) for g in gradients]
+
+
+def _no_rule(name: str, why: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"You must implement the jvp function for custom autograd.Function to use it with forward mode AD: {name} has none, and {why}, so"
+        " that the tangent cannot be derived from it"
+    )
+

@@ -1,0 +1,214 @@
+"""Tangents: what forward mode keeps beside a tensor's values, one for each level that is open.
+
+A value under the levels a, b (b the newer) is ``(x + x_a a) + (x_b + x_ba a) b``: the tangent at a level is a tensor that may itself have
+tangents at *older* levels, and only there. So the newest level is always the outermost, and no perturbation is taken for another. A
+tangent is computed by ordinary ops while only the older levels are in force (:func:`beneath`).
+
+A view without a tangent of its own has what its base has: its tangent is the same view of the base's tangent, in shared memory. So a
+write to either reaches the other.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from .. import modes
+from .node import edge_of
+from .views import replay
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+STILL = None  # the tangent of a view that is cut off from its base's: none
+
+
+class Level:
+    """A scope in which tangents live. Closing it takes its tangents from everything that has any."""
+
+    __slots__ = ("open", "_held", "_inside")
+
+    def __init__(self) -> None:
+        self.open = True
+        self._held: set[weakref.ref] = set()
+        self._inside: tuple[modes.Mode, modes.Mode] | None = None
+
+    def hold(self, tangents: Tangents) -> None:
+        self._held.add(weakref.ref(tangents, self._held.discard))
+
+    def close(self) -> None:
+        """Drop every tangent of this level."""
+        self.open = False
+        self._inside = None
+        while self._held:
+            tangents = self._held.pop()()
+            if tangents is not None:
+                tangents.pop(self, None)
+                tangents.apart.discard(self)
+
+    def beneath(self, mode: modes.Mode) -> modes.Mode:
+        """The mode in which this level's tangents are computed: of the levels, only the older are in force."""
+        known = self._inside
+        if known is None or known[0] is not mode:
+            older = mode.levels[: mode.levels.index(self)]
+            known = self._inside = (mode, mode.replace(levels=older, functions=(), anomaly=None))
+        return known[1]
+
+
+class Tangents(dict):
+    """A tensor's tangents by level; shared with what is saved of the tensor."""
+
+    __slots__ = ("apart", "__weakref__")
+
+    def __init__(self) -> None:
+        self.apart: set[Level] = set()  # where the tangent of a view is no view of its base's: it was given by make_dual
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__  # it is the set of one tensor, whatever is in it
+
+
+def active(mode: modes.Mode) -> tuple:
+    """The levels whose tangents are propagated now, the oldest first."""
+    return tuple(level for level in mode.levels if level.open) if mode.forward else ()
+
+
+def tangents_of(tensor: Tensor) -> Tangents:
+    """The tangents of ``tensor``, an empty set if it had none; to be filled."""
+    extra = tensor._more()
+    if extra.tangents is None:
+        extra.tangents = Tangents()
+    return extra.tangents
+
+
+def tangent(tensor: Any, level: Level) -> Tensor | None:
+    """The tangent of ``tensor`` at ``level``, if it has one."""
+    extra, view = tensor._extra, tensor._view
+    own = None
+    if extra is not None and extra.tangents is not None and level in extra.tangents:
+        own = extra.tangents[level]
+        if own is STILL or view is None or level in extra.tangents.apart:
+            return own
+    if view is None:
+        return None
+    base = view.base._extra
+    whole = None if base is None or base.tangents is None else base.tangents.get(level)
+    if whole is None or (own is not None and own._counter is whole._counter):
+        return own
+    with _Beneath(level):
+        own = replay(whole, view.step, raw=False)
+    set_tangent(tensor, level, own)
+    return own
+
+
+def is_still(tensor: Tensor, level: Level) -> bool:
+    """Whether ``tensor`` is cut off from what its base's tangent would be."""
+    extra = tensor._extra
+    return extra is not None and extra.tangents is not None and level in extra.tangents and extra.tangents[level] is STILL
+
+
+def set_tangent(tensor: Tensor, level: Level, value: Tensor | None) -> None:
+    """Give ``tensor`` a tangent."""
+    tangents = tangents_of(tensor)
+    if level not in tangents:
+        level.hold(tangents)
+    tangents[level] = value
+    if value is not None and tensor._view is not None:
+        base = tensor._view.base._extra
+        whole = None if base is None or base.tangents is None else base.tangents.get(level)
+        if whole is None or whole._counter is not value._counter:
+            tangents.apart.add(level)
+        else:
+            tangents.apart.discard(level)
+
+
+def kept_tangents(tensor: Tensor) -> Tangents:
+    """The tangents of ``tensor``, those that it has from its base included."""
+    for level in active(modes.current()):
+        tangent(tensor, level)
+    return tangents_of(tensor)
+
+
+class _Beneath:
+    """While a level's tangents are computed."""
+
+    __slots__ = ("level", "mode")
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        self.mode = modes.current()
+        if self.level in self.mode.levels:
+            modes._set(self.level.beneath(self.mode))
+
+    def __exit__(self, *error: Any) -> None:
+        modes._set(self.mode)
+
+
+beneath = _Beneath
+
+
+def bare(tensor: Tensor, level: Level, older: tuple) -> Tensor:
+    """``tensor`` as it is beneath ``level``: without its tangents there and at newer levels.
+
+    Beneath a level nobody looks at those, except a backward that later runs over what was recorded: only then a tensor of its own is needed.
+    """
+    extra = tensor._extra
+    if extra is None or extra.tangents is None or not (tensor.requires_grad and modes.current().grad):
+        return tensor
+    new = without(tensor)
+    for one in older:
+        found = tangent(tensor, one)
+        if found is not None:
+            set_tangent(new, one, found)
+    return new
+
+
+def without(tensor: Tensor) -> Tensor:
+    """The same values and history, with no tangent at all."""
+    from ..tensor import alias
+
+    new = alias(tensor)
+    if tensor.requires_grad:
+        new._edge = edge_of(tensor)
+        new._requires_grad = True
+    return new
+
+
+# --- for later -----------------------------------------------------------------------------------------------------------------------
+
+
+def snapshot(tensor: Tensor) -> dict[Level, tuple]:
+    """The tangents of ``tensor``, theirs included, so that they outlive their levels: each with its own snapshot."""
+    found = {level: tangent(tensor, level) for level in active(modes.current())}
+    return {level: (t, snapshot(t)) for level, t in found.items() if t is not None}
+
+
+def moved(tensor: Tensor, kept: dict[Level, tuple], levels: dict[Level, Level]) -> Tensor:
+    """``tensor`` with the tangents of a snapshot, each at the level that stands for the one it was taken at."""
+    if not kept:
+        return tensor
+    new = without(tensor)
+    for level, (t, inner) in kept.items():
+        set_tangent(new, levels[level], moved(t, inner, levels))
+    return new
+
+
+class reopened(modes.ModeContext):
+    """While ``levels`` are in force again: those that are still open themselves, for the others fresh ones. Gives which stands for which."""
+
+    def __init__(self, levels: tuple) -> None:
+        self.levels = {level: level if level.open else Level() for level in levels}
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return mode.replace(levels=tuple(self.levels.values()))
+
+    def __enter__(self) -> dict[Level, Level]:
+        super().__enter__()
+        return self.levels
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        super().__exit__(kind, error, trace)
+        for level, fresh in self.levels.items():
+            if fresh is not level:
+                fresh.close()

@@ -1,0 +1,187 @@
+"""Whole Jacobians: one product for each row (reverse) or each column (forward), all of them in one batched pass."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays import Batched, zeros
+from ..autograd.tangents import tangent
+from ..tensor import Tensor, wrap
+from .pytree import tree_flatten, tree_unflatten
+from .scope import as_numpy, as_tensors, check_argnums, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
+from .transforms import Pulled, forward_level, push
+
+__all__ = ["hessian", "jacfwd", "jacrev"]
+
+
+def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
+    """The unit vectors ``start`` to ``stop`` of the space of ``tensor``, stacked along a first dimension."""
+    like, n = tensor._array, tensor.numel()
+    while type(like) is Batched:  # the same for all samples
+        like = like.values
+    units = zeros((stop - start) * n, like.dtype, like)
+    if stop > start:
+        units[start :: n + 1] = 1
+    return wrap(units.reshape(stop - start, *tensor.shape))
+
+
+def _chunks(n: int, size: int | None) -> list[tuple[int, int]]:
+    size = max(n, 1) if size is None else size
+    return [(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
+
+
+def _joined(parts: Any) -> Any:
+    from .. import cat
+
+    return parts[0] if len(parts) == 1 else cat(list(parts))
+
+
+def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
+    """The Jacobian of ``func``, row by row in reverse mode, as a function of the same arguments.
+
+    Best where there are fewer outputs than inputs.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor or a tree of tensors.
+    argnums : int or tuple of int
+        Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
+    has_aux : bool
+        ``func`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
+    chunk_size : int, optional
+        How many rows to compute at once; all by default. Fewer need less memory.
+
+    Returns
+    -------
+    callable
+        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape, *input.shape)``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.func.jacrev(lambda x: x ** 2)(dt.tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
+    """
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        who = "jacrev(f)(*args)"
+        places = check_argnums(argnums, len(args))
+        numpy = speaks_numpy((args, kwargs))
+        pulled = Pulled(with_chosen(func, args, kwargs, places), tuple(args[n] for n in places), has_aux, who)
+        pulled.check_tensors(who)
+        rows = []
+        for k, output in enumerate(pulled.outputs):
+            parts = []
+            for start, stop in _chunks(output.numel(), chunk_size):
+                cotangents: list = [None] * len(pulled.outputs)
+                cotangents[k] = basis(output, start, stop)
+                parts.append(pulled.pull(cotangents, True, None, batched=True))
+            columns = [_joined(column).reshape(*output.shape, *x.shape) for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)]
+            nested = tree_unflatten(columns, pulled.spec)
+            rows.append(nested if isinstance(argnums, tuple) else nested[0])
+        result = tree_unflatten(rows, pulled.out_spec)
+        result = (result, pulled.shown(pulled.aux)) if has_aux else result
+        return as_numpy(result) if numpy else result
+
+    return wrapper
+
+
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Callable:
+    """The Jacobian of ``func``, column by column in forward mode, as a function of the same arguments.
+
+    Best where there are fewer inputs than outputs.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor or a tree of tensors.
+    argnums : int or tuple of int
+        Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
+    has_aux : bool
+        ``func`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
+    randomness : str
+        What random functions inside do, as for :func:`vmap`.
+    chunk_size : int, optional
+        How many columns to compute at once; all by default. Fewer need less memory.
+
+    Returns
+    -------
+    callable
+        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape, *input.shape)``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.func.jacfwd(lambda x: x.sum() * x)(dt.tensor([1.0, 3.0]))
+    tensor([[5., 1.],
+            [3., 7.]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        from .vmap import vmap
+
+        who = "jacfwd(f)(*args)"
+        places = check_argnums(argnums, len(args))
+        numpy = speaks_numpy((args, kwargs))
+        points, spec = tree_flatten(as_tensors(tuple(args[n] for n in places), who))
+        for x in points:
+            if x._array.dtype.kind not in "fc":
+                raise ValueError(f"{who}: expected floating point or complex arguments to differentiate, got {x.dtype!r}")
+        seen: list = []  # the structure of the output, and aux: the same in every pass
+
+        def moved(k: int, direction: Tensor) -> tuple:
+            """The tangents of the outputs as the ``k``-th leaf moves in a direction."""
+            directions = [direction if i == k else zeros_for(x) for i, x in enumerate(points)]
+            with forward_level() as level:
+                output = push(lambda *leaves: chosen_func(*tree_unflatten(leaves, spec)), points, directions, level)
+                output, aux = split_aux(output, has_aux, who)
+                leaves, out_spec = only_tensors(output, f"{who}: expected f(*args)")
+                seen[:] = [out_spec, [leaf.shape for leaf in leaves], aux]
+                return tuple(zeros_for(leaf) if (t := tangent(leaf, level)) is None else t for leaf in leaves)
+
+        chosen_func = with_chosen(func, args, kwargs, places)
+        columns = []
+        for k, x in enumerate(points):
+            parts = [
+                vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop)) for start, stop in _chunks(x.numel(), chunk_size)
+            ]
+            columns.append([_joined(part) for part in zip(*parts, strict=True)])
+        out_spec, shapes, aux = seen
+        rows = []
+        for i, shape in enumerate(shapes):
+            nested = tree_unflatten([column[i].movedim(0, -1).reshape(*shape, *x.shape) for column, x in zip(columns, points, strict=True)], spec)
+            rows.append(nested if isinstance(argnums, tuple) else nested[0])
+        result = tree_unflatten(rows, out_spec)
+        result = (result, aux) if has_aux else result
+        return as_numpy(result) if numpy else result
+
+    return wrapper
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """The matrix of second derivatives of ``func``, forward over reverse, as a function of the same arguments.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor or a tree of tensors.
+    argnums : int or tuple of int
+        Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.func.hessian(lambda x: x[0] ** 2 * x[1])(dt.tensor([1.0, 3.0]))
+    tensor([[6., 2.],
+            [2., 0.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+

@@ -1,0 +1,209 @@
+"""The edge of a transform: how arguments come in and results go out.
+
+There is one tape. A reverse transform gives its function new tensors for its arguments, joined to the old ones by a node if those are on the
+tape already; what it returns is cut off from these new tensors unless something outside the transform is to be differentiated too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+
+from .. import modes
+from ..arrays import is_array
+from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
+from ..autograd.tangents import active, set_tangent, tangent
+from ..tensor import Tensor, alias, wrap
+from .pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
+
+# --- NumPy in, NumPy out ---------------------------------------------------------------------------------------------------------
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a number that may stand for a 0-d array: Python's or NumPy's, floating point or complex."""
+    return isinstance(value, (float, complex)) or (isinstance(value, np.generic) and value.dtype.kind in "fc")
+
+
+def as_tensors(tree: Any, who: str) -> Any:
+    """``tree`` with arrays and numbers as tensors; anything else but tensors is refused."""
+
+    def convert(leaf: Any) -> Tensor:
+        if isinstance(leaf, Tensor):
+            return leaf
+        if is_array(leaf) or is_number(leaf):
+            from ..creation import as_tensor
+
+            return as_tensor(leaf if is_array(leaf) else np.asarray(leaf))
+        raise ValueError(f"{who}: Thing passed to transform API must be Tensor (or an array or a float), got {type(leaf)}")
+
+    return tree_map(convert, tree)
+
+
+def speaks_numpy(trees: Iterable) -> bool:
+    """Whether a call is a NumPy user's: there are arrays or numbers in ``trees``, no tensors, and no transform is under way around it."""
+    mode = modes.current()
+    if mode.levels or mode.batches:
+        return False
+    leaves = [leaf for tree in trees for leaf in tree_leaves(tree)]
+    return any(is_array(leaf) or is_number(leaf) for leaf in leaves) and not any(isinstance(leaf, Tensor) for leaf in leaves)
+
+
+def as_numpy(tree: Any) -> Any:
+    """``tree`` with tensors as arrays, except those that are still to be differentiated."""
+    return tree_map(lambda leaf: leaf._array if isinstance(leaf, Tensor) and not leaf.requires_grad else leaf, tree)
+
+
+# --- which arguments -------------------------------------------------------------------------------------------------------------
+
+
+def check_argnums(argnums: Any, count: int) -> tuple[int, ...]:
+    """The places of the arguments to differentiate, counted from the front."""
+    places = argnums if isinstance(argnums, tuple) else (argnums,)
+    if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in places):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {argnums!r} of {type(argnums)}")
+    if not places:
+        raise RuntimeError("argnums must be non-empty: name an argument to differentiate")
+    for n in places:
+        if not -count <= n < count:
+            raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
+    normal = tuple(int(n) % count for n in places)
+    if len(set(normal)) != len(normal):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return normal
+
+
+def with_chosen(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ...]) -> Callable:
+    """``func`` as a function of the chosen arguments alone."""
+
+    def of_chosen(*values: Any) -> Any:
+        given = list(args)
+        for n, value in zip(places, values, strict=True):
+            given[n] = value
+        return func(*given, **kwargs)
+
+    return of_chosen
+
+
+def split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
+    """What a function returned, and what it returned beside that."""
+    if not has_aux:
+        return output, None
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True, got {type(output)}")
+    return output
+
+
+def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
+    """The tensors of a result; anything else in it is refused."""
+    leaves, spec = tree_flatten(tree)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{who} to return only tensors, got unsupported type {type(leaf)}: return tensors, and the rest as aux with has_aux=True")
+    if not leaves:
+        raise RuntimeError(f"{who} to return at least one tensor, got {tree!r}")
+    return leaves, spec
+
+
+# --- reverse transforms ------------------------------------------------------------------------------------------------------------
+
+
+_scopes: WeakKeyDictionary[AccumulateGrad, Scope] = WeakKeyDictionary()  # of the leaves that functions get
+_ended: WeakSet[Scope] = WeakSet()  # those whose graph is still held, by a vjp_fn
+_ending = Lock()
+
+
+class Scope:
+    """One reverse transform: knows what was there before it began. ``with`` it the function runs, and is recorded."""
+
+    def __init__(self) -> None:
+        self.outside = mode = modes.current()
+        self.start = next_sequence()
+        self.end: int | None = None
+        self._inside = mode if mode.grad and not mode.inference else mode.replace(grad=True, inference=False, forward=True)
+
+    def __enter__(self) -> Scope:
+        self.end = None
+        modes._set(self._inside)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.end = next_sequence()
+        modes._set(self.outside)
+        with _ending:
+            _ended.add(self)
+
+    def inward(self, tensor: Tensor) -> Tensor:
+        """``tensor`` as the function gets it: the same values and tangents, and a place on the tape of its own."""
+        if tensor._array.dtype.kind not in "fc":
+            raise RuntimeError(
+                f"only Tensors of floating point dtype can require gradients, got {tensor.dtype!r}: convert it first, or leave it out of argnums"
+            )
+        if tensor.requires_grad and self.outside.grad:
+            return tensor.view_as(tensor)
+        new = cut_off(tensor).requires_grad_()
+        _scopes[leaf_edge(new)[0]] = self
+        return new
+
+    def reaches_out(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` was computed from something outside that may be differentiated."""
+        if not self.outside.grad or not tensor.requires_grad:
+            return False
+        edge = edge_of(tensor)
+        if edge is None:
+            return False
+        seen = {edge[0]}
+        stack = [edge[0]]
+        while stack:
+            node = stack.pop()
+            if type(node) is AccumulateGrad:
+                owner = _scopes.get(node)
+                if owner is None or (owner is not self and owner.end is None):
+                    return True
+                continue  # the function's own, or that of one that has ended
+            if node.seq < self.start and not _made_before(node):
+                return True
+            for one in node.edges:
+                if one is not None and one[0] not in seen:
+                    seen.add(one[0])
+                    stack.append(one[0])
+        return False
+
+    def outward(self, value: Any) -> Any:
+        """A result as the caller gets it, with no tie to the tensors of the function; what is no tensor as it is."""
+        if not isinstance(value, Tensor):
+            return value
+        levels = active(self.outside)
+        if not value.requires_grad and not levels:
+            return value
+        new = value if not value.requires_grad or self.reaches_out(value) else cut_off(value)
+        for level in levels:
+            t = tangent(value, level)
+            if t is not None and t.requires_grad:
+                set_tangent(new, level, self.outward(t))
+        return new
+
+
+def _made_before(node: Any) -> bool:
+    """Whether ``node`` was made while a function ran that has ended: it need not lead to anything that is still to be differentiated."""
+    with _ending:
+        scopes = list(_ended)
+    return any(scope.end is not None and scope.start < node.seq < scope.end for scope in scopes)
+
+
+def cut_off(tensor: Tensor) -> Tensor:
+    """The same memory and tangents, without history."""
+    new = alias(tensor)
+    for level in active(modes.current()):
+        t = tangent(tensor, level)
+        if t is not None:
+            set_tangent(new, level, t)
+    return new
+
+
+def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
+    """Zeros in the place of a derivative that is not there."""
+    return wrap(np.zeros_like(tensor._array, shape=(*batch, *tensor._array.shape)) if batch else np.zeros_like(tensor._array))

@@ -1,0 +1,207 @@
+"""``vmap``: a function of one sample, run once for a whole batch.
+
+The inputs' batch dimensions are hidden (:mod:`dualtape.arrays.batched`), the function runs on tensors that look like one sample, and the hidden
+dimensions of what it returns are shown again. Nothing is traced: Python code runs once, and gradients are recorded as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from .. import modes
+from ..arrays import is_array, module_of
+from ..arrays.batched import Level, is_batched
+from ..creation import as_tensor
+from ..ops import FUNCTIONS
+from ..ops.batching import batch, unbatch
+from ..tensor import Tensor
+from .pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+__all__ = ["vmap"]
+
+
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+    """A function that does for every entry along a dimension what ``func`` does for one.
+
+    Parameters
+    ----------
+    func : callable
+        Takes and returns tensors, also nested in tuples, lists and dicts.
+    in_dims : int, None or nested structure of them
+        The dimension of each input to map over; None for an input that is the same for all samples, as keyword arguments are.
+    out_dims : int, None or nested structure of them
+        Where the mapped dimension stands in the results; None for a result that does not depend on the sample.
+    randomness : {"error", "different", "same"}
+        Whether random functions inside are refused, draw for each sample, or draw once for all.
+    chunk_size : int, optional
+        Work on at most so many samples at a time.
+
+    Returns
+    -------
+    callable
+        Given NumPy arrays and no tensor, it returns NumPy arrays.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> rows = dt.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> dt.func.vmap(dt.dot)(rows, rows)
+    tensor([ 5., 25.])
+    >>> dt.func.vmap(lambda row, factor: row * factor, in_dims=(0, None))(rows, dt.tensor(10.0))
+    tensor([[10., 20.],
+            [30., 40.]])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        size, leaves, dims, spec = _inputs(args, in_dims, func)
+        given = [*leaves, *tree_leaves(kwargs)]
+        arrays_only = any(is_array(leaf) for leaf in given) and not any(isinstance(leaf, Tensor) for leaf in given)
+        leaves, kwargs = [_seen(leaf) for leaf in leaves], tree_map(_seen, kwargs)
+        call = lambda *inner: func(*inner, **kwargs)
+        call.__name__ = _name(func)
+        if chunk_size is None or chunk_size >= size:
+            result = _flat(call, size, leaves, dims, spec, out_dims, randomness)
+        else:
+            result = _chunked(call, size, leaves, dims, spec, out_dims, randomness, chunk_size)
+        return tree_map(lambda leaf: leaf.detach()._array if isinstance(leaf, Tensor) else leaf, result) if arrays_only else result
+
+    return mapped
+
+
+def _name(func: Callable) -> str:
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def _seen(leaf: Any) -> Any:
+    """A leaf as the function sees it: arrays are tensors."""
+    return as_tensor(leaf) if is_array(leaf) else leaf
+
+
+def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list, Any]:
+    """The number of samples, the leaves of the arguments, the dimension of each, and how they are nested."""
+    name = _name(func)
+    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}.")
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs."
+            " The latter is unsupported."
+        )
+    leaves, spec = tree_flatten(tuple(args))
+    dims = broadcast_prefix(in_dims, spec)
+    if dims is None:
+        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r}, inputs {spec}.")
+    for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
+        dims[i] = _checked(leaf, dim, call)
+    sizes = {leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None}
+    if not sizes:
+        raise ValueError(f"{call}: vmap: Expected at least one Tensor to vmap over, but `in_dims` is None for all inputs")
+    if len(sizes) > 1:
+        found = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {found} for the mapped dimension")
+    return sizes.pop(), leaves, dims, spec
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) or is_array(leaf)
+
+
+def _checked(leaf: Any, dim: Any, call: str) -> int | None:
+    """The dimension of one input, counted from the front."""
+    if dim is None:
+        return None
+    if not isinstance(dim, int) or isinstance(dim, bool):
+        raise ValueError(f"{call}: Got in_dim={dim!r} for an input but in_dim must be either an integer dimension or None.")
+    if not _is_tensor(leaf):
+        raise ValueError(
+            f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use"
+            " None as the respective in_dim"
+        )
+    if not -leaf.ndim <= dim < leaf.ndim:
+        raise ValueError(
+            f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected in_dim to satisfy"
+            f" -{leaf.ndim} <= in_dim < {leaf.ndim}."
+        )
+    return dim % leaf.ndim
+
+
+def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
+    """All samples at once."""
+    mode = modes.current()
+    first = next(leaf for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
+    level = Level(size, mode.batches[-1] if mode.batches else module_of(first._array), randomness)
+    modes._set(mode.replace(batches=(*mode.batches, level)))
+    try:
+        seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
+        return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func)
+    finally:
+        level.open = False
+        modes._set(mode)
+
+
+def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
+    incompatible = ValueError(
+        f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure"
+        f" {out_dims!r} but outputs has structure {spec}."
+    )
+    if not spec.is_leaf() or not isinstance(out_dims, tuple):
+        dims = broadcast_prefix(out_dims, spec)
+    else:
+        dims = [out_dims[0]] if len(out_dims) == 1 else None
+    if dims is None:
+        raise incompatible
+    for dim in dims:
+        if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
+            raise ValueError(
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in"
+                " the outputs the vmapped dimension should appear."
+            )
+    return dims
+
+
+def _outputs(made: Any, out_dims: Any, level: Level, func: Callable) -> Any:
+    """The results with the samples shown."""
+    leaves, spec = tree_flatten(made)
+    dims = _out_dims(out_dims, spec, func)
+    return tree_unflatten([_shown(leaf, dim, level, func) for leaf, dim in zip(leaves, dims, strict=True)], spec)
+
+
+def _shown(leaf: Any, dim: int | None, level: Level, func: Callable) -> Any:
+    name = _name(func)
+    if dim is None:
+        if isinstance(leaf, Tensor) and is_batched(leaf._array, level):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: the result differs from sample to sample")
+        return leaf
+    if not isinstance(leaf, Tensor):
+        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(leaf)}. Did you mean to set out_dims= to None for output?")
+    if not -leaf.ndim - 1 <= dim <= leaf.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-leaf.ndim - 1}, {leaf.ndim}], but got {dim})")
+    return unbatch(leaf, level, dim % (leaf.ndim + 1))
+
+
+def _chunked(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str, chunk_size: int) -> Any:
+    """So many samples at a time, what they give joined again."""
+    from .. import random
+
+    state = random.get_rng_state() if randomness == "same" else None
+    results: list = []
+    made_spec: Any = None
+    placed: list = []
+    for start in range(0, size, chunk_size):
+        count = min(chunk_size, size - start)
+        part = [leaf if dim is None else FUNCTIONS["narrow"](leaf, dim, start, count) for leaf, dim in zip(leaves, dims, strict=True)]
+        if state is not None:
+            random.set_rng_state(state)
+        made, made_spec = tree_flatten(_flat(func, count, part, dims, spec, out_dims, randomness))
+        placed = _out_dims(out_dims, made_spec, func)
+        results.append(made)
+    joined = [column[0] if dim is None else FUNCTIONS["cat"](list(column), dim) for column, dim in zip(zip(*results, strict=True), placed, strict=True)]
+    return tree_unflatten(joined, made_spec)

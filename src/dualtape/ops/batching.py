@@ -1,0 +1,165 @@
+"""Into a batch and out of it: the ops at the borders of ``vmap``, all linear, so that derivatives of every kind pass them.
+
+``_batch`` hides an axis of a tensor, ``_unbatch`` shows it again, ``_lift`` makes a tensor from outside one that is the same for all
+samples. An op that has batched and other arguments gets all of them batched: where one of the others has a gradient to come, it goes through
+``_lift``, whose backward adds up what the samples give. So un-batching is a node of the graph like any other, and the engine knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import modes
+from ..arrays import Batched
+from ..arrays import batched as arrays
+from ..arrays.batched import Level
+from ..tensor import Tensor, wrap
+from .dispatch import FUNCTIONS
+from .table import GENERAL, LINEAR, TABLE, Op, op
+
+
+def _row(name: str, forward: Callable, vjp: Callable, jvp: Any, view: bool | str = False) -> Op:
+    """A row that does not stay in the table: what it gives is no array that the generated tests could look into."""
+    op(name, forward, kind=GENERAL, samples=("none",), vjp=dict(x=vjp), jvp=jvp, view=view, public=False, method=False, torch_name="-")
+    return TABLE.pop(name)
+
+
+def _pull_lifted(g: Any, level: Level) -> Any:
+    """While the function runs there is only one sample to see, and its gradient is what is asked for; afterwards it is the sum of all."""
+    return g if level.open else _unlifted(g, level)
+
+
+def _batched(x: Any, level: Level, dim: int) -> Any:
+    return batch(x, level, dim) if isinstance(x, Tensor) else arrays.batch(x, level, dim)
+
+
+def _unbatched(x: Any, level: Level, dim: int) -> Any:
+    return unbatch(x, level, dim) if isinstance(x, Tensor) else arrays.unbatch(x, level, dim)
+
+
+def _lifted(x: Any, level: Level) -> Any:
+    return lift(x, level) if isinstance(x, Tensor) else arrays.lift(x, level)
+
+
+def _unlifted(x: Any, level: Level) -> Any:
+    return _unlift.function(lift(x, level), level) if isinstance(x, Tensor) else arrays.unlift(x, level)
+
+
+# A gradient or a tangent need not be batched where its tensor is: so these go by way of the functions below, which look.
+_batch = _row("_batch", arrays.batch, lambda g, level, dim: _unbatched(g, level, dim), LINEAR, view="overlapping")
+_unbatching = dict(x=lambda t, level, dim: unbatch(t, level, dim))
+_unbatch = _row("_unbatch", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching, view="overlapping")
+_spread = _row("_spread", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching)
+_lift = _row("_lift", arrays.lift, _pull_lifted, dict(x=lambda t, level: lift(t, level)))
+_unlift = _row("_unlift", lambda x, level: arrays.unlift(x, level), lambda g, level: _lifted(g, level), dict(x=lambda t, level: _unlifted(t, level)))
+
+
+def batch(tensor: Tensor, level: Level, dim: int) -> Tensor:
+    """``tensor`` with its dimension ``dim`` hidden: one sample of ``level``, in the same memory."""
+    return _batch.function(tensor, level, dim % max(tensor.ndim, 1))
+
+
+def unbatch(tensor: Tensor, level: Level, dim: int = 0) -> Tensor:
+    """``tensor`` with the samples of ``level`` along dimension ``dim``; if it is the same for all samples, repeated."""
+    array = tensor._array
+    whole = arrays.is_batched(array, level) and arrays.extent(array, level) == level.size
+    if not whole and tensor.requires_grad and modes.current().grad:
+        tensor = lift(tensor, level)
+    return (_unbatch if whole else _spread).function(tensor, level, dim)
+
+
+def lift(tensor: Tensor, level: Level) -> Tensor:
+    """``tensor`` as one that is batched by ``level``, the same for all samples; itself if it is batched already."""
+    if arrays.is_batched(tensor._array, level):
+        return tensor
+    mode = modes.current()
+    if mode.levels or (mode.grad and tensor.requires_grad):
+        return _lift.function(tensor, level)
+    lifted = wrap(arrays.lift(tensor._array, level))
+    lifted._counter = tensor._counter
+    return lifted
+
+
+def lift_to_open_levels(tensor: Tensor) -> Tensor:
+    """``tensor`` batched by every ``vmap`` that is running, so that a gradient with respect to it is each sample's own."""
+    for level in modes.current().batches:
+        tensor = lift(tensor, level)
+    return tensor
+
+
+def lift_arguments(row: Op, values: list, raws: list) -> None:
+    """Make all tensor arguments of an op batched by every level that one of them is batched by."""
+    levels = arrays.levels_of(raws)
+    if row.name in ("_batch", "_unbatch", "_spread", "_lift", "_unlift"):
+        return
+
+    def lifted(tensor: Tensor) -> Tensor:
+        for level in levels:
+            tensor = lift(tensor, level)
+        return tensor
+
+    for place in row.tensor_places:
+        value = values[place]
+        if isinstance(value, Tensor):
+            values[place] = lifted(value)
+            raws[place] = values[place]._array
+        elif isinstance(value, list):
+            values[place] = [lifted(v) for v in value]
+            raws[place] = [v._array for v in values[place]]
+
+
+# --- sample by sample ---------------------------------------------------------------------------------------------------------------
+
+
+def _mapped(value: Any, function: Callable) -> Any:
+    if type(value) in (tuple, list):
+        return type(value)(_mapped(item, function) for item in value)
+    if type(value) is dict:
+        return {key: _mapped(item, function) for key, item in value.items()}
+    return function(value)
+
+
+def _raw(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else value
+
+
+def by_samples(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
+    """``function`` of tensors on each sample of the newest level, recorded as any other operations are, and what it gives stacked."""
+    level = arrays.newest(_mapped((args, kwargs), _raw))
+    if level is None:
+        return function(*args, **kwargs)
+    arrays.warn_slow(name)
+    rows: dict[int, Any] = {}
+
+    def pick(value: Any, i: int) -> Any:
+        if not isinstance(value, Tensor):
+            return value.sample(i) if type(value) is Batched and value.level is level else value
+        if not arrays.is_batched(value._array, level) and not value.requires_grad:
+            return value
+        if id(value) not in rows:
+            rows[id(value)] = FUNCTIONS["unbind"](unbatch(value, level), 0)
+        return rows[id(value)][i]
+
+    def one(i: int) -> Any:
+        each, named = _mapped((args, kwargs), lambda value: pick(value, i))
+        try:
+            return function(*each, **named)
+        except arrays.NotBatchable:
+            return by_samples(function, each, named, name)
+
+    return _stacked([one(i) for i in range(level.size)], level)
+
+
+def _stacked(made: list, level: Level) -> Any:
+    first = made[0]
+    if isinstance(first, (tuple, list)):
+        columns = [_stacked(list(column), level) for column in zip(*made, strict=True)]
+        return type(first)(*columns) if hasattr(first, "_make") else type(first)(columns)
+    if not isinstance(first, Tensor):
+        if isinstance(first, (bool, int, float, complex)):
+            raise arrays.NotBatchable("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow, or as a Python number")
+        return arrays.stacked(made, level) if hasattr(first, "ndim") else first
+    if any(m.shape != first.shape for m in made):
+        arrays.stacked([m._array for m in made], level)  # raises
+    return batch(FUNCTIONS["stack"](made), level, 0)

@@ -1,0 +1,237 @@
+"""vmap of every op in the table, with every sample: values, gradients and second derivatives against a loop over the batch."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+from dualtape.arrays.batched import DynamicShape, NotBatchable
+from dualtape.func.vmap import vmap
+from dualtape.ops.samples import Array, Sample
+from duck_array import asarray as duck
+from op_cases import cases, converted, leaves, mapped
+
+COUNT = 3
+DYNAMIC = {
+    "nonzero": 0,
+    "argwhere": 0,
+    "masked_select": 1,
+    "repeat_interleave": 1,
+    "unique": 0,
+    "unique_consecutive": 0,
+}  # the shape of what they give depends on the values of this argument
+NUMBERS = {"allclose", "equal"}  # they give Python numbers
+ONCE = {"scale_grad_by_freq"}  # arguments that allow no second derivative
+CASES = list(cases())
+ids = [c[0] for c in CASES]
+
+
+def every_case(keep: Any = lambda row, sample, first: True) -> Any:
+    seen: set[str] = set()
+    chosen = []
+    for name, row, sample in CASES:
+        if keep(row, sample, row.name not in seen):
+            chosen.append(pytest.param(row, sample, id=name))
+        seen.add(row.name)
+    return pytest.mark.parametrize(("row", "sample"), chosen)
+
+
+def variants(sample: Sample, dtype: Any, count: int, everything: bool) -> tuple[tuple, dict, list[list[np.ndarray]]]:
+    """The sample's arguments, and several of its kind for each array among them that is differentiable (or for each)."""
+    rows: list[list[np.ndarray]] = []
+    first: Any = None
+    for seed in range(count):
+        rng = np.random.default_rng(20240 + seed)
+        made: list[np.ndarray] = []
+
+        def make(described: Array, rng: Any = rng, made: list = made) -> np.ndarray:
+            array = described.make(rng, dtype)
+            if described.differentiable or everything:
+                made.append(array)
+            return array
+
+        arguments = tuple(mapped(a, make) for a in sample.args), {k: mapped(v, make) for k, v in sample.kwargs.items()}
+        first = arguments if first is None else first
+        rows.append(made)
+    return (*first, [list(column) for column in zip(*rows, strict=True)])
+
+
+def as_function(row: Any, args: tuple, kwargs: dict, columns: list) -> Any:
+    """The op as a function of tensors in the place of the first of each column; its results a tuple of tensors."""
+    places = {id(column[0]): k for k, column in enumerate(columns)}
+
+    def function(*tensors: Any) -> tuple:
+        convert = lambda a: tensors[places[id(a)]] if id(a) in places else dt.from_numpy(a)
+        return tuple(leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()})))
+
+    return function
+
+
+def smooth(outs: Any, lead: int = 0) -> Any:
+    """A smooth number of the differentiable results, with different weights; ``lead`` dimensions in front are summed."""
+    total: Any = None
+    for k, o in enumerate(outs):
+        if isinstance(o, dt.Tensor) and o.requires_grad:
+            shape = tuple(o.shape[lead:])
+            weights = dt.from_numpy(np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape))
+            term = (((o * o.conj()).real if o.is_complex() else o * o) * weights).sum() * (k + 1)
+            total = term if total is None else total + term
+    return total
+
+
+def square(grads: Any) -> Any:
+    terms = [((g * g.conj()).real if g.is_complex() else g * g).sum() for g in grads if g is not None and g.requires_grad]
+    return sum(terms[1:], terms[0]) if terms else None
+
+
+def same(ours: Any, expected: Any, what: str) -> None:
+    if expected is None or ours is None:
+        assert all(t is None or not t.detach().numpy().any() for t in (ours, expected)), what
+        return
+    a, b = ours.detach().numpy(), expected.detach().numpy()
+    assert (a.shape, a.dtype) == (b.shape, b.dtype), what
+    np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8, equal_nan=True, err_msg=what)
+
+
+def gathered(parts: list, batched: bool) -> Any:
+    if any(p is None for p in parts):
+        return None
+    return dt.stack(parts) if batched else sum(parts[1:], parts[0])
+
+
+def compare(row: Any, sample: Sample, dtype: Any, chosen: Any = None, everything: bool = False, second: bool = True) -> None:
+    """vmap over the arrays at the places in ``chosen`` (None: all) against a loop."""
+    if row.name in NUMBERS:
+        return
+    args, kwargs, columns = variants(sample, dtype, COUNT, everything)
+    if not columns:
+        return
+    function = as_function(row, args, kwargs, columns)
+    over = [chosen is None or k in chosen for k in range(len(columns))]
+    dims = tuple(0 if b else None for b in over)
+    leaf = lambda a: dt.tensor(a, requires_grad=a.dtype.kind in "fc")
+    stacks = [leaf(np.stack(c) if b else c[0]) for c, b in zip(columns, over, strict=True)]
+    singles = [[leaf(c[i] if b else c[0]) for c, b in zip(columns, over, strict=True)] for i in range(COUNT)]
+    at = DYNAMIC.get(row.name)
+    if at is not None and at < len(columns) and over[at]:
+        with pytest.raises(DynamicShape, match="dynamic shape"):
+            vmap(function, dims)(*stacks)
+        return
+    loop = [function(*single) for single in singles]
+    outs = vmap(function, dims, randomness="same")(*stacks)
+    for k, out in enumerate(outs):
+        same(out, dt.stack([made[k] for made in loop]), "forward")
+    losses = [smooth(made) for made in loop]
+    floats = [k for k, s in enumerate(stacks) if s.requires_grad]
+    if losses[0] is None:
+        return
+    pick = lambda tensors: [tensors[k] for k in floats]
+    expected = [dt.autograd.grad(loss, pick(single), create_graph=True, allow_unused=True) for loss, single in zip(losses, singles, strict=True)]
+    grads = dt.autograd.grad(smooth(outs, 1), pick(stacks), retain_graph=True, allow_unused=True)
+    for i, k in enumerate(floats):
+        same(grads[i], gathered([g[i] for g in expected], over[k]), "gradient")
+
+    def inner(*tensors: Any) -> tuple:
+        found = dt.autograd.grad(smooth(function(*tensors)), pick(tensors), allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    per_sample = iter(vmap(inner, dims, randomness="same")(*stacks))
+    for i in range(len(floats)):
+        if expected[0][i] is not None:
+            same(next(per_sample), dt.stack([g[i] for g in expected]), "gradient inside")
+    if not second or ONCE & set(sample.kwargs):
+        return
+    recorded = dt.autograd.grad(smooth(outs, 1), pick(stacks), create_graph=True, allow_unused=True)
+    if all(over) and square(recorded) is not None:
+        again = dt.autograd.grad(square(recorded), pick(stacks), allow_unused=True)
+        twice = [dt.autograd.grad(square(g), pick(s), allow_unused=True) for g, s in zip(expected, singles, strict=True)]
+        for i in range(len(floats)):
+            same(again[i], gathered([h[i] for h in twice], True), "second derivative")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "vmap: there is a performance drop")
+        yield
+
+
+@every_case()
+def test_over_a_batch_an_op_gives_what_a_loop_gives(row: Any, sample: Sample) -> None:
+    compare(row, sample, "complex128" if row.complex == "only" else "float64")
+
+
+@every_case(lambda row, sample, first: row.complex is True and first)
+def test_complex_batches(row: Any, sample: Sample) -> None:
+    compare(row, sample, "complex128")
+
+
+def several(row: Any, sample: Sample, first: bool) -> bool:
+    return len(variants(sample, "float64", 1, True)[2]) > 1
+
+
+@every_case(several)
+def test_one_argument_in_a_batch_and_the_others_the_same_for_all(row: Any, sample: Sample) -> None:
+    dtype = "complex128" if row.complex == "only" else "float64"
+    for k in range(len(variants(sample, dtype, 1, True)[2])):
+        compare(row, sample, dtype, {k}, everything=True, second=False)
+
+
+def indexed(row: Any, sample: Sample, first: bool) -> bool:
+    return len(variants(sample, "float64", 1, True)[2]) > len(variants(sample, "float64", 1, False)[2])
+
+
+@every_case(indexed)
+def test_indices_and_masks_that_differ_from_sample_to_sample(row: Any, sample: Sample) -> None:
+    compare(row, sample, "complex128" if row.complex == "only" else "float64", everything=True)
+
+
+@every_case(lambda row, sample, first: first and row.name not in NUMBERS and DYNAMIC.get(row.name) != 0)
+def test_a_batch_of_batches(row: Any, sample: Sample) -> None:
+    args, kwargs, columns = variants(sample, "complex128" if row.complex == "only" else "float64", 4, False)
+    if not columns:
+        return
+    function = as_function(row, args, kwargs, columns)
+    leaf = lambda a: dt.tensor(a, requires_grad=True)
+    square_of = [leaf(np.stack([np.stack(c[:2]), np.stack(c[2:])], 1)) for c in columns]  # the outer batch is dimension 1
+    singles = [[leaf(c[i]) for c in columns] for i in range(4)]
+    outs = vmap(vmap(function, randomness="same"), 1, randomness="same")(*square_of)
+    loop = [function(*single) for single in singles]
+    for k, out in enumerate(outs):
+        same(out, dt.stack([dt.stack([loop[i + j][k] for j in range(2)]) for i in (0, 2)]), "forward")
+    if smooth(outs, 2) is None:
+        return
+    grads = dt.autograd.grad(smooth(outs, 2), square_of, allow_unused=True)
+    expected = [dt.autograd.grad(smooth(made), single, allow_unused=True) for made, single in zip(loop, singles, strict=True)]
+    for k, grad in enumerate(grads):
+        if grad is not None:
+            same(grad, dt.stack([dt.stack([expected[i + j][k] for i in (0, 2)]) for j in range(2)]), "gradient")
+
+
+@every_case(lambda row, sample, first: first and row.name not in NUMBERS and row.name not in DYNAMIC)
+def test_batches_over_other_arrays(row: Any, sample: Sample) -> None:
+    args, kwargs, columns = variants(sample, "complex128" if row.complex == "only" else "float64", 2, True)
+    if not columns or any(isinstance(a, np.ndarray) for a in sample.args):
+        return
+    function = as_function(row, args, kwargs, columns)
+
+    def run(place: Any) -> list:
+        stacks = [dt.as_tensor(place(np.stack(c))) for c in columns]
+        floats = [s.requires_grad_() for s in stacks if s._array.dtype.kind in "fc"]
+        outs = vmap(function, randomness="same")(*stacks)
+        total = square(outs)
+        grads = () if total is None else dt.autograd.grad(total, floats, allow_unused=True)
+        return [t.detach().cpu() for t in (*outs, *grads) if t is not None]
+
+    for ours, expected in zip(run(duck), run(np.asarray), strict=True):
+        same(ours, expected, "over other arrays")
+
+
+def test_what_reads_values_says_so() -> None:
+    x = dt.ones(3, 2)
+    with pytest.raises(NotBatchable, match="data-dependent control flow"):
+        vmap(lambda a: dt.allclose(a, a))(x)
