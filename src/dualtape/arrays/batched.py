@@ -136,6 +136,12 @@ def _no_address() -> Any:
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: inside vmap a sample has no memory of its own")
 
 
+def _alike(inputs: tuple, first: Batched) -> bool:
+    """Whether the inputs are numbers and arrays of one level and one number of dimensions: hidden axes then stand above each other."""
+    level, rank = first.level, first.values.ndim
+    return all(type(i) is float or type(i) is int or (type(i) is Batched and i.level is level and i.values.ndim == rank) for i in inputs)
+
+
 class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of one sample's shape, for all samples of a level."""
 
@@ -150,6 +156,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     # --- NumPy's protocols ---------------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs and ufunc.nout == 1 and ufunc.signature is None and _alike(inputs, self):
+            return Batched(ufunc(*[i.values if type(i) is Batched else i for i in inputs]), self.level)
         from .batched_rules import call_ufunc
 
         if any(hasattr(i, "_array") for i in inputs):

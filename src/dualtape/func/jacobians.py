@@ -21,7 +21,7 @@ def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
     like, n = tensor._array, tensor.numel()
     while type(like) is Batched:  # the same for all samples
         like = like.values
-    units = zeros((stop - start) * n, like.dtype, like)
+    units = zeros(((stop - start) * n,), like.dtype, like)
     if stop > start:
         units[start :: n + 1] = 1
     return wrap(units.reshape(stop - start, *tensor.shape))

@@ -73,6 +73,12 @@ def execute(op: Op, values: list) -> Any:
         from .forward import execute as moving
 
         return moving(op, values, mode)
+    if type(values[0]) is Tensor and type(values[0]._array) is Batched and not watching:
+        from .batching import pointwise
+
+        answer = pointwise(op, values, mode)
+        if answer is not MISS:
+            return answer
     raws = unwrap(op, values)
     arrays = compute(op, raws)
     several = op.outputs is not None

@@ -345,7 +345,17 @@ _function("sigmoid", _in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" 
 
 # --- activations --------------------------------------------------------------------------------------------------------------------
 
+ZERO = {kind: np.asarray(0, kind) for kind in ONE}
+
+
+def _relu_gradient(g: Any, out: Any) -> Any:
+    """g where out is not 0: NaN is none, and a gradient that is infinite does not meet a 0."""
+    zero = ZERO.get(out.dtype)
+    return np.where(out <= 0, 0, g) if zero is None else np.where(np.less_equal(out, zero), zero, g)
+
+
 op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, out: np.where(out <= 0, 0, g)),
+   quick=dict(forward=lambda x: np.maximum(x, ZERO.get(x.dtype, 0)), x=_relu_gradient),
    jvp=dict(x=lambda t, out: np.where(out <= 0, 0, t)),
    samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False,
    doc="""The positive part of each element; the gradient at 0 is 0.

@@ -501,19 +501,37 @@ def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     return d
 
 
-_MANY = 1000
+def _memory(shape: tuple, dim: int, index: Any) -> Any:
+    """The places in memory of the entries that ``index`` names along ``dim``: one list of integers is quicker than one for each dimension."""
+    places, step = index, 1
+    for i in range(len(shape) - 1, -1, -1):
+        if i == dim:
+            places = places if step == 1 else places + index * (step - 1)
+        elif index.shape[i] > 1:
+            places = places + (np.arange(index.shape[i]) * step).reshape((-1,) + (1,) * (len(shape) - i - 1))
+        step *= shape[i]
+    return places
+
+
+def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
+    """The gradient of :func:`_gather` for NumPy's arrays; the index was checked on the way there."""
+    if sparse_grad or not x_shape or type(index) is not np.ndarray:
+        return _gather_gradient(g, x_shape, dim, index, sparse_grad)
+    out = np.zeros(x_shape, g.dtype)
+    np.add.at(out.reshape(-1), _memory(x_shape, normal_dim(dim, len(x_shape)), index).ravel(), g.ravel())
+    return out
+
+
+def _gather_gradient(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
+    return _sparse_gathered(g, x_shape, dim, index) if sparse_grad else use("scatter_add")(zeros_like_shape(x_shape, g), dim, index, g)
 
 
 def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     d = _fitted("gather", x, dim, index)
     if x.ndim == 0:
         return np.broadcast_to(x, index.shape).copy()
-    if type(x) is np.ndarray and index.size > _MANY and x.flags.c_contiguous:
-        places, step = 0, x.size  # in memory: one list of integers is quicker than one for each dimension
-        for i, n in zip(_grid(index.shape, d, index), x.shape, strict=True):
-            step //= n
-            places = places + i * step
-        return x.reshape(-1).take(places)
+    if type(x) is np.ndarray and x.flags.c_contiguous:
+        return x.reshape(-1).take(_memory(x.shape, d, index))
     return x[_grid(index.shape, d, index)]
 
 
@@ -576,8 +594,7 @@ def _sparse_gathered(g: Any, shape: tuple, dim: int, index: Any) -> Any:
 
 _GATHERED = (sample(real(3, 4), 1, ints(3, 2, high=4)), sample(real(3, 4), 0, ints(2, 4, high=3)), sample(real(4), -1, ints(3, high=4)))
 op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
-   vjp=dict(x=lambda g, x_shape, dim, index, sparse_grad: _sparse_gathered(g, x_shape, dim, index) if sparse_grad
-                else use("scatter_add")(zeros_like_shape(x_shape, g), dim, index, g)),
+   vjp=dict(x=_gather_gradient), quick=dict(x=_gather_back),
    samples=(*_GATHERED, sample(real(3, 4), 1, ints(2, 2, high=4)), sample(real(), 0, ints(high=1))),
    doc="""Entries picked along a dimension by an index tensor.
 

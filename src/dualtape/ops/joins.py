@@ -52,12 +52,20 @@ cat = op("cat", _cat, kind=GENERAL, listed="tensors", promote=COMMON, jvp=LINEAR
    """)  # fmt: skip
 
 
+_FEW = 16  # arrays that are put in place one by one more quickly than ``np.stack`` makes views of them
+
+
 def _stack(tensors: Any, dim: int = 0) -> Any:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     for t in tensors:
         if t.shape != tensors[0].shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} and {list(t.shape)}")
+    if dim == 0 and len(tensors) <= _FEW and all(type(t) is np.ndarray for t in tensors):
+        out = np.empty((len(tensors), *tensors[0].shape), tensors[0].dtype)
+        for i, t in enumerate(tensors):
+            out[i] = t
+        return out
     return np.stack(tensors, axis=normal_dim(dim, tensors[0].ndim + 1))
 
 

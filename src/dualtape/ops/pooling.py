@@ -53,7 +53,7 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
     wide = padded(x, padding, _after((rows, columns), out, kernel_size, stride, padding, dilation), lowest)
     places = places_of(kernel_size, stride, dilation, out)
     best = wide[places[0][1]].copy()
-    winner = zeros(best.shape, np.intp, best)
+    winner = zeros(best.shape, np.uint8 if len(places) < 256 else np.intp, best)
     for number, (_, where) in enumerate(places[1:], 1):
         seen = wide[where]
         np.copyto(winner, number, where=seen > best)

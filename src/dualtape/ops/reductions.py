@@ -150,10 +150,23 @@ pick: Callable = use("pick")
 place: Callable = use("place")
 
 
+def _memory(shape: tuple, d: int, indices: Any) -> Any:
+    """The places in memory, one after the other, of the entries at ``indices`` along axis ``d`` of an array of ``shape``."""
+    lead, tail = product(shape[:d]), product(shape[d + 1 :])
+    each = indices.size // max(lead * tail, 1)
+    if tail == 1:
+        starts = np.arange(0, lead * shape[d], max(shape[d], 1))
+        return (indices.reshape(lead, each) + starts[:, None]).ravel() if each != 1 else indices.reshape(lead) + starts
+    starts = np.arange(0, lead * shape[d] * tail, max(shape[d] * tail, 1))
+    return (indices.reshape(lead, each, tail) * tail + starts[:, None, None] + np.arange(tail)).ravel()
+
+
 def _pick(x: Any, dim: int, indices: Any, keepdim: bool) -> Any:
     if x.ndim == 0:
         return x
     d = normal_dim(dim, x.ndim)
+    if type(x) is np.ndarray and type(indices) is np.ndarray and x.flags.c_contiguous and (keepdim or indices.ndim == x.ndim - 1):
+        return x.reshape(-1)[_memory(x.shape, d, indices)].reshape(indices.shape)
     return np.take_along_axis(x, indices, axis=d) if keepdim else np.take_along_axis(x, np.expand_dims(indices, d), axis=d).reshape(indices.shape)
 
 
@@ -162,6 +175,9 @@ def _place(x: Any, shape: tuple, dim: int, indices: Any, keepdim: bool) -> Any:
         return x
     d = normal_dim(dim, len(shape))
     out = zeros_like_shape(shape, x)
+    if type(out) is np.ndarray and type(indices) is np.ndarray and type(x) is np.ndarray:
+        out.reshape(-1)[_memory(shape, d, indices)] = x.reshape(-1)
+        return out
     np.put_along_axis(out, indices if keepdim else np.expand_dims(indices, d), x if keepdim else np.expand_dims(x, d), axis=d)
     return out
 
@@ -204,7 +220,7 @@ def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
 
 
 op("sum", _sum, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
-   vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)), quick=dict(x=_spread_out),
+   vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)), quick=dict(forward=sum_all, x=_spread_out),
    samples=(*_DIMS, edge(ints(3, 4, high=9)), edge(mask(5), 0)),
    doc="""The sum over ``dim``; integers and booleans are summed as int64.
 
@@ -235,7 +251,8 @@ def _mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
 
 op("mean", _mean, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("MeanBackward0", "MeanBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g / max(count(x_shape, dim), 1), x_shape, dim, keepdim)),
-   quick=dict(x=lambda g, x_shape, dim, keepdim: _spread_out(g / g.dtype.type(max(count(x_shape, dim), 1)), x_shape, dim, keepdim)),
+   quick=dict(forward=lambda x: sum_all(x) / x.dtype.type(x.size),
+              x=lambda g, x_shape, dim, keepdim: _spread_out(g / g.dtype.type(max(count(x_shape, dim), 1)), x_shape, dim, keepdim)),
    samples=_DIMS,
    doc="""The mean over ``dim``.
 
@@ -380,6 +397,9 @@ def _selected(name: str, arg: Callable, x: Any, dim: int, keepdim: bool) -> tupl
     need_elements(name, x, dim)
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
+    if type(x) is np.ndarray:
+        values = (np.maximum if arg is np.argmax else np.minimum).reduce(x, d, None, None, keepdim)
+        return values, arg(x, d, None, keepdims=True) if keepdim else (x.argmax(d) if arg is np.argmax else x.argmin(d))
     indices = np.expand_dims(arg(x, axis=d), d)
     values = np.take_along_axis(x, indices, axis=d)
     return (values, indices) if keepdim else (np.squeeze(values, d), np.squeeze(indices, d))

@@ -27,6 +27,7 @@ from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, Op
 
 _new = object.__new__
 _ndarray = np.ndarray
+_scalar = np.generic  # what NumPy gives for a 0-d result
 asarray = np.asarray
 single, double = np.dtype(np.float32), np.dtype(np.float64)
 plain_types: set[type] = set()  # subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
@@ -76,7 +77,9 @@ def unary(op: Op) -> Callable:
                 except (RuntimeWarning, ValueError, TypeError):
                     return call(op, (x,), {})
                 if r.dtype is a.dtype:
-                    if type(r) is not _ndarray:
+                    if isinstance(r, _scalar):
+                        r = asarray(r)
+                    elif type(r) is not _ndarray:
                         if type(r) is Batched:
                             return call(op, (x,), {})
                         r = settled(r)
@@ -152,7 +155,9 @@ def binary(op: Op, operator: bool = False) -> Callable:
                 except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError):
                     return call(op, (x, y), {})
                 if r.dtype is a.dtype or not differentiable and b is not y:
-                    if type(r) is not _ndarray:
+                    if isinstance(r, _scalar):
+                        r = asarray(r)
+                    elif type(r) is not _ndarray:
                         if type(r) is Batched:
                             return call(op, (x, y), {})
                         r = settled(r)
@@ -226,7 +231,7 @@ def first_tensor(op: Op) -> Callable:
     differentiable, is_view, variant = bool(op.inputs), bool(op.view), op.variant
     floats_only = op.promote is FLOAT
     tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]  # by the number of arguments after x
-    most = len(tails)
+    most, alone, bare = len(tails), tails[0], op.quick.get("forward")
     new, sequence, tensor_type, quiet = _new, next_sequence, Tensor, op.quiet
     keep: Any = None  # makes a node's saved values; written when the first node is
     missing = table._MISSING
@@ -240,12 +245,19 @@ def first_tensor(op: Op) -> Callable:
         outer = x._view
         if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and a.dtype.kind not in "fc"):
             return call(op, (x, *args), kwargs)
-        if varargs is not None and len(args) >= varargs and args and type(args[varargs - 1]) is int:
-            args = (*args[: varargs - 1], args[varargs - 1 :])
-        tail = None if kwargs or len(args) >= most else tails[len(args)]
-        values = tuple(bind((x, *args), kwargs)[1:]) if tail is None else args + tail
+        if not args and not kwargs:
+            values = alone
+        else:
+            if varargs is not None and len(args) >= varargs and args and type(args[varargs - 1]) is int:
+                args = (*args[: varargs - 1], args[varargs - 1 :])
+            tail = None if kwargs or len(args) >= most else tails[len(args)]
+            values = tuple(bind((x, *args), kwargs)[1:]) if tail is None else args + tail
         try:
-            if quiet:
+            if values is alone and bare is not None and (a.dtype is single or a.dtype is double) and type(a) is _ndarray:
+                r = bare(a)
+            elif values is None:
+                return call(op, (x,), {})
+            elif quiet:
                 silenced = hush()
                 try:
                     r = forward(a, *values)
@@ -256,7 +268,7 @@ def first_tensor(op: Op) -> Callable:
         except Exception:
             return call(op, (x, *args), kwargs)  # fails again, in the right words
         if type(r) is not _ndarray:
-            r = settled(r)
+            r = asarray(r) if isinstance(r, _scalar) else settled(r)
         out = new(tensor_type)
         out._array = r
         out._edge = out._view = out._grad = out._accumulator = out._extra = None
