@@ -19,8 +19,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     tour = commands.add_parser(
         "tour",
-        help="solve five problems with derivatives, and show that the answers are right",
-        description="Solve five problems with derivatives, print the figures that show the answers are "
+        help="solve six problems with derivatives, and show that the answers are right",
+        description="Solve six problems with derivatives, print the figures that show the answers are "
         "right, and write the pictures. Exits with status 1 if any figure is not what it has to be.",
     )
     tour.add_argument(

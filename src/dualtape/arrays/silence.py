@@ -32,4 +32,4 @@ else:
         """Silence NumPy; returns what :func:`unhush` takes."""
         return _extobj_contextvar.set(_silent)
 
-    unhush = _extobj_contextvar.reset
+    unhush = _extobj_contextvar.reset  # type: ignore[assignment]

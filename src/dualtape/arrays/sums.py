@@ -13,7 +13,7 @@ import numpy as np
 WIDTH = 1024
 _ONES = {np.dtype(kind): np.ones(WIDTH, kind) for kind in (np.float32, np.float64)}
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
-_reduce = np.add.reduce
+_reduce: Any = np.add.reduce
 
 
 def sum_all(x: np.ndarray) -> Any:

@@ -250,6 +250,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     add, ndarray, scalar, references = np.add, np.ndarray, np.generic, getrefcount
     node: Any
     buffer: Any
+    held: Any
     task.roots = [edge[0] for edge, _ in roots]
     if needed is None:
         task.counts = _count(roots, None)

@@ -398,7 +398,7 @@ def _selected(name: str, arg: Callable, x: Any, dim: int, keepdim: bool) -> tupl
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
     if type(x) is np.ndarray:
-        values = (np.maximum if arg is np.argmax else np.minimum).reduce(x, d, None, None, keepdim)
+        values = reduce(np.maximum if arg is np.argmax else np.minimum, x, d, None, keepdim)
         return values, arg(x, d, None, keepdims=True) if keepdim else (x.argmax(d) if arg is np.argmax else x.argmin(d))
     indices = np.expand_dims(arg(x, axis=d), d)
     values = np.take_along_axis(x, indices, axis=d)

@@ -245,9 +245,8 @@ def first_tensor(op: Op) -> Callable:
         outer = x._view
         if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and a.dtype.kind not in "fc"):
             return call(op, (x, *args), kwargs)
-        if not args and not kwargs:
-            values = alone
-        else:
+        values: Any = alone
+        if args or kwargs:
             if varargs is not None and len(args) >= varargs and args and type(args[varargs - 1]) is int:
                 args = (*args[: varargs - 1], args[varargs - 1 :])
             tail = None if kwargs or len(args) >= most else tails[len(args)]
@@ -421,7 +420,7 @@ def general(op: Op) -> Callable:
                 result = results[place]
                 kept.append((result._array, result._counter, result._counter[0]))
             else:
-                value = values[place]
+                value: Any = values[place]
                 if what == _SHAPE:
                     kept.append([v.shape for v in raws[place]] if type(value) is list else getattr(raws[place], "shape", ()))
                 elif what == _DTYPE:

@@ -26,7 +26,7 @@ def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
     """The elements less their largest, and the axis; the dtype of the result."""
     if dtype is None and type(x) is np.ndarray and (x.dtype is SINGLE or x.dtype is DOUBLE) and x.size and -x.ndim <= dim < x.ndim:
         d = dim % x.ndim
-        return np.subtract(x, np.maximum.reduce(x, d, None, None, True)), (d,), x.dtype
+        return np.subtract(x, np.maximum.reduce(x, d, keepdims=True)), (d,), x.dtype
     x = cast(x, dtype)
     if x.dtype.kind != "f":
         raise NotImplementedError(f"{name}: not implemented for {x.dtype}; convert the tensor, or give dtype=")

@@ -1,4 +1,4 @@
-"""Five problems that need derivatives, each solved from start to end and checked.
+"""Six problems that need derivatives, each solved from start to end and checked.
 
 One module per problem; each has a `TITLE`, a `WHAT`, and `solve(report, out)`, which prints through the
 report and records the figures that must hold. The problems read as programs a user could have written: they
@@ -10,16 +10,16 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from dualtape.tour import charges, iris, kepler, newton, orbit
+from dualtape.tour import bratu, charges, iris, kepler, newton, orbit
 from dualtape.tour.report import Report
 
 __all__ = ["run"]
 
-PROBLEMS = (charges, iris, orbit, newton, kepler)
+PROBLEMS = (charges, iris, orbit, newton, kepler, bratu)
 
 
 def run(out: Path | None = None) -> bool:
-    """Solve the five problems, print what was found, and write the pictures.
+    """Solve the six problems, print what was found, and write the pictures.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def run(out: Path | None = None) -> bool:
         out.mkdir(parents=True, exist_ok=True)
     report = Report()
     report.say(
-        "dualtape tour: five problems that need derivatives, with the figures that show they are solved."
+        "dualtape tour: six problems that need derivatives, with the figures that show they are solved."
     )
     started = time.perf_counter()
     for number, problem in enumerate(PROBLEMS, 1):
