@@ -105,6 +105,23 @@ def pushed(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
     return [(a.numpy(), b) for a, b in zip(run(here), run(there), strict=True)]
 
 
+def over_a_batch(row: Any, sample: Sample, place: Any) -> list | str:
+    """The results of an op over a batch of two samples of its differentiable arguments; or why there are none."""
+    args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+
+    def run(*tensors: Any) -> Any:
+        known = {id(a): t for a, t in zip(made, tensors, strict=True)}
+        convert = lambda a: known[id(a)] if id(a) in known else place(a)
+        outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+        outs = [o for o in outs if isinstance(o, dt.Tensor)]
+        return tuple(o.abs() if row.name in UP_TO_SIGN else o for o in outs)
+
+    try:
+        return list(dt.func.vmap(run, randomness="same")(*(place(np.stack([a, a])) for a in made))) if made else []
+    except RuntimeError as error:
+        return str(error)
+
+
 def prepared(sample: Sample, dtype: Any) -> tuple[Any, list]:
     """A function of the differentiable tensors, and those tensors, for gradient checks."""
     args, kwargs, made = arrays(sample, dtype)

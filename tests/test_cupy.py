@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from op_cases import cases, compared, pushed
+from op_cases import cases, compared, over_a_batch, pushed
 
 
 def available() -> Any:
@@ -95,6 +95,17 @@ def test_every_ops_tangent_is_on_the_gpu_what_it_is_on_the_cpu(row: Any, sample:
     for ours, theirs in pushed(row, sample, lambda a: dt.tensor(a), lambda a: dt.tensor(a).cuda()):
         assert theirs.is_cuda or row.torch_name == "-"
         np.testing.assert_allclose(theirs.cpu().numpy(), ours, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+@gpu
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in cases()], ids=[c[0] for c in cases()])
+def test_every_op_over_a_batch_gives_on_the_gpu_what_it_gives_on_the_cpu(row: Any, sample: Any) -> None:
+    ours, theirs = over_a_batch(row, sample, lambda a: dt.tensor(a)), over_a_batch(row, sample, lambda a: dt.tensor(a).cuda())
+    assert isinstance(ours, str) == isinstance(theirs, str), (ours, theirs)
+    if not isinstance(ours, str):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(b.cpu().numpy(), a.numpy(), rtol=1e-7, atol=1e-9, equal_nan=True)
 
 
 @gpu

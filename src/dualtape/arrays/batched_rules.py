@@ -103,7 +103,8 @@ def call_ufunc(level: Level, ufunc: Any, method: str, inputs: tuple, kwargs: dic
         return _wrapped(ufunc(*(_padded(i, level, rank) for i in inputs), **kwargs), level)
     if method in ("reduce", "accumulate"):
         x, axis = inputs[0], kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
-        return Batched(getattr(ufunc, method)(_front(x, level), axis=_axes(axis, x.ndim), **kwargs), level)
+        made = getattr(ufunc, method)(_front(x, level), axis=_axes(axis, x.ndim), **kwargs)
+        return Batched(made if x.ndim else made.copy(), level)  # along no axis NumPy may give the array itself
     if method == "at" and ufunc is np.add:
         from .batched_index import add
 
@@ -158,7 +159,8 @@ _CORE: dict[str, Callable] = {"matmul": _matmul, "vecdot": lambda level, a, b: n
 
 def _reduction(function: Callable) -> None:
     def answer(level: Level, a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return Batched(function(_front(a, level), _axes(axis, a.ndim), *args, **kwargs), level)
+        made = function(_front(a, level), _axes(axis, a.ndim), *args, **kwargs)
+        return Batched(made if a.ndim else made.copy(), level)
 
     RULES[function] = answer
 
@@ -491,7 +493,7 @@ def _take(level: Level, a: Any, indices: Any, axis: Any = None, out: Any = None,
     if axis is None:
         a, axis = np.ravel(a), 0
     if newest(indices) is None and _mine(a, level):
-        return Batched(np.take(a.values, indices, _axis(axis, a.ndim), mode=mode), level)
+        return Batched(np.take(a.values, indices, _axis(axis, a.ndim), **({} if mode == "raise" else {"mode": mode})), level)
     if not _mine(a, level):
         a = Batched(a[None], level)
     return a[(_WHOLE,) * (_axis(axis, a.ndim) - 1) + (indices,)]
@@ -624,7 +626,7 @@ def _solve(level: Level, a: Any, b: Any) -> Any:
     left, right = (v[(_WHOLE, *(None,) * (rank - v.ndim))] for v in (left, right))
     shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     left, right = (np.broadcast_to(v, (*shape, *v.shape[-2:])) for v in (left, right))
-    made = np.linalg.solve(left, right)
+    made = np.linalg.solve(left, right) if right.size else right.copy()  # CuPy divides by the size of a batch
     return Batched(made[..., 0] if column else made, level)
 
 

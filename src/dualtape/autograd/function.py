@@ -137,7 +137,7 @@ class FunctionCtx(Node):
                 return wrap(np.zeros(shape, dtype)) if self._materialize else None
             return grad if record else wrap(grad)
 
-        filled = _mapped(self._results, shown)
+        filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
         return self._arranged(backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record, iter(edges))
 
@@ -155,8 +155,11 @@ class FunctionCtx(Node):
             )
         arranged: list = []
         for i, (argument, result) in enumerate(zip(given, results, strict=True)):
+            if argument is _TENSOR:
+                arranged.append(self._checked(result, next(edges), i, record))
+                continue
             leaves = _leaves(argument)
-            if argument is _TENSOR or argument is None:
+            if argument is None:
                 grads = [result]
             elif result is None:
                 grads = [None] * len(leaves)
@@ -392,6 +395,8 @@ class _Wrapping:
 
     def result(self, output: Any) -> Any:
         ctx = self.ctx
+        if type(output) is Tensor and self._is_simple(output):
+            return self._simple(output)
         if isinstance(output, (list, dict)) and not _holds(output, _is_tensor):
             return output
         leaves = _leaves(output)
@@ -404,11 +409,7 @@ class _Wrapping:
                 (leaf._array.shape, leaf._array.dtype) if isinstance(leaf, Tensor) else _NO_TENSOR for leaf in leaves
             )
         if self.recording:
-            ctx.edges = self.edges
-            ctx.seq = next_sequence()
-            anomaly = modes.current().anomaly
-            if anomaly:
-                anomaly.remember(ctx)
+            self._begin()
         for tensor in {id(t): t for t in ctx._dirty}.values():
             bump(tensor._counter)
         made = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
@@ -423,6 +424,34 @@ class _Wrapping:
         ctx._to_save = None
         rest = iter(made)
         return _mapped(output, lambda leaf: next(rest))
+
+    def _is_simple(self, output: Tensor) -> bool:
+        """Whether there is one new result to record, and no argument is nested: what nearly every call is."""
+        ctx = self.ctx
+        return (
+            self.recording and not self.levels and not ctx._dirty and not ctx._non_differentiable and output._view is None and not output._requires_grad
+            and output._array.dtype.kind in "fc" and all(output is not t for t in self.tensors) and not any(isinstance(a, (list, tuple, dict)) for a in self.args)
+        )  # fmt: skip
+
+    def _simple(self, output: Tensor) -> Tensor:
+        ctx = self.ctx
+        ctx._arguments = tuple([_TENSOR if isinstance(a, Tensor) else None for a in self.args])
+        ctx._results = _TENSOR
+        ctx.outputs = ((output._array.shape, output._array.dtype),)
+        self._begin()
+        output._edge, output._requires_grad = (ctx, 0), True
+        self._save([output], [output])
+        ctx._to_save = ctx._to_save_forward = None
+        return output
+
+    def _begin(self) -> None:
+        """Make the context a node."""
+        ctx = self.ctx
+        ctx.edges = self.edges
+        ctx.seq = next_sequence()
+        anomaly = modes.current().anomaly
+        if anomaly:
+            anomaly.remember(ctx)
 
     def _check(self, leaves: list) -> None:
         """Raise, before any history is attached, if the results break a rule."""

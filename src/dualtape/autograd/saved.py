@@ -11,12 +11,13 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
+from ..tensor import Tensor, alias, wrap
+from .node import edge_of, leaf_edge
 from .versions import UNTRACKED, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..tensor import Tensor
     from .node import Node
 
 
@@ -81,8 +82,6 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
 
 def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
     """An output's array as a tensor again, attached to the node that made it."""
-    from ..tensor import wrap
-
     tensor = wrap(entry[0])
     tensor._counter = entry[1]
     if len(entry) > 3:
@@ -144,8 +143,6 @@ class SavedVariable:
     def _shown(self, entry: tuple) -> Tensor:
         if not self.is_output:
             return entry[0]
-        from ..tensor import wrap
-
         shown = wrap(entry[0])
         shown._counter = entry[1]
         return shown
@@ -169,8 +166,6 @@ class SavedVariable:
                 "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved value"
                 " has one pair"
             )
-        from ..tensor import alias
-
         assert self.entry is not None
         self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
 
@@ -178,12 +173,16 @@ class SavedVariable:
         """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an alias of it."""
         assert self.entry is not None
         value, counter, version = self.entry[:3]
-        if modes.current().levels:
+        outside = modes.current()
+        if outside.levels:
             from .tangents import kept_tangents
 
             self._tangents = self.entry[3] if self.is_output else kept_tangents(value)
-        with modes.no_grad():
+        modes._set(modes.without_grad(outside))
+        try:
             packed = pack_hook(shown)
+        finally:
+            modes._set(outside)
         if counter[0] != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be"
@@ -194,8 +193,6 @@ class SavedVariable:
                 packed = self._shown(self.entry)
                 self._own = own
         elif value.requires_grad:
-            from .node import edge_of
-
             edge = edge_of(value)
             self._origin = value if value._edge is None else edge
         self.hooks = (pack_hook, unpack_hook)
@@ -210,8 +207,6 @@ class SavedVariable:
             if self.entry is None or self._freed():
                 raise errors.freed("the node" if node is None else node.name())
             return unpack(self.entry, node, name, self.is_output, self.number)  # type: ignore[arg-type]
-        from ..tensor import Tensor, alias
-
         packed = self.packed
         if self._own:
             packed = alias(packed)
@@ -227,8 +222,6 @@ class SavedVariable:
 
     def _attach(self, tensor: Tensor, node: Node | None) -> None:
         """Give what was unpacked the place in the graph of what was packed."""
-        from ..tensor import Tensor
-
         if self._tangents is not None:
             tensor._more().tangents = self._tangents
         origin = self._origin
@@ -237,8 +230,6 @@ class SavedVariable:
                 return
             tensor._edge = (node, self.number)
         elif isinstance(origin, Tensor):
-            from .node import leaf_edge
-
             tensor._accumulator = leaf_edge(origin)[0]
             tensor.__dict__["_origin"] = origin  # the sink knows its leaf weakly
         elif origin is not None:
