@@ -80,3 +80,23 @@ def test_every_way_to_first_and_second_derivatives_agrees(row: Any, sample: Any)
             outs = [o for o, like in zip(function(*twice), function(*inputs), strict=True) if like.requires_grad]
             seconds = [None if tangent(o) is None else fwAD.unpack_dual(tangent(o), level=0).tangent for o in outs]
             close([dt.as_tensor(inner(zip(gs, seconds, strict=True)))], [dt.as_tensor(inner(zip(ts, hessian, strict=True)))], "forward over forward")
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize(("row", "sample"), [c[1:] for c in DIFFERENTIABLE], ids=[c[0] for c in DIFFERENTIABLE])
+def test_forward_mode_over_a_batch_is_a_loop(row: Any, sample: Any) -> None:
+    dtype = check_dtypes(row)[0]
+    function, inputs = checked(row, sample, dtype)
+    if not [o for o in function(*inputs) if o.requires_grad]:
+        return
+    points = [x.detach() for x in inputs]
+    directions = [drawn(points, seed) for seed in (1, 2)]
+    along = lambda xs, ts: dt.func.jvp(function, tuple(xs), tuple(ts))[1]
+    expected = [along(points, ts) for ts in directions]
+    stacked = [dt.stack(pair) for pair in zip(*directions, strict=True)]
+    # the directions differ, the point is one for all; then both are in the batch
+    found = dt.func.vmap(lambda *ts: along(points, ts))(*stacked)
+    twice = dt.func.vmap(lambda xs, ts: along(xs, ts))([dt.stack([x, x]) for x in points], stacked)
+    for k in range(2):
+        close([f[k] for f in found], expected[k], "directions in a batch")
+        close([f[k] for f in twice], expected[k], "points and directions in a batch")

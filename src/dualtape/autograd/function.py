@@ -429,8 +429,9 @@ class _Wrapping:
         """Whether there is one new result to record, and no argument is nested: what nearly every call is."""
         ctx = self.ctx
         return (
-            self.recording and not self.levels and not ctx._dirty and not ctx._non_differentiable and output._view is None and not output._requires_grad
-            and output._array.dtype.kind in "fc" and all(output is not t for t in self.tensors) and not any(isinstance(a, (list, tuple, dict)) for a in self.args)
+            self.recording and not self.levels and not ctx._dirty and not ctx._non_differentiable
+            and output._view is None and not output._requires_grad and output._array.dtype.kind in "fc"
+            and all(output is not t for t in self.tensors) and not any(isinstance(a, (list, tuple, dict)) for a in self.args)
         )  # fmt: skip
 
     def _simple(self, output: Tensor) -> Tensor:

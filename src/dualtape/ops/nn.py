@@ -237,12 +237,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 # --- dropout --------------------------------------------------------------------------------------------------------------------
 
 
-def _kept(name: str, p: float, shape: tuple, like: Any) -> Any:
+def _kept(p: float, shape: tuple, like: Any) -> Any:
     """A mask of the entries that stay, already scaled so that the mean stays too."""
     from ..random import source
 
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
     if p == 1.0:
         return wrap(zeros_like_shape(shape, like))
     dtype = like.dtype
@@ -265,9 +263,11 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 
 def _dropped(name: str, input: Any, p: float, training: bool, inplace: bool, shape: tuple) -> Any:
-    mask = _kept(name, p, shape if training and p else (), input._array)
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return input
+    mask = _kept(p, shape, input._array)
     return input.mul_(mask) if inplace else input * mask
 
 

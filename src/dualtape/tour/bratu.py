@@ -46,12 +46,10 @@ def solved(n: int, k: float) -> tuple[np.ndarray, Any, int]:
     from scipy.sparse.linalg import spsolve
 
     jacobian = sparse_jacobian(lambda u: residual(u, k))
-    u = np.zeros(n)
-    for count in range(1, 20):
+    u, step, count = np.zeros(n), np.ones(n), 0
+    while np.abs(step).max() > 1e-9 and count < 20:
         step = spsolve(jacobian(u).tocsc(), residual(dt.from_numpy(u), k).numpy())
-        u = u - step
-        if np.abs(step).max() < 1e-9:
-            break
+        u, count = u - step, count + 1
     return u, jacobian, count
 
 
