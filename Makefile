@@ -6,19 +6,22 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 TORCH  := torch==2.13.0
+PEERS  := autograd jax
 
 # pytest-xdist's -n; two workers by default, so that a small machine is not swamped.
 WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: run test lint bench oracle clean help
+.PHONY: run test lint bench bench-scaling bench-peers oracle clean help
 
 help:
 	@echo "make run      set up .venv, install dualtape, run 'dualtape tour'"
 	@echo "make test     run the tests            (PYTEST_ARGS='-k views' WORKERS=4)"
 	@echo "make lint     ruff and mypy"
-	@echo "make bench    dualtape and PyTorch side by side   (BENCH_ARGS=--quick)"
+	@echo "make bench    dualtape and its peers side by side   (BENCH_ARGS=--quick, see docs/performance.md)"
+	@echo "make bench-scaling   long graphs, memory, import time, installed size"
+	@echo "make bench-peers     install the other peers: $(PEERS)"
 	@echo "make oracle   install $(TORCH), which the comparison tests and the benchmarks use"
 	@echo "make clean    remove .venv and everything the commands wrote"
 
@@ -36,6 +39,13 @@ lint: $(STAMPS)/dev
 
 bench: $(STAMPS)/oracle $(STAMPS)/package
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-scaling: $(STAMPS)/oracle $(STAMPS)/package
+	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.footprint
+
+bench-peers: $(STAMPS)/oracle | $(STAMPS)/venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PEERS)
 
 oracle: $(STAMPS)/oracle
 

@@ -4,96 +4,113 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Measurement, geometric_mean, measure
-from benchmarks.workloads import WORKLOADS
+from benchmarks import THREADS
+from benchmarks.harness import Measurement, Pace, geometric_mean, measure
+from benchmarks.peers import PEERS, Peer, find_peers
+from benchmarks.workloads import LARGE, SMALL, TARGETS, WORKLOADS
+
+# Short turns, many of them: a machine that is busy otherwise lets some of them pass undisturbed.
+QUICK, FULL = Pace(0.001, 25, 0.1), Pace(0.002, 100, 0.25)
 
 
-def find_libraries() -> dict[str, Any]:
-    """Import dualtape, and PyTorch where it is installed, each on one thread."""
-    import dualtape
-
-    libraries: dict[str, Any] = {"dualtape": dualtape}
-    try:
-        import torch
-    except ImportError:
-        return libraries
-    torch.set_num_threads(1)
-    libraries["torch"] = torch
-    return libraries
+def shown(seconds: float) -> str:
+    """A time in the unit that reads best."""
+    return f"{seconds * 1e6:9.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:9.2f} ms"
 
 
-def row(found: Measurement, width: int, libraries: Sequence[str]) -> str:
-    """Return a workload's line of the table."""
+def row(found: Measurement, width: int, peers: Sequence[str]) -> str:
+    """A workload's line of the table: its time, the ratio to each peer, and whether the target is met."""
     if found.problem is not None:
         return f"{found.name:{width}}  FAILED: {found.problem}"
-    cells = [f"{found.minimum[library] * 1e6:12.2f}" for library in libraries]
-    for which in ("minimum", "median"):
-        ratio = found.ratio(which)
-        if ratio is not None:
-            cells.append(f"{ratio:10.2f}")
-    return f"{found.name:{width}}{''.join(cells)}"
+    cells = [f"{shown(found.minimum['dualtape']):>14}"]
+    for peer in peers[1:]:
+        ratio = found.ratio(peer)
+        cells.append(f"{'' if ratio is None else format(ratio, '.2f'):>10}")
+    ratio = found.ratio()
+    note = "" if ratio is None or ratio <= TARGETS[found.kind] else f"  above {TARGETS[found.kind]}"
+    if ratio is not None and note and WORKLOADS[found.name].threaded and THREADS > 1:
+        note += " (PyTorch's kernel has several threads)"
+    return f"{found.name:{width}}{''.join(cells)}{note}"
+
+
+def summary(found: Sequence[Measurement], peers: Sequence[str]) -> list[str]:
+    """Geometric means of the ratios, by kind and peer, and how many workloads meet their target."""
+    lines = ["", "dualtape's time over the peer's (fastest turns); below 1 dualtape is faster"]
+    for kind in (SMALL, LARGE):
+        for peer in peers[1:]:
+            ratios = [ratio for item in found if item.kind == kind and (ratio := item.ratio(peer)) is not None]
+            if ratios:
+                met = sum(ratio <= TARGETS[kind] for ratio in ratios)
+                target = f", {met} at most {TARGETS[kind]}" if peer == "torch" else ""
+                spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+                lines.append(f"{kind:6} {peer:10} geometric mean {geometric_mean(ratios):.2f} of {len(ratios)} ({spread}){target}")
+    return lines
+
+
+def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="The same programs on dualtape and its peers in one process: results are compared, then times are taken in turns.",
+    )
+    parser.add_argument("--quick", action="store_true", help="few short turns: for a look, not for a claim")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE")
+    parser.add_argument("--only", default="", metavar="WORDS", help="only workloads whose name contains WORDS")
+    parser.add_argument("--kind", choices=(SMALL, LARGE), help="only the small or only the large ones")
+    parser.add_argument("--peers", default="", metavar="NAMES", help=f"only these peers, separated by commas: {', '.join([*PEERS][1:])}")
+    parser.add_argument("--threads", type=int, default=THREADS, metavar="N", help="threads of each library (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if options.threads < 1:
+        parser.error(f"--threads: expected at least 1, got {options.threads}")
+    options.chosen = [w for w in WORKLOADS.values() if options.only in w.name and options.kind in (None, w.kind)]
+    if not options.chosen:
+        parser.error(f"--only: no workload has {options.only!r} in its name; there are: {', '.join(WORKLOADS)}")
+    return options
+
+
+def record(found: Sequence[Measurement], versions: dict[str, str], pace: Pace) -> dict:
+    """What the JSON file holds."""
+    return {
+        "versions": versions,
+        "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count(), "threads": THREADS},
+        "pace": asdict(pace),
+        "workloads": [asdict(item) | {"ratio": item.ratio(), "ratio of medians": item.ratio(which="median")} for item in found],
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 if any workload failed or gave different results."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description="The same programs on dualtape and on PyTorch in one process and on one thread: results "
-        "are compared, then times are taken in turns.",
-    )
-    parser.add_argument("--quick", action="store_true", help="few short turns: for a look, not for a claim")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE")
-    parser.add_argument(
-        "--only", default="", metavar="WORDS", help="only workloads whose name contains WORDS"
-    )
-    options = parser.parse_args(arguments)
+    options = options_from(arguments)
+    if options.threads != THREADS:  # the libraries have been told already: begin again
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *given], {**os.environ, "BENCH_THREADS": str(options.threads)})
+    found_peers, missing = find_peers(tuple(filter(None, options.peers.split(","))))
+    peers: list[Peer] = found_peers
+    names = [peer.name for peer in peers]
+    pace = QUICK if options.quick else FULL
+    width = max(len(w.name) for w in options.chosen) + 2
 
-    chosen = {name: program for name, program in WORKLOADS.items() if options.only in name}
-    if not chosen:
-        parser.error(
-            f"--only: no workload has {options.only!r} in its name; there are: {', '.join(WORKLOADS)}"
-        )
-    libraries = find_libraries()
-    turns, seconds = (5, 0.005) if options.quick else (25, 0.02)
-    width = max(map(len, chosen)) + 2
-
-    versions = {name: getattr(module, "__version__", "?") for name, module in libraries.items()}
-    versions |= {"numpy": np.__version__, "python": platform.python_version()}
-    print(", ".join(f"{name} {version}" for name, version in versions.items()))
-    if "torch" not in libraries:
-        print("PyTorch is not installed (make oracle): dualtape's own times only, results not compared.")
-    heads = [f"{library + ' µs':>12}" for library in libraries]
-    if "torch" in libraries:
-        heads += [f"{'ratio':>10}", f"{'(median)':>10}"]
-    print(f"\n{'workload':{width}}{''.join(heads)}")
+    versions = {peer.name: peer.version for peer in peers} | {"numpy": np.__version__, "python": platform.python_version()}
+    print(", ".join(f"{name} {version}" for name, version in versions.items()) + f"; threads: {THREADS}")
+    if missing:
+        print(f"not installed (make bench-peers): {', '.join(missing)}")
+    print(f"\n{'workload':{width}}{'dualtape':>14}{''.join(f'{chr(47) + name:>10}' for name in names[1:])}")
     found = []
-    for name, program in chosen.items():
-        found.append(measure(name, program, libraries, turns, seconds))
-        print(row(found[-1], width, list(libraries)), flush=True)
-
-    ratios = [ratio for item in found if (ratio := item.ratio()) is not None]
-    if ratios:
-        faster = sum(ratio < 1 for ratio in ratios)
-        print("\nratio: dualtape's fastest turn over PyTorch's; below 1 dualtape is faster")
-        print(f"below 1: {faster} of {len(ratios)}")
-        print(f"geometric mean of the ratios: {geometric_mean(ratios):.2f}")
+    for program in options.chosen:
+        found.append(measure(program, peers, pace))
+        print(row(found[-1], width, names), flush=True)
+    print("\n".join(summary(found, names)))
     if options.json is not None:
-        record = {
-            "versions": versions,
-            "machine": {"system": platform.platform(), "processor": platform.machine()},
-            "turns": turns,
-            "workloads": [asdict(item) | {"ratio": item.ratio()} for item in found],
-        }
-        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(record(found, versions, pace), indent=1) + "\n", encoding="utf-8")
     failed = [item.name for item in found if item.problem is not None]
     if failed:
         print(f"\n{len(failed)} of {len(found)} workloads FAILED: {', '.join(failed)}")

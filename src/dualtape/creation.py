@@ -402,7 +402,8 @@ def _like(make: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool
     wanted = _numpy_dtype(dtype, input._array.dtype)
     assert wanted is not None
     values = tuple(dtypes.number_as(_number(make.__name__, value), wanted) for value in fill)
-    made = make(input._array, *values, dtype=wanted, order="C" if order is contiguous_format else "K")
+    repeated = 0 in getattr(input._array, "strides", ())  # of an expanded tensor NumPy would put the repeated axes last
+    made = make(input._array, *values, dtype=wanted, order="C" if order is contiguous_format or repeated else "K")
     return _finished(made, device if device is not None else input.device, requires_grad)
 
 

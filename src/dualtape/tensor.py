@@ -305,7 +305,7 @@ class Tensor(Memory, Protocols):
             raise RuntimeError(
                 f"assigned grad has data of a different type: the tensor is {self.dtype!r}, the gradient {value.dtype!r}"
             )
-        if module_of(a) is not module_of(b):
+        if module_of(a) != module_of(b):
             raise RuntimeError(f"assigned grad has data located on a different device: {value.device} where {self.device} is")
         if a.shape != b.shape:
             raise RuntimeError(f"assigned grad has data of a different size: {list(a.shape)} for a tensor of {list(b.shape)}")

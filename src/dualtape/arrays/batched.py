@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy
 
-from .protocol import module_of, register_module
+from .protocol import module_of, register_module, settle
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
@@ -34,11 +34,15 @@ class DynamicShape(NotBatchable):
     """The shape of a result depends on values, which may differ from sample to sample."""
 
 
+class NotAnArray(NotBatchable, TypeError):
+    """A function that takes NumPy's arrays only was given a batch; the short cuts catch it, and go the whole way."""
+
+
 DYNAMIC = frozenset(("nonzero", "argwhere", "where", "index", "masked_select", "unique", "unique_consecutive"))  # the ops for which that is an answer
 
 
 class Level:
-    """One ``vmap``; it stands also for the module whose functions make arrays batched by it.
+    """One ``vmap``.
 
     Attributes
     ----------
@@ -50,55 +54,68 @@ class Level:
         What random functions do inside: "error", "same" or "different".
     open : bool
         Whether the function is still running.
-    below : object
-        The module (or older level) that makes the arrays inside.
     """
 
-    __slots__ = ("number", "size", "randomness", "open", "below")
+    __slots__ = ("number", "size", "randomness", "open")
 
-    add = SimpleNamespace(at=lambda out, index, values: add_at(out, index, values))
-    lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=lambda x, shape, strides: _as_strided(x, shape, strides)))
-
-    def __init__(self, size: int, below: Any = np, randomness: str = "error") -> None:
+    def __init__(self, size: int, randomness: str = "error") -> None:
         from . import batched_rules  # noqa: F401 - fills RULES
 
         self.number = next(_numbers)
         self.size = size
-        self.below = below
         self.randomness = randomness
         self.open = True
 
     def __repr__(self) -> str:
         return f"<vmap level {self.number} of {self.size} samples>"
 
-    # what is made for writing into has its place for every sample, constants are the same for all
+
+class Maker:
+    """Stands for the module whose functions make arrays batched as a given one is: by its levels, and no others.
+
+    What is made for writing into has its place for every sample; constants are the same for all.
+    """
+
+    __slots__ = ("level", "below")
+
+    add = SimpleNamespace(at=lambda out, index, values: add_at(out, index, values))
+    lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=lambda x, shape, strides: _as_strided(x, shape, strides)))
+
+    def __init__(self, array: Batched) -> None:
+        self.level: Level = array.level
+        self.below = module_of(array.values)  # makes the arrays inside
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Maker) and self.level is other.level and self.below == other.below
+
+    __hash__ = None  # type: ignore[assignment]
 
     def zeros(self, shape: Any, dtype: Any = float) -> Batched:
-        return Batched(self.below.zeros(self._all(shape), dtype), self)
+        return Batched(self.below.zeros(self._all(shape), dtype), self.level)
 
     def ones(self, shape: Any, dtype: Any = float) -> Batched:
-        return Batched(self.below.ones(self._all(shape), dtype), self)
+        return Batched(self.below.ones(self._all(shape), dtype), self.level)
 
     def empty(self, shape: Any, dtype: Any = float) -> Batched:
-        return Batched(self.below.empty(self._all(shape), dtype), self)
+        return Batched(self.below.empty(self._all(shape), dtype), self.level)
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Batched:
         if not isinstance(value, Batched):
-            return Batched(self.below.full(self._all(shape), value, dtype), self)
+            return Batched(self.below.full(self._all(shape), value, dtype), self.level)
         out = self.empty(shape, value.dtype if dtype is None else dtype)
         out[...] = value
         return out
 
     def asarray(self, values: Any, dtype: Any = None) -> Batched:
-        if isinstance(values, Batched) and values.level is self:
+        if isinstance(values, Batched) and values.level is self.level:
             return values if dtype is None or values.dtype == dtype else values.astype(dtype)
-        return Batched(self.below.asarray(values, dtype)[None], self)
+        return Batched(self.below.asarray(values, dtype)[None], self.level)
 
     def arange(self, *args: Any, dtype: Any = None) -> Batched:
-        return Batched(self.below.arange(*args, dtype=dtype)[None], self)
+        return Batched(self.below.arange(*args, dtype=dtype)[None], self.level)
 
     def eye(self, *args: Any, **kwargs: Any) -> Batched:
-        return Batched(self.below.eye(*args, **kwargs)[None], self)
+        return Batched(self.below.eye(*args, **kwargs)[None], self.level)
 
     def ascontiguousarray(self, x: Batched) -> Batched:
         return x if x.flags.c_contiguous else Batched(module_of(x.values).ascontiguousarray(x.values), x.level)
@@ -110,12 +127,14 @@ class Level:
         return per_sample(lambda *each: on_host(function, *each), newest(arrays), arrays, {}, "a function of SciPy's")
 
     def _all(self, shape: Any) -> tuple:
-        return (self.size, *(shape if isinstance(shape, (tuple, list)) else (shape,)))
+        return (self.level.size, *(shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
 def _reading(name: str, phrase: str) -> Callable:
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.values.shape[0] == 1 and name != "get":  # the same for all samples
+        if name == "__array__":  # also if it is the same for all samples: what NumPy makes of it would not be batched, and its gradients are
+            raise NotAnArray(f"vmap: {phrase}")
+        if self.values.shape[0] == 1 and name != "get":
             return getattr(self.values[0, ...], name)(*args, **kwargs)
         raise NotBatchable(f"vmap: {phrase}")
 
@@ -294,7 +313,7 @@ for _name in (
 for _name in "item tolist get __bool__ __array__ __int__ __float__ __complex__ __index__ __dlpack__ __dlpack_device__".split():
     setattr(Batched, _name, _reading(_name, _CONTROL_FLOW if _name == "__bool__" else _ITEM))
 
-register_module(Batched, lambda array: array.level)
+register_module(Batched, Maker)
 
 CREATIONS = frozenset((np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.asarray, np.array))  # called with like=
 
@@ -383,10 +402,10 @@ def unlift(g: Any, level: Level) -> Any:
     if type(g) is Batched:
         if g.level is level:
             values = g.values
-            return values.sum(0) if values.shape[0] == level.size else values[0, ...] * level.size
+            return settle(values.sum(0) if values.shape[0] == level.size else values[0, ...] * level.size)
         if g.level.number > level.number:
             return Batched(unlift(g.values, level), g.level)
-    return g * level.size
+    return settle(g * level.size)
 
 
 def is_batched(x: Any, level: Level) -> bool:
@@ -410,6 +429,16 @@ def extent(x: Any, level: Level) -> int:
 def holds(target: Any, value: Any) -> bool:
     """Whether ``value`` can be written into ``target``: which has a place for every sample where ``value`` has."""
     return all(is_batched(target, level) and extent(target, level) >= extent(value, level) for level in levels_of(value))
+
+
+def fitting(value: Any, target: Any) -> Any:
+    """``value`` without those levels that ``target`` is not batched by, where it is the same for all samples: as it can be written there."""
+    if type(value) is not Batched:
+        return value
+    inner = fitting(value.values, target)
+    if inner.shape[0] == 1 and not is_batched(target, value.level):
+        return inner[0, ...]
+    return value if inner is value.values else Batched(inner, value.level)
 
 
 def room_for(target: Any, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from .batched import Batched, DynamicShape, Level, NotBatchable, extent, innermost, is_batched, newest
+from .batched import Batched, DynamicShape, Level, NotBatchable, extent, fitting, innermost, is_batched, newest
 from .protocol import module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
@@ -138,6 +138,7 @@ _CANNOT_WRITE = (
 
 def put(x: Batched, key: Any, value: Any) -> None:
     """``x[key] = value``."""
+    value = fitting(value, x)
     _ready(x, key, value)
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if type(mask) is Batched and mask.dtype.kind == "b":
@@ -166,6 +167,7 @@ def _put_masked(x: Batched, mask: Batched, value: Any) -> None:
 
 def add(x: Any, key: Any, value: Any) -> None:
     """``np.add.at(x, key, value)``."""
+    value = fitting(value, x)
     _ready(x, key, value)
     plan = _Plan(x, key, x.level)
     inner = _inside(plan, value, x.level)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from .batched import RULES, Batched, DynamicShape, Level, NotBatchable, extent, holds, newest, per_sample
+from .protocol import module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
@@ -347,7 +348,10 @@ def _concatenate(level: Level, arrays: Any, axis: Any = 0, out: Any = None, dtyp
     parts = [_flat(a, level) if axis is None else _front(a, level) for a in arrays]
     n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
     parts = [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]
-    return Batched(np.concatenate(parts, 1 if axis is None else _axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting), level)
+    made = np.concatenate(parts, 1 if axis is None else _axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting)
+    if type(made) is np.ndarray and not made.flags.c_contiguous:  # NumPy goes by the parts, in which the hidden axis may lie anywhere
+        made = made.copy()
+    return Batched(made, level)
 
 
 @rule(np.stack)
@@ -456,7 +460,7 @@ def _full(like: Batched, shape: Any, fill_value: Any, dtype: Any = None, order: 
 for _function in (np.eye, np.arange):
     RULES[_function] = lambda like, *args, _function=_function, **kwargs: Batched(_function(*args, like=like.values, **kwargs)[None], like.level)
 for _function in (np.asarray, np.array):
-    RULES[_function] = lambda like, a, dtype=None, **kwargs: like.level.asarray(a, dtype)
+    RULES[_function] = lambda like, a, dtype=None, **kwargs: module_of(like).asarray(a, dtype)
 
 # --- questions about arrays ---------------------------------------------------------------------------------------------------------------
 

@@ -171,7 +171,7 @@ def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None,
                 f" dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of"
                 f" {list(start.shape)} and output[{i}] has a shape of {list(shape)}."
             )
-    level = Level(starts[0].shape[0], module_of(starts[0]._array))
+    level = Level(starts[0].shape[0])
     level.open = False  # no function runs inside
     found = grad(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, False, materialize)
     return tuple(None if g is None else unbatch(g, level) for g in found)

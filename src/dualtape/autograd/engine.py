@@ -348,7 +348,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 if held is None:
                     waiting[edge[1]] = grad
                 elif isinstance(held, scalar) and isinstance(grad, scalar):
-                    waiting[edge[1]] = held + grad
+                    waiting[edge[1]] = held + grad  # type: ignore[operator]
                 elif type(held) is ndarray and references(held) <= _HELD and held.base is None and not record and type(grad) is ndarray:
                     add(held, grad, held)  # nothing else holds the array: it takes the sum
                 else:

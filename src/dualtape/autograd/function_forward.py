@@ -121,7 +121,7 @@ def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> l
         pairs = [(p, t) for p, (_, t) in zip(pulled, tensors, strict=True) if p is not None and t is not None]
         if any(not p.requires_grad and p._array.any() for p, _ in pairs):
             raise _no_rule(name, "its backward does not compute with differentiable operations")
-        total = real_inner(pairs)
+        total = real_inner(pairs, ctx.name())
     asked = [g for g in gradients if g is not None]
     found: Any = iter([None] * len(asked))
     if total is not None and total.requires_grad:

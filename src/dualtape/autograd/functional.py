@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..func.jacobians import basis
-from ..func.scope import zeros_for
+from ..func.scope import cut_off, zeros_for
 from ..func.transforms import forward_level
 from ..modes import current, enable_grad
 from ..tensor import Tensor
@@ -355,8 +355,8 @@ def _tensors(value: Any, what: str, who: str) -> tuple[bool, tuple]:
 
 
 def _inward(points: tuple, create: bool) -> tuple:
-    """New tensors for the function to get: joined to the old ones if those are to be differentiated too."""
-    return tuple(p.view_as(p) if create and p.requires_grad else p.detach().requires_grad_() for p in points)
+    """New tensors for the function to get: joined to the old ones, or with their tangents, if those are to be differentiated too."""
+    return tuple(p.view_as(p) if create and p.requires_grad else (cut_off(p) if create else p.detach()).requires_grad_() for p in points)
 
 
 def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str) -> list:
@@ -373,7 +373,7 @@ def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str
     for k, (one, other) in enumerate(zip(given, like, strict=True)):
         if one._array.shape != other._array.shape:
             raise RuntimeError(f"v has invalid size: entry {k} should be {list(other._array.shape)} but got {list(one._array.shape)}.")
-    return [one.view_as(one) if create and one.requires_grad else one.detach() for one in given]
+    return [one.view_as(one) if create and one.requires_grad else cut_off(one) if create else one.detach() for one in given]
 
 
 def _run(func: Callable, x: Sequence[Tensor], who: str, strict: bool) -> tuple[bool, tuple]:

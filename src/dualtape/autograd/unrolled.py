@@ -7,7 +7,6 @@ node runs. All checks stay: released values, versions, packed values. The source
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +56,8 @@ def source(op: Any) -> str:
 
 def compiled(op: Any) -> Callable:
     """The function, ready to run; ``op.quick`` has formulas that are for NumPy's arrays alone."""
+    import linecache  # only a program that goes backward needs it
+
     text = source(op)
     name = f"<dualtape: the backward of {op.name}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)

@@ -7,13 +7,16 @@ asked for it. ``seen`` is the version at which a view's history was last right.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import errors, modes
-from ..arrays import zeros
+from ..arrays import settle, zeros
 from ..arrays.batched import room_for
+from ..device import contiguous_format
 from .node import Node, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
 from .versions import UNTRACKED
@@ -65,15 +68,39 @@ def replay(array: Any, step: Step | None, raw: bool) -> Any:
     return array
 
 
-def unview(g: Any, shape: tuple, dtype: np.dtype, step: Step | None, record: bool) -> Any:
+def _order(strides: tuple) -> tuple[list[int], list[int]] | None:
+    """The axes of an array as they lie in memory, the outermost first, and how to get back from there; None if they lie so already.
+
+    A gradient lies anyhow, and a view of the base need not be one of an array that lies otherwise.
+    """
+    axes = sorted(range(len(strides)), key=lambda d: -abs(strides[d]))
+    return None if axes == list(range(len(axes))) else (axes, sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def _copied(g: Any, strides: tuple, record: bool) -> Any:
+    """A copy of a gradient, its axes in memory as those of the base are."""
+    order = _order(strides)
+    if order is not None:
+        g = np.transpose(g, order[0])
+    g = g.clone(memory_format=contiguous_format) if record else settle(g).copy()  # not a number: that could not be written to
+    return g if order is None else np.transpose(g, order[1])
+
+
+def _made(make: Callable, shape: tuple, strides: tuple) -> Any:
+    """A new array, its axes in memory as those of the base are."""
+    order = _order(strides)
+    return make(shape) if order is None else np.transpose(make(tuple(shape[d] for d in order[0])), order[1])
+
+
+def unview(g: Any, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | None, record: bool) -> Any:
     """The gradient of a base, zero outside of the view, given that of the view."""
     steps: list[Step] = []
     while step is not None:
         steps.append(step)
         step = step.previous
     if any(step.op.view == "overlapping" for step in steps):
-        return _unview_by_steps(g, np.empty(shape, dtype), steps[::-1])
-    full = zeros(shape, dtype, g)
+        return _unview_by_steps(g, _made(lambda sizes: np.empty(sizes, dtype), shape, strides), steps[::-1])
+    full = _made(lambda sizes: zeros(sizes, dtype, g), shape, strides)
     if record:
         replay(full, steps[0] if steps else None, raw=False).copy_(g)
     else:
@@ -188,12 +215,12 @@ def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: 
 class AsStridedBackward0(Node):
     """The history of a view whose base was written since the view was made: straight to the base."""
 
-    __slots__ = ("step", "shape", "dtype")
+    __slots__ = ("step", "shape", "dtype", "strides")
 
     def __init__(self, edge: tuple | None, base: Any, step: Step | None, view: Any) -> None:
         self.edges = (edge,)
         self.outputs = ((view.shape, view.dtype),)
-        self.shape, self.dtype = base.shape, base.dtype
+        self.shape, self.dtype, self.strides = base.shape, base.dtype, getattr(base, "strides", ())
         self.step = step
         self.saved = ()
         self.extra = None
@@ -203,17 +230,25 @@ class AsStridedBackward0(Node):
         g = grads[0]
         if g is None:
             return (None,)
-        return (unview(g, self.shape, self.dtype, self.step, record),)
+        return (unview(g, self.shape, self.dtype, self.strides, self.step, record),)
+
+
+def twin(node: Node) -> Node:
+    """A node that does the same. A node in a ``CopySlices`` must not be in the graph itself too: run there, it would be released."""
+    new = copy(node)
+    new.seq = next_sequence()
+    return new
 
 
 class CopySlices(Node):
     """The history of a base one of whose views was written in place by ``fn``."""
 
-    __slots__ = ("fn", "step")
+    __slots__ = ("fn", "step", "strides")
 
     def __init__(self, base: Tensor, step: Step | None, fn: Node) -> None:
         self.fn = fn
         self.step = step
+        self.strides = getattr(base._array, "strides", ())
         self.edges = (edge_of(base), *fn.edges[1:])
         self.outputs = ((base._array.shape, base._array.dtype),)
         self.saved = ()
@@ -224,20 +259,21 @@ class CopySlices(Node):
         g = grads[0]
         if g is None:
             return (None,) * len(self.edges)
-        part = replay(g, self.step, raw=not record)
-        inner = self.fn.apply([part.clone() if record else part.copy()], record)
+        full = _copied(g, self.strides, record)
+        part = replay(full, self.step, raw=not record)
+        fn = twin(self.fn) if record else self.fn  # whose results, if it saved them, lead to it when they are differentiated
+        inner = fn.apply([part.clone() if record else part.copy()], record)
         mine = None if self.fn.edges[0] is None else inner[0]
+        if mine is not None:
+            mine = (fit_recorded if record else fit)(mine, self.fn.outputs[0], self)
+            room = room_for(*((part._array, mine._array) if record else (part, mine)))
+            if room is not None:
+                full = _copied(g + room, self.strides, record)
+                part = replay(full, self.step, raw=not record)
         if record:
-            mine = mine if mine is None else fit_recorded(mine, self.fn.outputs[0], self)
-            room = None if mine is None else room_for(part._array, mine._array)
-            full = g.clone() if room is None else g + room
-            part = replay(full, self.step, raw=False)
             part.zero_() if mine is None else part.copy_(mine)
         else:
-            mine = 0 if mine is None else fit(mine, self.fn.outputs[0], self)
-            room = room_for(part, mine)
-            full = g.copy() if room is None else g + room
-            replay(full, self.step, raw=True)[...] = mine
+            part[...] = 0 if mine is None else mine
         return (full, *inner[1:])
 
     def release(self, task: Any) -> None:
@@ -282,9 +318,9 @@ def rebase(tensor: Tensor, node: Node) -> None:
         tensor._requires_grad = True
         return
     base = view.base
-    copy = CopySlices(base, view.step, node)
-    _move_retained(base, copy)
-    base._edge = (copy, 0)
+    slices = CopySlices(base, view.step, node)
+    _move_retained(base, slices)
+    base._edge = (slices, 0)
     base._requires_grad = True
     tensor._requires_grad = True
     view.refresh(tensor)

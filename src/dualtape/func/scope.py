@@ -144,7 +144,10 @@ class Scope:
             )
         if tensor.requires_grad and self.outside.grad:
             return tensor.view_as(tensor)
-        new = cut_off(tensor).requires_grad_()
+        new = cut_off(tensor)
+        if new.is_inference():  # its writes are counted from here on: the function is recorded
+            new._counter, new._view = [0, None], None
+        new.requires_grad_()
         _scopes[leaf_edge(new)[0]] = self
         return new
 

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from .. import modes
-from ..arrays import is_array, module_of
+from ..arrays import is_array
 from ..arrays.batched import Level, is_batched
 from ..creation import as_tensor
 from ..ops import FUNCTIONS
@@ -136,8 +136,7 @@ def _checked(leaf: Any, dim: Any, call: str) -> int | None:
 def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
     """All samples at once."""
     mode = modes.current()
-    first = next(leaf for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
-    level = Level(size, mode.batches[-1] if mode.batches else module_of(first._array), randomness)
+    level = Level(size, randomness)
     modes._set(mode.replace(batches=(*mode.batches, level)))
     try:
         seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]

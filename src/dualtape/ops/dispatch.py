@@ -20,7 +20,7 @@ from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
-from ..autograd.views import Step, attach, check_write, rebase, untrack
+from ..autograd.views import Step, attach, check_write, rebase, twin, untrack
 from ..device import of as device_of
 from ..overriding import MISS, Foreign, watching
 from ..tensor import Tensor, wrap
@@ -366,7 +366,7 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
     result = execute(op, [old, *values[1:]])
     store(target, result._array, name)
     if result._edge is not None:
-        rebase(target, result._edge[0])
+        rebase(target, result._edge[0] if target._view is None else twin(result._edge[0]))  # which is behind the result's tangent too
     written(target, result, mode)
     return target
 

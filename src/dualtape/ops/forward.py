@@ -8,17 +8,18 @@ linear in the gradient, and the derivative of a linear function is its transpose
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from .. import modes
-from ..arrays import Batched
+from ..arrays import Batched, is_array
 from ..arrays.batched import holds, newest
 from ..autograd.op_node import OUTPUT
 from ..autograd.saved import SavedVariable
 from ..autograd.tangents import STILL, Level, active, bare, beneath, is_still, set_tangent, tangent, tangents_of
+from ..autograd.unbroadcast import sum_to
 from ..autograd.views import replay
 from ..tensor import Tensor, raw, wrap
 from .table import BILINEAR, LINEAR, Op, formula_names
@@ -32,6 +33,10 @@ def execute(op: Op, values: list, mode: modes.Mode) -> Any:
     if not levels:
         with _Grounded(mode):
             return _call(op, values)
+    for place in op.tensor_places:
+        value = values[place]
+        if isinstance(value, (tuple, list)) and op.params[place] not in ("x", "y"):
+            values[place] = [v if isinstance(v, Tensor) or not is_array(v) else wrap(v) for v in value]  # where tangents are looked for
     if any(type(getattr(v, "_array", None)) is Batched or type(v) is list for v in values):
         _lift(op, values)
     with beneath(levels[0]):
@@ -292,7 +297,7 @@ def transposed(op: Op, values: list, results: list, given: list) -> tuple:
         for t, (formula, places) in zip(given, op.formulas, strict=True):
             if t is not None:
                 pairs.append((formula(*(everything[k] for k in places)), t))
-        total = real_inner(pairs)
+        total = real_inner(pairs, op.name)
     asked = [g for g in grads if g.requires_grad]
     if total is None or not total.requires_grad:
         return (None,) * len(results)
@@ -300,14 +305,14 @@ def transposed(op: Op, values: list, results: list, given: list) -> tuple:
     return tuple(next(found) if g.requires_grad else None for g in grads)
 
 
-def real_inner(pairs: list) -> Any:
-    """The real inner product of gradients and tangents, added up."""
+def real_inner(pairs: list, name: str = "a gradient") -> Any:
+    """The real inner product of gradients and tangents, added up; ``name`` is whose they are."""
     total = None
     for gradient, t in pairs:
         if gradient is None:
             continue
         if gradient.shape != t.shape:  # not un-broadcast yet
-            gradient = gradient.sum_to_size(t.shape)
+            gradient = sum_to(gradient, t._array.shape, SimpleNamespace(name=lambda: name))
         part = (gradient.conj() * t).sum() if gradient._array.dtype.kind == "c" else (gradient * t).sum()
         part = part.real if part._array.dtype.kind == "c" else part
         total = part if total is None else total + part
@@ -332,15 +337,24 @@ def _own(t: Tensor, result: Tensor, given: list) -> Tensor:
 
 
 def lies_like(t: Tensor, tensor: Tensor) -> bool:
-    """Whether a tangent lies in memory as its tensor does; of batches only the samples' places matter, and those are their own."""
-    return type(t._array) is Batched or type(tensor._array) is Batched or t._array.strides == tensor._array.strides
+    """Whether a tangent lies in memory as its tensor does, so that it has the same views; a batch's hidden axis may lie anywhere."""
+    mine, other = t._array.strides, tensor._array.strides
+    if type(t._array) is not Batched and type(tensor._array) is not Batched:
+        return mine == other
+    wide = [d for d, n in enumerate(tensor._array.shape) if n > 1]
+    return all(mine[d] * other[wide[0]] == mine[wide[0]] * other[d] for d in wide[1:])
 
 
 def laid_out_like(t: Tensor, tensor: Tensor) -> Tensor:
     """A copy of ``t`` that lies in memory as ``tensor`` does."""
     if lies_like(t, tensor):
         return t.clone()
-    return wrap(np.empty_like(tensor._array, dtype=t._array.dtype)).copy_(t)
+    array, strides = t._array, tensor._array.strides
+    if type(array) is not Batched:
+        return wrap(np.empty_like(tensor._array, dtype=array.dtype)).copy_(t)
+    order = sorted(range(array.ndim), key=lambda d: -strides[d])
+    room = np.empty(tuple(array.shape[d] for d in order), array.dtype, like=array)
+    return wrap(np.transpose(room, np.argsort(order))).copy_(t)
 
 
 def _flat(given: list) -> list:

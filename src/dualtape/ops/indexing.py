@@ -501,6 +501,11 @@ def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     return d
 
 
+def _line(x: Any) -> Any:
+    """A number as an array of length 1, which it counts as along a dimension."""
+    return x if x.ndim else x.reshape(1)
+
+
 def _memory(shape: tuple, dim: int, index: Any) -> Any:
     """The places in memory of the entries that ``index`` names along ``dim``: one list of integers is quicker than one for each dimension."""
     places, step = index, 1
@@ -528,8 +533,8 @@ def _gather_gradient(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: 
 
 def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     d = _fitted("gather", x, dim, index)
-    if x.ndim == 0:
-        return np.broadcast_to(x, index.shape).copy()
+    if not x.ndim or not index.ndim:
+        return _gather(_line(x), 0, _line(index)).reshape(index.shape)
     if type(x) is np.ndarray and x.flags.c_contiguous:
         return x.reshape(-1).take(_memory(x.shape, d, index))
     return x[_grid(index.shape, d, index)]
@@ -537,10 +542,10 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
 
 def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter_add", x, dim, index)
+    if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
+        return _scatter_add(_line(x), 0, _line(index), _line(src)).reshape(x.shape)
     _check_src("scatter_add", index, src)
     out = x.copy()
-    if x.ndim == 0:
-        return out + src.reshape(())
     add_at(out, _grid(index.shape, d, index), src[tuple(slice(0, n) for n in index.shape)])
     return out
 
@@ -552,16 +557,15 @@ def _check_src(name: str, index: Any, src: Any) -> None:
 
 def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter", x, dim, index)
+    if not x.ndim or not index.ndim:
+        return _scatter(_line(x), 0, _line(index), src).reshape(x.shape)
     if getattr(src, "ndim", 0):
         _check_src("scatter", index, src)
         src = src[tuple(slice(0, n) for n in index.shape)]
     elif not hasattr(src, "dtype"):
         src = dtypes.number_as(src, x.dtype)
     out = x.copy()
-    if x.ndim == 0:
-        out[...] = src
-    else:
-        out[_grid(index.shape, d, index)] = src
+    out[_grid(index.shape, d, index)] = src
     return out
 
 
@@ -579,6 +583,8 @@ def _padded(g: Any, shape: tuple) -> Any:
     """``g`` in the corner of zeros of ``shape``: the gradient of the entries that were not read is zero."""
     if tuple(g.shape) == tuple(shape):
         return g
+    if len(shape) != g.ndim:  # a number stands for an array of length 1, or the other way round
+        return _padded(g.reshape(1), shape) if shape else g.sum().reshape(shape)
     for dim, (n, m) in enumerate(zip(g.shape, shape, strict=True)):
         if n != m:
             g = use("slice_zero")(g, (*g.shape[:dim], m, *g.shape[dim + 1 :]), dim, 0, n, 1)
@@ -683,7 +689,7 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any
     if source.shape[d] != index.size:
         raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[d]})")
     out = x.copy()
-    add_at(out, (slice(None),) * d + (index,), source if alpha == 1 else source * alpha)
+    add_at(out, (slice(None),) * d + (_line(index),), source if alpha == 1 else source * alpha)
     return out
 
 
@@ -726,9 +732,9 @@ op("index_copy", _index_copy, kind=GENERAL, inplace=True, constants=("index",), 
 
 def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     d = normal_dim(dim, x.ndim)
-    out = x.copy()
+    out = _line(x).copy()
     out[(slice(None),) * d + (index,)] = _element(value, x)
-    return out
+    return out.reshape(x.shape)
 
 
 op("index_fill", _index_fill, kind=GENERAL, inplace=True, node=("IndexFillBackward0", "IndexFillBackward1"),

@@ -26,7 +26,12 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
             raise RuntimeError(
                 f"cat: Sizes of tensors must match except in dimension {d}. Expected {list(kept[0].shape)} but got {list(t.shape)}"
             )
-    return np.concatenate(kept, axis=d)
+    return _in_rows(np.concatenate(kept, axis=d))
+
+
+def _in_rows(made: Any) -> Any:
+    """A joined array, contiguous: NumPy lays it out as its parts are."""
+    return np.ascontiguousarray(made) if type(made) is np.ndarray and not made.flags.c_contiguous else made
 
 
 def _uncat(g: Any, tensors_shape: list, dim: int) -> list:
@@ -66,7 +71,7 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
         for i, t in enumerate(tensors):
             out[i] = t
         return out
-    return np.stack(tensors, axis=normal_dim(dim, tensors[0].ndim + 1))
+    return _in_rows(np.stack(tensors, axis=normal_dim(dim, tensors[0].ndim + 1)))
 
 
 stack = op("stack", _stack, kind=GENERAL, listed="tensors", promote=COMMON, jvp=LINEAR, method=False,
@@ -82,7 +87,7 @@ stack = op("stack", _stack, kind=GENERAL, listed="tensors", promote=COMMON, jvp=
 
 # --- order and repetition --------------------------------------------------------------------------------------------------------------
 
-op("flip", lambda x, dims: np.flip(x, normal_dims(dims, x.ndim)) if x.ndim else x.copy(), kind=GENERAL, varargs="dims", jvp=LINEAR,
+op("flip", lambda x, dims: (np.flip(x, normal_dims(dims, x.ndim)) if x.ndim else x).copy(), kind=GENERAL, varargs="dims", jvp=LINEAR,
    vjp=dict(x=lambda g, dims: use("flip")(g, dims)), samples=(sample(real(3, 4), (0,)), sample(real(3, 4), (0, 1)), sample(real(3, 4), (-1,))),
    doc="""The order along dimensions reversed, as a copy.
 

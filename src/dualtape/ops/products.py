@@ -552,7 +552,11 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         raise RuntimeError(f"tensordot: both dimension lists should have same length, got {left} and {right}")
     left, right = [normal_dim(d, a.ndim) for d in left], [normal_dim(d, b.ndim) for d in right]
     for i, j in zip(left, right, strict=True):
-        if a.shape[i] != b.shape[j]:
+        if a.shape[i] == 1 != b.shape[j]:
+            b = b.sum(j, keepdim=True)
+        elif b.shape[j] == 1 != a.shape[i]:
+            a = a.sum(i, keepdim=True)
+        elif a.shape[i] != b.shape[j]:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
     rows, columns = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
     inner = prod(a.shape[i] for i in left)

@@ -120,12 +120,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
-    plans: list = [None]  # what to keep, by which of the two need a gradient: x alone, y alone, both
-    if differentiable:
-        for needs in ((True, False), (False, True), (True, True)):
-            flags = tuple(needs[i] for i, p in enumerate(op.params[:2]) if p in op.inputs)
-            plan = op.plan(flags)
-            plans.append((saves and 0 in plan, saves and 1 in plan, saves and 2 in plan))
+    plans: list = []  # what to keep, by which of the two need a gradient: x alone, y alone, both; made when the first node is
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
     new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
@@ -184,6 +179,8 @@ def binary(op: Op, operator: bool = False) -> Callable:
                             node.extra = None
                             node.seq = sequence()
                             if saves:
+                                if not plans:
+                                    plans.extend(_pair_plans(op))
                                 keep_x, keep_y, keep_out = plans[left + 2 * right]
                                 kept = (
                                     (x, x._counter, x._counter[0]) if keep_x else None,
@@ -206,6 +203,15 @@ def binary(op: Op, operator: bool = False) -> Callable:
         return pair(x, y)
 
     return pair if operator else function
+
+
+def _pair_plans(op: Op) -> list:
+    """Whether the formulas of a binary op need x, y and the result: by which of the two need a gradient (neither, x alone, y alone, both)."""
+    plans: list = [None]
+    for needs in ((True, False), (False, True), (True, True)):
+        plan = op.plan(tuple(needs[i] for i, p in enumerate(op.params[:2]) if p in op.inputs))
+        plans.append((0 in plan, 1 in plan, 2 in plan))
+    return plans
 
 
 def _keeper(op: Op) -> Callable:
@@ -384,6 +390,7 @@ def general(op: Op) -> Callable:
 
     def record(values: list, raws: list, results: list) -> None:
         edges: list = []
+        value: Any
         for place in inputs:
             value = values[place]
             if type(value) is list:
@@ -420,17 +427,17 @@ def general(op: Op) -> Callable:
                 result = results[place]
                 kept.append((result._array, result._counter, result._counter[0]))
             else:
-                value: Any = values[place]
+                value = values[place]
                 if what == _SHAPE:
                     kept.append([v.shape for v in raws[place]] if type(value) is list else getattr(raws[place], "shape", ()))
                 elif what == _DTYPE:
                     kept.append([v.dtype for v in raws[place]] if type(value) is list else raws[place].dtype)
-                elif what == _VALUE or not isinstance(value, (tensor_type, list)):
-                    kept.append(value)
-                elif type(value) is list:
+                elif what != _VALUE and isinstance(value, tensor_type):
+                    kept.append((value, value._counter, value._counter[0]))
+                elif what != _VALUE and type(value) is list:
                     kept.append([(v, v._counter, v._counter[0]) for v in value])
                 else:
-                    kept.append((value, value._counter, value._counter[0]))
+                    kept.append(value)
         node.saved = tuple(kept)
 
     return function

@@ -153,7 +153,9 @@ class Op:
             return index[name]
 
         self.formulas = tuple((f, tuple(place(n) for n in names)) for f, names in asked)
-        self.quick_formulas = tuple((self.quick.get(key, f), places) for key, (f, places) in zip(self.inputs, self.formulas, strict=True))
+        self.quick_formulas = self.formulas
+        if self.quick:
+            self.quick_formulas = tuple((self.quick.get(key, f), places) for key, (f, places) in zip(self.inputs, self.formulas, strict=True))
         self.saves = tuple(saves)
         self.sources = tuple(sources)
         used = {k for _, places in self.formulas for k in places if 0 <= k < count}
