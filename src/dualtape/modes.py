@@ -82,7 +82,7 @@ class Mode:
             setattr(new, name, changes.pop(name) if name in changes else getattr(self, name))
         if changes:
             raise TypeError(f"no such mode: {', '.join(changes)}")
-        unusual = new.inference or new.anomaly or new.saved_hooks or new.levels or new.batches or new.functions or new.dispatches
+        unusual = new.inference or new.anomaly or new.saved_hooks or new.levels or new.functions or new.dispatches
         new.plain = not (unusual or new.profiler)
         new.silent = None
         return new

@@ -16,7 +16,7 @@ from ..arrays import batched as arrays
 from ..arrays.batched import Level
 from ..overriding import MISS
 from ..tensor import Tensor, wrap
-from .dispatch import FUNCTIONS, compute, record
+from .dispatch import FUNCTIONS, call, compute, record
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, LINEAR, TABLE, Op, op
 
 
@@ -137,6 +137,18 @@ def pointwise(row: Op, values: list, mode: modes.Mode) -> Any:
     result = wrap(Batched(made, level))
     if needs and mode.grad:
         record(row, values, samples, [result])
+    return result
+
+
+def recorded(row: Op, x: Tensor, y: Any, made: Any) -> Tensor:
+    """The result ``made`` of two arguments, recorded, if both are batched alike; else the op once more, with both batched first."""
+    values = row.bind((x, y), {})
+    arrays_of = [v._array if isinstance(v, Tensor) else v for v in values]
+    for array in arrays_of[:2]:
+        if type(array) not in (float, int) and (type(array) is not Batched or array.level is not made.level or type(array.values) is Batched):
+            return call(row, (x, y), {})
+    result = wrap(made)
+    record(row, values, arrays_of, [result])
     return result
 
 

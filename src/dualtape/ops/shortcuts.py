@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import modes
 from ..arrays import Batched, is_array, settle
+from ..arrays.batched import NotBatchable
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
@@ -74,14 +75,12 @@ def unary(op: Op) -> Callable:
                 a = x._array
                 try:
                     r = forward(a)
-                except (RuntimeWarning, ValueError, TypeError):
+                except (RuntimeWarning, ValueError, TypeError, NotBatchable):
                     return call(op, (x,), {})
                 if r.dtype is a.dtype:
                     if isinstance(r, _scalar):
                         r = asarray(r)
                     elif type(r) is not _ndarray:
-                        if type(r) is Batched:
-                            return call(op, (x,), {})
                         r = settled(r)
                     out = new(tensor_type)
                     out._array = r
@@ -147,14 +146,16 @@ def binary(op: Op, operator: bool = False) -> Callable:
                     if kind is not tensor_type and (a.dtype is single or a.dtype is double) and type(a) is _ndarray:
                         b = asarray(y, a.dtype)  # a ufunc takes an array in half the time that it takes a Python number in
                     r = forward(a, b)
-                except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError):
+                except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable):
                     return call(op, (x, y), {})
                 if r.dtype is a.dtype or not differentiable and b is not y:
                     if isinstance(r, _scalar):
                         r = asarray(r)
                     elif type(r) is not _ndarray:
-                        if type(r) is Batched:
-                            return call(op, (x, y), {})
+                        if type(r) is Batched and mode.grad and (x._requires_grad or kind is tensor_type and y._requires_grad):
+                            from .batching import recorded
+
+                            return recorded(op, x, y, r)  # one of the two may have to be batched first
                         r = settled(r)
                     out = new(tensor_type)
                     out._array = r
