@@ -251,13 +251,14 @@ def test_into_a_level_and_out_of_it() -> None:
 def test_modules_make_room_for_every_sample() -> None:
     level = Level(N)
     x = Batched(numbers(N, 2), level)
-    assert is_array(x) and module_of(x) is level
-    for made in (level.zeros((2,)), level.ones(2), level.empty((2, 1)), level.full((2,), 3.0), level.full((2,), x[0]), zeros((2,), "f8", x)):
+    made_by = module_of(x)
+    assert is_array(x) and made_by == module_of(x + 1) and made_by != module_of(Batched(x.values, Level(N)))
+    for made in (made_by.zeros((2,)), made_by.ones(2), made_by.empty((2, 1)), made_by.full((2,), 3.0), made_by.full((2,), x[0]), zeros((2,), "f8", x)):
         assert made.values.shape[0] == N
-    for same in (level.asarray([1.0, 2.0]), level.arange(4), level.eye(2), level.asarray(np.ones(2), "f4")):
+    for same in (made_by.asarray([1.0, 2.0]), made_by.arange(4), made_by.eye(2), made_by.asarray(np.ones(2), "f4")):
         assert same.values.shape[0] == 1
-    assert level.asarray(x) is x and level.asarray(x, "f4").dtype == "f4"
-    strided = level.lib.stride_tricks.as_strided(x, (2, 2), (0, 8))
+    assert made_by.asarray(x) is x and made_by.asarray(x, "f4").dtype == "f4"
+    strided = made_by.lib.stride_tricks.as_strided(x, (2, 2), (0, 8))
     np.testing.assert_array_equal(strided.values, np.repeat(x.values[:, None], 2, 1))
     assert all_samples(Batched(lift(x.values, Level(1)), Level(2))).shape == (1, N, 2)
     np.testing.assert_allclose(on_host(lambda a: np.cumsum(a), x).values, np.cumsum(x.values, 1))

@@ -460,6 +460,21 @@ x.data.mul_(5)
 [x, T(x)]
 # flip, roll, gather, index_select and take are no views
 [T(x.flip(0)), T(x.roll(1)), T(x.gather(0, torch.tensor([2, 2]))), T(x.index_select(0, torch.tensor([1, 0]))), T(m.take(torch.tensor([5, 0])))]
+# a part of an unpacked primal written
+p = P(x)
+p[0] = x[1]
+[p, T(p), x, T(x)]
+# a view of an unpacked primal written
+p = P(x)
+v, u = p[1:], p[:2]
+v.mul_(x[0])
+[T(v), T(p), T(u), T(x)]
+# a part of the primal of what has no tangent written
+q = torch.ones(3)
+p = P(q)
+early = p.view(3, 1)[1:]
+p[1] = x[0]
+[T(p), T(early), T(early[0]), T(q)]
 # swapaxes, movedim, narrow, unfold, select
 [T(m.movedim(0, 1)), T(x.narrow(0, 1, 2)), T(x.unfold(0, 2, 1)), T(m.select(1, 2))]
 # write to an unfolded view's base

@@ -182,6 +182,21 @@ out, along = F.linearize(lambda x: x ** 2, x)
 (out, along(torch.ones(3)), along(x))
 # linearize with a direction of another shape
 F.linearize(lambda x: x ** 2, x)[1](x[:2])
+# forward mode through tensors given as a tuple
+F.jvp(lambda x: (torch.cat((x, x * 2)), torch.stack(x.unbind(0)), torch.hstack((x, x))), (x,), (x + 1,))
+# forward mode through views that a tangent must have too
+F.jacfwd(lambda x: (torch.outer(x, x).T * 2).T.view(-1) ** 2)(x), F.jacfwd(lambda x: x.unfold(0, 2, 1)[torch.tensor([1, 0, 1])].flatten() ** 2)(x)
+# reverse over forward through a write to a view by an op that saves its result
+w = torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
+def f(x):
+    b = x * w
+    b.view(-1).tanh_()
+    return b
+torch.autograd.grad(sum(F.jvp(f, (x,), (x,))).sum(), w)
+# in inference mode
+with torch.inference_mode():
+    y = F.grad(lambda x: (x ** 3).sum())(torch.ones(2)), F.jacfwd(lambda x: x ** 2)(torch.ones(2))
+y[0].tolist(), y[1].tolist()
 # linearize, trees
 F.linearize(lambda x, y: {"a": x * y}, x, x + 1)[1](x, x)
 """
@@ -208,6 +223,31 @@ def test_forward_levels_nest_without_confusion() -> None:
     assert along(along(along(along(lambda x: x**6))))(x).item() == pytest.approx(360 * 9)
     for outer, middle, inner in [(grad, along, along), (along, grad, along), (along, along, grad), (grad, grad, along)]:
         assert outer(middle(inner(lambda x: x**5)))(x).item() == pytest.approx(60 * 9)
+
+
+def test_a_function_without_jvp_may_leave_it_to_the_engine_to_sum_over_broadcast_dimensions() -> None:
+    class Times(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    x, y = dt.arange(3.0), dt.tensor([[1.0], [2.0]])
+    assert jvp(Times.apply, (x, y), (x + 1, y))[1].tolist() == jvp(dt.mul, (x, y), (x + 1, y))[1].tolist()
+
+
+def test_autograd_functional_inside_forward_mode_sees_tangents_if_it_creates_a_graph() -> None:
+    from dualtape.autograd import functional
+
+    x = dt.tensor([1.0, 2.0])
+    moved = lambda f, **kwargs: jvp(lambda x: f(lambda y: (y**3).sum(), x, x, **kwargs)[1], (x,), (x,))[1].tolist()
+    assert moved(functional.hvp, create_graph=True) == [12.0, 48.0]
+    assert moved(functional.hvp) == [0.0, 0.0]
 
 
 def test_numpy_in_numpy_out() -> None:

@@ -342,6 +342,14 @@ GATHERING = programs(
     torch.zeros(3, dtype=torch.int64).scatter(0, torch.tensor([0]), 1.5)
     x = torch.ones(3, requires_grad=True); torch.zeros(3).scatter(0, torch.tensor([2, 0, 1]), x).mul(torch.arange(3.)).sum().backward(); x.grad
     x = torch.ones(3, requires_grad=True); x.scatter(0, torch.tensor([2]), 5.0).sum().backward(); x.grad
+    x = torch.ones(3, requires_grad=True); y = x.scatter(0, torch.tensor(2), torch.tensor(5.0)); (y * y).sum().backward(); y, x.grad
+    x = torch.ones(3, requires_grad=True); y = x.scatter_add(0, torch.tensor(2), x.sum()); (y * y).sum().backward(); y, x.grad
+    x = torch.ones(3, requires_grad=True); y = x.scatter_add(0, torch.tensor([2]), x.sum()); (y * y).sum().backward(); y, x.grad
+    x = torch.ones((), requires_grad=True); y = x.scatter_add(0, torch.tensor([0]), x * 2); (y * y).backward(); y, x.grad
+    x = torch.ones(3, requires_grad=True); y = x.gather(0, torch.tensor(2)); (y * y).backward(); y, x.grad
+    x = torch.ones((), requires_grad=True); y = x.gather(0, torch.tensor([0, 0])); (y * y).sum().backward(); y, x.grad
+    x = torch.ones(3, requires_grad=True); y = x.index_select(0, torch.tensor(2)); (y * y).sum().backward(); y, x.grad
+    x = torch.ones((), requires_grad=True); y = x.index_fill(0, torch.tensor([0]), 3.0); (y * y).backward(); y, x.grad
     x = torch.zeros(2, 2); x.index_put_((torch.tensor([0]),), torch.ones(2)); x
     x = torch.zeros(2, 2); x.index_put_((torch.tensor([0]), torch.tensor([1])), torch.tensor(3.0), accumulate=True); x
     x = torch.zeros(3); x.index_put_((torch.tensor([0, 0]),), torch.ones(2), accumulate=True); x

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from dualtape.arrays.batched import NotBatchable, innermost
 from dualtape.autograd import gradcheck, gradgradcheck
 from dualtape.ops.table import TABLE
 from op_cases import arrays, cases, converted, leaves, prepared, rows
@@ -190,6 +191,33 @@ def test_the_in_place_form_equals_the_other_and_writes_the_same_memory(row: Any,
         assert (x is None) == (y is None)
         if x is not None:
             np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-12, atol=1e-12)
+
+
+OF_OTHERS = {"unsafe_view", "to_device", "spread", "pick"}  # steps of other ops and of gradients, which see to it themselves
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])
+@pytest.mark.parametrize("row", [row for row in rows() if not getattr(row, "view", False) and row.name not in OF_OTHERS], ids=lambda row: row.name)
+def test_what_is_no_view_is_in_memory_of_its_own(row: Any, batched: bool) -> None:
+    def check(*given: Any) -> Any:
+        known = {id(a): t for a, t in zip(made, given, strict=True)}
+        convert = lambda a: known[id(a)] if id(a) in known else dt.from_numpy(a)
+        out = row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()})
+        for result in leaves(out):
+            if isinstance(result, dt.Tensor) and result._view is None and not any(result is t for t in given):
+                assert not any(np.may_share_memory(innermost(result._array), innermost(t._array)) for t in given)
+        return given[0]
+
+    for sample in row.samples:
+        args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+        if not made or not made[0].size:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                dt.func.vmap(check)(*(dt.from_numpy(np.stack([a, a])) for a in made)) if batched else check(*map(dt.from_numpy, made))
+            except (NotBatchable, ValueError):
+                assert batched  # its result has a shape of its own for each sample, or is no tensor
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)

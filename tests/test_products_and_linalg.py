@@ -98,6 +98,15 @@ def test_what_has_no_factorisation_raises_linalg_error(call):
     assert issubclass(dt.linalg.LinAlgError, RuntimeError) and issubclass(dt.linalg.LinAlgError, np.linalg.LinAlgError)
 
 
+def test_tensordot_sums_over_what_the_other_has_once():
+    made = []
+    for lib in (torch, dt):
+        x, y = lib.arange(6.0).reshape(2, 3).requires_grad_(), lib.ones(1, 4, requires_grad=True)
+        out = [lib.tensordot(x, y, 1), lib.tensordot(x[:1], x, ([0], [0]))]
+        made.append([v.tolist() for v in (*out, *lib.autograd.grad(sum((o * o).sum() for o in out), (x, y)))])
+    assert made[0] == made[1]
+
+
 BAD = {
     "mm of vectors": lambda lib: lib.mm(lib.ones(3), lib.ones(3)),
     "mm sizes": lambda lib: lib.mm(lib.ones(2, 3), lib.ones(2, 3)),

@@ -675,3 +675,14 @@ def test_packing_what_is_written_in_place_as_it_is_makes_no_cycle() -> None:
         assert [ref() for ref in refs] == [None, None]
     finally:
         gc.enable()
+
+
+def test_a_saved_tensor_that_was_detached_in_place_gives_values_and_no_history() -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    c = x.clone()
+    y = (x * c).sum()
+    c.detach_()
+    with pytest.raises(RuntimeError, match="detached in-place"):
+        dt.autograd.grad(y, x, create_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]

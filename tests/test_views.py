@@ -161,6 +161,31 @@ y.grad
 # setitem with a mask
 x = leaf(4); b = x.clone(); b[b.detach() > 2] = 0.
 about(b), grad(b.sum(), x)
+
+# a gradient that lies otherwise than the base that was written
+x = leaf(6); b = (x * 1).view(2, 3).clone(); b.view(-1).mul_(x); w = torch.arange(6.).view(3, 2)
+grad((b.T * w).sum(), x), grad((b.T * w).sum(), x, create_graph=True)
+
+# a base that lies column by column, and a view that only such a one has
+x = leaf(6); b = x.view(2, 3).T * 2; v = b.T.view(-1); v.mul_(3); b.mul_(2); w = torch.arange(6.)
+grad((b * w.view(3, 2)).sum(), x), grad((v * w).sum(), x), grad((v * w).sum(), x, create_graph=True)
+
+# a write to a view of a number
+x = torch.tensor(2., requires_grad=True); b = x * 1; b.squeeze().pow_(2)
+grad(b * b, x)
+
+# double backward through a write to a view by an op that saves its result
+x = leaf(4); b = x.view(2, 2) * 1; b.T.tanh_()
+g, = grad((b * b).sum(), x, create_graph=True)
+grad(g.sum(), x)
+
+# flip copies, also for nothing to flip
+x = torch.ones(2, 2); [x.flip(*dims).zero_() for dims in ((0,), (0, 1), ((),))]
+x
+
+# what is joined is contiguous
+x = torch.ones(2, 3).T
+torch.cat([x, x]).stride(), torch.cat((x, x), 1).stride(), torch.stack([x, x], -1).stride(), torch.cat([x.expand(2, 3, 2)]).stride()
 """
 
 

@@ -124,6 +124,13 @@ b = vmap(lambda a, k: (c := a.clone(), c.__setitem__(k, 9.0))[0])(x, i); b
 b = vmap(lambda a: (c := a.clone(), c.__setitem__(slice(1, None), a[:2]))[0])(x); b
 b = vmap(lambda a: (c := a.clone(), c.view(3, 1).add_(1))[0])(x); b
 t = torch.zeros(3); vmap(lambda a: t.add_(1) is t and a)(x); t
+vmap(lambda a: a.mul_(2))(w.expand(2, 3))
+vmap(lambda a, k: a.mul_(k))(w.expand(2, 3), i)
+y = w.expand(2, 3); (vmap(lambda a: a.fill_(4.0))(y), w)
+vmap(lambda a: (c := a.clone(), c.flip(0).zero_())[0])(x)
+vmap(lambda a: (c := a.clone(), c.amax().zero_())[0])(w)
+vmap(lambda a: (c := torch.stack([a, a * 2], -1), c.view(-1).mul_(2))[0], in_dims=1)(x)
+vmap(lambda a: torch.cat((a, w)), in_dims=1)(x.T)
 # no samples
 vmap(lambda a: torch.linalg.solve(torch.eye(3) + torch.outer(a, a), a))(torch.ones(0, 3))
 vmap(lambda a: (a[None] @ a[:, None]).softmax(0).view(1))(torch.ones(0, 3))
@@ -197,6 +204,10 @@ torch.func.vmap(torch.func.hessian(lambda a: (a ** 3).sum()))(x)
 w.requires_grad_(); y = w * w.sum(); torch.autograd.grad(y, w, torch.eye(3), is_grads_batched=True)
 w.requires_grad_(); torch.autograd.grad(w * w.sum(), (w, x.requires_grad_()), torch.eye(3), is_grads_batched=True, allow_unused=True)
 w.requires_grad_(); torch.autograd.grad(w * 2, w, torch.eye(2), is_grads_batched=True)
+w.requires_grad_(); torch.autograd.grad(vmap(lambda a: (c := w.sum(), c.squeeze().pow_(2))[0])(x).sum(), w)
+w.requires_grad_(); y = torch.func.jacrev(lambda v: v[None] @ v[:, None])(w); torch.autograd.grad(y.sum(), w)
+y = x.requires_grad_()[:1]; torch.autograd.grad(vmap(lambda a: (torch.stack([w, w]) @ a[:, None]).sum())(y).sum(), x)
+w.requires_grad_(); f = vmap(lambda a: torch.linalg.qr(torch.diag(a) + torch.outer(w, a)).R); torch.autograd.grad(torch.func.jacfwd(f)(x).square().sum(), w)
 w.requires_grad_(); (g,) = torch.autograd.grad((w ** 3), w, torch.eye(3), is_grads_batched=True, create_graph=True); torch.autograd.grad(g.sum(), w)
 """)
 
@@ -290,9 +301,29 @@ def test_a_leaf_outside_takes_no_gradients_of_single_samples() -> None:
     w = dt.tensor([2.0, -1.0, 0.5], requires_grad=True)
     for held in (None, dt.zeros(3)):
         w.grad = held
-        with pytest.raises(RuntimeError, match="vmap"):
+        with pytest.raises(RuntimeError, match="Use func.grad inside"):
             vmap(lambda a: (a * w).sum().backward() or a)(X)
         assert w.grad is held and (held is None or not held.any())
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_function_that_writes_to_what_is_one_for_all_samples_is_refused(count: int) -> None:
+    class Scale(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(y)
+            return x.mul_(y)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0], dt.zeros(3)
+
+    w = dt.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        vmap(lambda a: Scale.apply(w * 1, a))(X[:count])
+    made = vmap(lambda a: (b := a * w, Scale.apply(b[:], a[:]))[0])(X[:count])  # a gradient that is no batch meets a write
+    assert dt.autograd.grad(made.sum(), w)[0].tolist() == (X[:count] ** 2).sum(0).tolist()
 
 
 def test_backward_inside_reaches_batched_leaves() -> None:

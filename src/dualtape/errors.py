@@ -71,6 +71,14 @@ def batched_write(op: str) -> RuntimeError:
     )
 
 
+def batched_leaf() -> RuntimeError:
+    return RuntimeError(
+        "vmap: backward() inside vmap reached a leaf from outside, which cannot take the gradient of each sample: it has room for one. Use"
+        " func.grad inside, with the leaf as an argument that is not mapped over (vmap(grad(f), in_dims=(None, 0))(leaf, batch)), or"
+        " autograd.grad; or call backward() on the result, outside of vmap"
+    )
+
+
 def leaf_write(op: str) -> RuntimeError:
     return RuntimeError(
         f"{op}: a leaf Variable that requires grad is being used in an in-place operation. Its value is what backward will"
@@ -120,6 +128,13 @@ def freed(node: str, where: str | None = None) -> RuntimeError:
         f"Trying to backward through the graph a second time: the values that {node} had saved have already been freed."
         f"{at} Specify retain_graph=True in the first backward if you need to go through the graph twice, or to read saved"
         " tensors after it"
+    )
+
+
+def detached(node: str, name: str) -> RuntimeError:
+    return RuntimeError(
+        f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): '{name}', saved by {node}, is needed with its history to"
+        " record the backward. Use the out-of-place .detach(), or leave create_graph out"
     )
 
 

@@ -59,7 +59,7 @@ class Level:
     __slots__ = ("number", "size", "randomness", "open")
 
     def __init__(self, size: int, randomness: str = "error") -> None:
-        from . import batched_rules  # noqa: F401 - fills RULES
+        from . import batched_products, batched_rules  # noqa: F401 - fill RULES
 
         self.number = next(_numbers)
         self.size = size
@@ -431,6 +431,15 @@ def holds(target: Any, value: Any) -> bool:
     return all(is_batched(target, level) and extent(target, level) >= extent(value, level) for level in levels_of(value))
 
 
+def samples_overlap(x: Any) -> bool:
+    """Whether several samples of a batched array share their memory: it was expanded before it was batched."""
+    while type(x) is Batched:
+        x = x.values
+        if x.shape[0] > 1 and x.strides[0] == 0:
+            return True
+    return False
+
+
 def fitting(value: Any, target: Any) -> Any:
     """``value`` without those levels that ``target`` is not batched by, where it is the same for all samples: as it can be written there."""
     if type(value) is not Batched:
@@ -445,7 +454,7 @@ def room_for(target: Any, value: Any) -> Any:
     """What must be added to ``target`` so that it has a place for every sample that ``value`` has one for: zeros, or None if it has."""
     room: Any = None
     for level in levels_of(value):
-        if extent(target, level) < extent(value, level):
+        if not is_batched(target, level) or extent(target, level) < extent(value, level):
             zero = Batched(module_of(innermost(value)).zeros((level.size,), value.dtype), level)
             room = zero if room is None else room + zero
     return room

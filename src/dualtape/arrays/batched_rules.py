@@ -1,6 +1,7 @@
 """The rules: what NumPy's functions do on batched arrays, written as the same functions on the arrays inside.
 
-Each rule gets the level that is taken off, then the function's own arguments. A function without a rule runs sample by sample.
+Each rule gets the level that is taken off, then the function's own arguments. A function without a rule runs sample by sample. Products and
+linear algebra stand next door.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from .batched import RULES, Batched, DynamicShape, Level, NotBatchable, extent, holds, newest, per_sample
+from .batched import RULES, Batched, DynamicShape, Level, NotBatchable, holds, newest, per_sample
 from .protocol import module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
@@ -34,11 +35,11 @@ def rule(*functions: Callable) -> Callable[[Callable], Callable]:
 # --- getting at the arrays inside ---------------------------------------------------------------------------------------------------
 
 
-def _mine(x: Any, level: Level) -> bool:
+def mine(x: Any, level: Level) -> bool:
     return type(x) is Batched and x.level is level
 
 
-def _front(x: Any, level: Level) -> Any:
+def front(x: Any, level: Level) -> Any:
     """The array inside; of one that is the same for all samples, with an axis of length 1 in front."""
     if type(x) is Batched and x.level is level:
         return x.values
@@ -71,15 +72,15 @@ def _axes(axis: Any, ndim: int) -> Any:
     return tuple(_axis(a, ndim) for a in axis) if isinstance(axis, (tuple, list)) else _axis(axis, ndim)
 
 
-def _wrapped(made: Any, level: Level) -> Any:
+def wrapped(made: Any, level: Level) -> Any:
     if isinstance(made, (tuple, list)):
-        items = [_wrapped(m, level) for m in made]
+        items = [wrapped(m, level) for m in made]
         return type(made)(*items) if hasattr(made, "_fields") else type(made)(items)
     return Batched(made, level)
 
 
 def _flat(x: Any, level: Level) -> Any:
-    values = _front(x, level)
+    values = front(x, level)
     return values.reshape((values.shape[0], prod(values.shape[1:])))
 
 
@@ -93,7 +94,7 @@ def call_ufunc(level: Level, ufunc: Any, method: str, inputs: tuple, kwargs: dic
         return _into(getattr(ufunc, method)(*inputs, **kwargs), out, kwargs.get("casting", "same_kind"))
     if method == "__call__":
         if ufunc.signature is not None:
-            core = _CORE.get(ufunc.__name__)
+            core = CORE.get(ufunc.__name__)
             if core is None:
                 return per_sample(ufunc, level, inputs, kwargs, f"numpy.{ufunc.__name__}")
             return core(level, *inputs, **kwargs)
@@ -101,11 +102,10 @@ def call_ufunc(level: Level, ufunc: Any, method: str, inputs: tuple, kwargs: dic
         rank = _rank((*inputs, where))
         if where is not True:
             kwargs["where"] = _padded(where, level, rank)
-        return _wrapped(ufunc(*(_padded(i, level, rank) for i in inputs), **kwargs), level)
+        return wrapped(ufunc(*(_padded(i, level, rank) for i in inputs), **kwargs), level)
     if method in ("reduce", "accumulate"):
         x, axis = inputs[0], kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
-        made = getattr(ufunc, method)(_front(x, level), axis=_axes(axis, x.ndim), **kwargs)
-        return Batched(made if x.ndim else made.copy(), level)  # along no axis NumPy may give the array itself
+        return Batched(getattr(ufunc, method)(front(x, level), axis=_axes(axis, x.ndim), **kwargs), level)
     if method == "at" and ufunc is np.add:
         from .batched_index import add
 
@@ -134,34 +134,14 @@ def _check_target(target: Any, *values: Any) -> None:
         raise NotBatchable(_CANNOT_WRITE)
 
 
-def _matmul(level: Level, a: Any, b: Any, **kwargs: Any) -> Any:
-    if not a.ndim or not b.ndim:
-        raise ValueError("matmul: Input operand does not have enough dimensions")
-    left, right = _front(a, level), _front(b, level)
-    row, column = a.ndim == 1, b.ndim == 1
-    if row:
-        left = left[:, None, :]
-    if column:
-        right = right[..., None]
-    rank = max(left.ndim, right.ndim)
-    left, right = (v[(_WHOLE, *(None,) * (rank - v.ndim))] for v in (left, right))
-    made = np.matmul(left, right, **kwargs)
-    if row:
-        made = made[..., 0, :]
-    if column:
-        made = made[..., 0]
-    return Batched(made, level)
-
-
-_CORE: dict[str, Callable] = {"matmul": _matmul, "vecdot": lambda level, a, b: np.sum(np.conj(a) * b, axis=-1)}
+CORE: dict[str, Callable] = {}  # the rules of generalised ufuncs, by name
 
 # --- functions along axes ----------------------------------------------------------------------------------------------------------
 
 
 def _reduction(function: Callable) -> None:
     def answer(level: Level, a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        made = function(_front(a, level), _axes(axis, a.ndim), *args, **kwargs)
-        return Batched(made if a.ndim else made.copy(), level)
+        return Batched(function(front(a, level), _axes(axis, a.ndim), *args, **kwargs), level)
 
     RULES[function] = answer
 
@@ -196,8 +176,8 @@ def _along(function: Callable, default: Any, before: int = 0) -> None:
         axis = kwargs.pop("axis", default)
         if newest((given, kwargs)) is not None:
             return per_sample(function, level, (a, *given), {**kwargs, "axis": axis}, f"numpy.{function.__name__}")
-        values = _flat(a, level) if axis is None or not a.ndim else _front(a, level)
-        return _wrapped(function(values, *given, axis=1 if axis is None or not a.ndim else _axis(axis, a.ndim), **kwargs), level)
+        values = _flat(a, level) if axis is None or not a.ndim else front(a, level)
+        return wrapped(function(values, *given, axis=1 if axis is None or not a.ndim else _axis(axis, a.ndim), **kwargs), level)
 
     def scalar(level: Level, a: Any, *args: Any, **kwargs: Any) -> Any:
         made = answer(level, a, *args, **kwargs)
@@ -218,7 +198,7 @@ def _argmax(level: Level, a: Any, axis: Any = None, out: Any = None, keepdims: b
     if axis is None:
         made = function(_flat(a, level), 1)
         return Batched(made.reshape((made.shape[0], *(1,) * (a.ndim if keepdims else 0))), level)
-    return Batched(function(_front(a, level), _axis(axis, a.ndim), keepdims=keepdims), level)
+    return Batched(function(front(a, level), _axis(axis, a.ndim), keepdims=keepdims), level)
 
 
 @rule(np.argmin)
@@ -228,14 +208,14 @@ def _argmin(level: Level, a: Any, axis: Any = None, out: Any = None, keepdims: b
 
 @rule(np.flip)
 def _flip(level: Level, m: Any, axis: Any = None) -> Any:
-    return Batched(np.flip(_front(m, level), _axes(axis, m.ndim)), level)
+    return Batched(np.flip(front(m, level), _axes(axis, m.ndim)), level)
 
 
 @rule(np.roll)
 def _roll(level: Level, a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return np.reshape(np.roll(np.ravel(a), shift, 0), a.shape)
-    return Batched(np.roll(_front(a, level), shift, _axes(axis, a.ndim)), level)
+    return Batched(np.roll(front(a, level), shift, _axes(axis, a.ndim)), level)
 
 
 # --- shapes --------------------------------------------------------------------------------------------------------------------------
@@ -251,7 +231,7 @@ def _reshape(level: Level, a: Any, shape: Any = None, order: str = "C", **ignore
         sizes = tuple(a.size // rest if n == -1 else n for n in sizes)
     if prod(sizes) != a.size:
         raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
-    values = _front(a, level)
+    values = front(a, level)
     return Batched(values.reshape((values.shape[0], *sizes)), level)
 
 
@@ -268,30 +248,30 @@ def _transpose(level: Level, a: Any, axes: Any = None) -> Any:
         inner = tuple(_axis(d, a.ndim) for d in axes)
         if len(inner) != a.ndim:
             raise ValueError("axes don't match array")
-    return Batched(_front(a, level).transpose((0, *inner)), level)
+    return Batched(front(a, level).transpose((0, *inner)), level)
 
 
 @rule(np.swapaxes)
 def _swapaxes(level: Level, a: Any, axis1: int, axis2: int) -> Any:
-    return Batched(_front(a, level).swapaxes(_axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
+    return Batched(front(a, level).swapaxes(_axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
 
 
 @rule(np.moveaxis)
 def _moveaxis(level: Level, a: Any, source: Any, destination: Any) -> Any:
     listed = lambda axes: list(axes) if hasattr(axes, "__iter__") else [axes]
-    return Batched(np.moveaxis(_front(a, level), *([_axis(d, a.ndim) for d in listed(axes)] for axes in (source, destination))), level)
+    return Batched(np.moveaxis(front(a, level), *([_axis(d, a.ndim) for d in listed(axes)] for axes in (source, destination))), level)
 
 
 @rule(np.expand_dims)
 def _expand_dims(level: Level, a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return Batched(np.expand_dims(_front(a, level), tuple(_axis(d, a.ndim + len(axes)) for d in axes)), level)
+    return Batched(np.expand_dims(front(a, level), tuple(_axis(d, a.ndim + len(axes)) for d in axes)), level)
 
 
 @rule(np.squeeze)
 def _squeeze(level: Level, a: Any, axis: Any = None) -> Any:
     axes = tuple(d + 1 for d, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
-    return Batched(np.squeeze(_front(a, level), axes), level)
+    return Batched(np.squeeze(front(a, level), axes), level)
 
 
 @rule(np.broadcast_to)
@@ -324,7 +304,7 @@ def _tile(level: Level, A: Any, reps: Any) -> Any:
 
 @rule(np.diagonal)
 def _diagonal(level: Level, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return Batched(np.diagonal(_front(a, level), offset, _axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
+    return Batched(np.diagonal(front(a, level), offset, _axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
 
 
 @rule(np.trace)
@@ -334,7 +314,7 @@ def _trace(level: Level, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1
 
 def _triangle(function: Callable) -> None:
     def answer(level: Level, m: Any, k: int = 0) -> Any:
-        return Batched(function(_front(m if m.ndim > 1 else np.broadcast_to(m, (*m.shape, *m.shape)), level), k), level)
+        return Batched(function(front(m if m.ndim > 1 else np.broadcast_to(m, (*m.shape, *m.shape)), level), k), level)
 
     RULES[function] = answer
 
@@ -345,7 +325,7 @@ _triangle(np.triu)
 
 @rule(np.concatenate)
 def _concatenate(level: Level, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [_flat(a, level) if axis is None else _front(a, level) for a in arrays]
+    parts = [_flat(a, level) if axis is None else front(a, level) for a in arrays]
     n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
     parts = [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]
     made = np.concatenate(parts, 1 if axis is None else _axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting)
@@ -375,7 +355,7 @@ def _where(level: Level, condition: Any, x: Any = None, y: Any = None) -> Any:
 def _elementwise(function: Callable) -> None:
     def answer(level: Level, *args: Any, **kwargs: Any) -> Any:
         rank = _rank((*args, *kwargs.values()))
-        return _wrapped(function(*(_padded(a, level, rank) for a in args), **{k: _padded(v, level, rank) for k, v in kwargs.items()}), level)
+        return wrapped(function(*(_padded(a, level, rank) for a in args), **{k: _padded(v, level, rank) for k, v in kwargs.items()}), level)
 
     RULES[function] = answer
 
@@ -414,7 +394,7 @@ def _like(function: Callable, make: Callable) -> None:
         rest = list(args)
         value = rest.pop(0) if function is np.full_like and rest else ignored.get("fill_value")
         dtype = rest[0] if rest else dtype
-        if not _mine(a, level):  # the value is what is batched
+        if not mine(a, level):  # the value is what is batched
             a = Batched(a[None], level)
         values = a.values
         if values.shape[0] == level.size and shape is None:
@@ -496,16 +476,16 @@ def _nonzero(level: Level, *args: Any, **kwargs: Any) -> Any:
 def _take(level: Level, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     if axis is None:
         a, axis = np.ravel(a), 0
-    if newest(indices) is None and _mine(a, level):
+    if newest(indices) is None and mine(a, level):
         return Batched(np.take(a.values, indices, _axis(axis, a.ndim), **({} if mode == "raise" else {"mode": mode})), level)
-    if not _mine(a, level):
+    if not mine(a, level):
         a = Batched(a[None], level)
     return a[(_WHOLE,) * (_axis(axis, a.ndim) - 1) + (indices,)]
 
 
 def _aligned(level: Level, *arrays: Any) -> list:
     """The arrays inside; with one length of the hidden axis, since functions by place do not broadcast it."""
-    parts = [_front(a, level) for a in arrays]
+    parts = [front(a, level) for a in arrays]
     n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
     return [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]
 
@@ -529,109 +509,16 @@ def _put_along_axis(level: Level, arr: Any, indices: Any, values: Any, axis: int
 
 @rule(np.searchsorted)
 def _searchsorted(level: Level, a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    if sorter is None and (not _mine(a, level) or a.values.shape[0] == 1):
-        return Batched(np.searchsorted(a.values[0, ...] if _mine(a, level) else a, _front(v, level), side), level)
+    if sorter is None and (not mine(a, level) or a.values.shape[0] == 1):
+        return Batched(np.searchsorted(a.values[0, ...] if mine(a, level) else a, front(v, level), side), level)
     return per_sample(np.searchsorted, level, (a, v, side, sorter), {}, "numpy.searchsorted")
 
 
 @rule(np.bincount)
 def _bincount(level: Level, x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    places = _front(x, level)
+    places = front(x, level)
     if weights is not None or type(places) is not np.ndarray or (places.size and places.max() >= minlength):
         return per_sample(np.bincount, level, (x, weights, minlength), {}, "numpy.bincount")
     n = places.shape[0]
     counts = np.bincount((places + np.arange(n)[:, None] * minlength).ravel(), minlength=n * minlength)
     return Batched(counts.reshape(n, minlength), level)
-
-
-# --- products ------------------------------------------------------------------------------------------------------------------------------
-
-
-@rule(np.einsum)
-def _einsum(level: Level, subscripts: Any, *operands: Any, **kwargs: Any) -> Any:
-    kwargs.pop("out", None)
-    if not isinstance(subscripts, str):
-        return per_sample(np.einsum, level, (subscripts, *operands), kwargs, "numpy.einsum")
-    text = subscripts.replace(" ", "")
-    terms, arrow, result = text.partition("->")
-    if not arrow:
-        names = terms.replace(",", "").replace("...", "")
-        result = ("..." if "..." in terms else "") + "".join(sorted(c for c in set(names) if names.count(c) == 1))
-    fresh = next(c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in text)
-    parts, inner = [], []
-    for term, operand in zip(terms.split(","), operands, strict=True):
-        if _mine(operand, level) and operand.values.shape[0] != 1:
-            parts.append(fresh + term)
-            inner.append(operand.values)
-        else:  # the same for all samples
-            parts.append(term)
-            inner.append(operand.values[0, ...] if _mine(operand, level) else operand)
-    if not any(p.startswith(fresh) for p in parts):
-        return Batched(np.einsum(f"{','.join(parts)}->{result}", *inner, **kwargs)[None], level)
-    return Batched(np.einsum(f"{','.join(parts)}->{fresh}{result}", *inner, **kwargs), level)
-
-
-@rule(np.tensordot)
-def _tensordot(level: Level, a: Any, b: Any, axes: Any = 2) -> Any:
-    if isinstance(axes, (int, np.integer)):
-        left, right = list(range(a.ndim - int(axes), a.ndim)), list(range(int(axes)))
-    else:
-        left, right = ([*p] if hasattr(p, "__iter__") else [p] for p in axes)
-    left, right = [d % a.ndim for d in left], [d % b.ndim for d in right]
-    letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW")
-    first = [next(letters) for _ in range(a.ndim)]
-    second = [next(letters) for _ in range(b.ndim)]
-    for d, e in zip(left, right, strict=True):
-        if a.shape[d] != b.shape[e]:
-            raise ValueError("shape-mismatch for sum")
-        second[e] = first[d]
-    kept = [c for d, c in enumerate(first) if d not in left] + [c for e, c in enumerate(second) if e not in right]
-    return np.einsum(f"{''.join(first)},{''.join(second)}->{''.join(kept)}", a, b, optimize=True)
-
-
-@rule(np.dot)
-def _dot(level: Level, a: Any, b: Any, out: Any = None) -> Any:
-    if not np.ndim(a) or not np.ndim(b):
-        return np.multiply(a, b)
-    if a.ndim <= 2 and b.ndim <= 2:
-        return np.matmul(a, b)
-    return np.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
-
-
-RULES[np.inner] = lambda level, a, b: np.multiply(a, b) if not np.ndim(a) or not np.ndim(b) else np.tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
-RULES[np.outer] = lambda level, a, b, out=None: np.multiply(np.ravel(a)[:, None], np.ravel(b))
-
-
-def _matrices(function: Callable) -> None:
-    """A function of one matrix, or of many: NumPy's own handle further axes in front."""
-
-    def answer(level: Level, a: Any, *args: Any, **kwargs: Any) -> Any:
-        if a.ndim < 2:
-            raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
-        return _wrapped(function(_front(a, level), *args, **kwargs), level)
-
-    RULES[function] = answer
-
-
-for _function in (
-    np.linalg.inv, np.linalg.cholesky, np.linalg.det, np.linalg.slogdet, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals,
-    np.linalg.svd, np.linalg.qr, np.linalg.pinv, np.linalg.matrix_power, np.linalg.matrix_rank,
-):  # fmt: skip
-    _matrices(_function)
-
-
-@rule(np.linalg.solve)
-def _solve(level: Level, a: Any, b: Any) -> Any:
-    column = b.ndim == 1
-    left, right = _front(a, level), _front(b, level)
-    if column:
-        right = right[..., None]
-    rank = max(left.ndim, right.ndim)
-    left, right = (v[(_WHOLE, *(None,) * (rank - v.ndim))] for v in (left, right))
-    shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    left, right = (np.broadcast_to(v, (*shape, *v.shape[-2:])) for v in (left, right))
-    made = np.linalg.solve(left, right) if right.size else right.copy()  # CuPy divides by the size of a batch
-    return Batched(made[..., 0] if column else made, level)
-
-
-_LENGTH = extent  # the hidden axis of an array, for the functions above

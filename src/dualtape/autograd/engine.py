@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors, modes
-from ..arrays import Absent, settle
-from ..arrays.batched import NotBatchable
+from ..arrays import Absent, Batched, settle
+from ..arrays.batched import NotBatchable, holds
 from ..arrays.silence import hush, unhush
 from ..tensor import wrap
 from .node import AccumulateGrad, Edge, Freed, Node
@@ -428,6 +428,9 @@ def _sink(node: Any, buffer: list, task: GraphTask) -> None:
 def _accumulate(variable: Any, buffer: list, task: GraphTask) -> None:
     """Add the gradient in ``buffer`` to the leaf's ``.grad``: whatever is not the first array that comes to an array."""
     held = variable._grad
+    arriving = getattr(buffer[0], "_array", buffer[0])
+    if type(arriving) is Batched and not holds(variable._array, arriving):
+        raise errors.batched_leaf()
     if task.record:
         variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
     elif held is None:

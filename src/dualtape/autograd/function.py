@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import modes
+from .. import errors, modes
 from ..tensor import Tensor, alias, wrap
 from . import function_batching
 from . import saved as saving
@@ -327,6 +327,7 @@ class Function:
         ctx = cls._backward_cls()
         tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
         batches = () if all(type(t._array) is np.ndarray for t in tensors) else function_batching.levels(tensors)
+        given = tensors
         if batches:
             args = function_batching.lifted(args, batches, _mapped)
             tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
@@ -343,6 +344,8 @@ class Function:
                 output = cls.forward(*args) if separate else cls.forward(ctx, *args)
             if separate:
                 cls.setup_context(ctx, args, output)
+        if tensors is not given and any(old is not new and any(new is d for d in ctx._dirty) for old, new in zip(given, tensors, strict=True)):
+            raise errors.batched_write(cls.__name__)  # what was lifted is another tensor: the write would not be in the history of the first
         return _Wrapping(ctx, args, tensors, edges, recording, levels).result(output)
 
 

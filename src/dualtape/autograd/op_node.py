@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import modes
+from .. import errors, modes
 from ..arrays import zeros
 from ..arrays.batched import NotBatchable, newest, per_sample
 from ..overriding import watching
@@ -130,8 +130,16 @@ class OpNode(Node):
             elif kind == INPUTS:
                 values.append([self._one(e, name, INPUT, 0, record) for e in entry])
             else:
+                if record and kind == INPUT and type(entry) is tuple and not entry[0].requires_grad:
+                    self._check_not_detached(name)
                 values.append(self._one(entry, name, kind, number, record))
         return values
+
+    def _check_not_detached(self, name: str) -> None:
+        """Raise if an input that has no history had one when it was saved: what is recorded now would miss it."""
+        inputs = self.op.inputs
+        if name in inputs and self.edges[inputs.index(name)] is not None:
+            raise errors.detached(self.name(), name)
 
     def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
         if type(entry) is tuple or type(entry) is SavedVariable:

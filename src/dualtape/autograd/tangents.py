@@ -5,7 +5,7 @@ tangents at *older* levels, and only there. So the newest level is always the ou
 tangent is computed by ordinary ops while only the older levels are in force (:func:`beneath`).
 
 A view without a tangent of its own has what its base has: its tangent is the same view of the base's tangent, in shared memory. So a
-write to either reaches the other.
+write to either reaches the other. The primal that ``unpack_dual`` gives is cut off from that (:data:`STILL`): views of it have it for their base.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import modes
 from .node import edge_of
-from .views import replay
+from .views import Step, replay
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -45,6 +45,8 @@ class Level:
             if tangents is not None:
                 tangents.pop(self, None)
                 tangents.apart.discard(self)
+                if tangents.roots is not None:
+                    tangents.roots.pop(self, None)
 
     def beneath(self, mode: modes.Mode) -> modes.Mode:
         """The mode in which this level's tangents are computed: of the levels, only the older are in force."""
@@ -58,10 +60,11 @@ class Level:
 class Tangents(dict):
     """A tensor's tangents by level; shared with what is saved of the tensor."""
 
-    __slots__ = ("apart", "__weakref__")
+    __slots__ = ("apart", "roots", "__weakref__")
 
     def __init__(self) -> None:
         self.apart: set[Level] = set()  # where the tangent of a view is no view of its base's: it was given by make_dual
+        self.roots: dict[Level, tuple[Tensor, Step]] | None = None  # the tensor without tangent that this is a view of, and the way from there
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__  # it is the set of one tensor, whatever is in it
@@ -86,6 +89,9 @@ def tangent(tensor: Any, level: Level) -> Tensor | None:
     own = None
     if extra is not None and extra.tangents is not None and level in extra.tangents:
         own = extra.tangents[level]
+        root = None if extra.tangents.roots is None else extra.tangents.roots.get(level)
+        if root is not None:
+            return _of_root(tensor, level, own, *root)
         if own is STILL or view is None or level in extra.tangents.apart:
             return own
     if view is None:
@@ -98,6 +104,33 @@ def tangent(tensor: Any, level: Level) -> Tensor | None:
         own = replay(whole, view.step, raw=False)
     set_tangent(tensor, level, own)
     return own
+
+
+def _of_root(tensor: Tensor, level: Level, own: Tensor | None, root: Tensor, step: Step) -> Tensor | None:
+    """The tangent of a view of what had none: that of the latter, if it was given one since."""
+    whole = tangent(root, level)
+    if whole is None or (own is not None and own._counter is whole._counter):
+        return own
+    with _Beneath(level):
+        own = replay(whole, step, raw=False)
+    set_tangent(tensor, level, own)
+    return own
+
+
+def set_root(view: Tensor, source: Tensor, level: Level, step: Step) -> None:
+    """``view`` is a view, by ``step``, of ``source``, which is cut off from its base's tangent: so is the view, and ``source`` is its base."""
+    set_tangent(view, level, STILL)
+    before = root_of(source, level)
+    if before is not None:
+        source, step.previous = before
+    tangents = tangents_of(view)
+    tangents.roots = {**(tangents.roots or {}), level: (source, step)}
+
+
+def root_of(tensor: Tensor, level: Level) -> tuple[Tensor, Step] | None:
+    """The tensor without tangent that ``tensor`` is a view of, and the steps from there."""
+    extra = tensor._extra
+    return None if extra is None or extra.tangents is None or extra.tangents.roots is None else extra.tangents.roots.get(level)
 
 
 def is_still(tensor: Tensor, level: Level) -> bool:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors, modes
-from ..arrays import settle, zeros
-from ..arrays.batched import room_for
+from ..arrays import Batched, settle, zeros
+from ..arrays.batched import room_for, samples_overlap
 from ..device import contiguous_format
 from .node import Node, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
@@ -302,6 +302,8 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
     if not overlap and 0 in getattr(array, "strides", ()) and array.size > 1:
         if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):
             raise errors.internal_overlap(op)
+    if type(array) is Batched and not overlap and samples_overlap(array):
+        raise errors.internal_overlap(op)
     hooks = modes.current().saved_hooks
     if hooks:
         from .saved_hooks import before_write

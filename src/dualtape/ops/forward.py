@@ -18,9 +18,9 @@ from ..arrays import Batched, is_array
 from ..arrays.batched import holds, newest
 from ..autograd.op_node import OUTPUT
 from ..autograd.saved import SavedVariable
-from ..autograd.tangents import STILL, Level, active, bare, beneath, is_still, set_tangent, tangent, tangents_of
+from ..autograd.tangents import Level, active, bare, beneath, is_still, root_of, set_root, set_tangent, tangent, tangents_of
 from ..autograd.unbroadcast import sum_to
-from ..autograd.views import replay
+from ..autograd.views import Step, replay
 from ..tensor import Tensor, raw, wrap
 from .table import BILINEAR, LINEAR, Op, formula_names
 
@@ -89,8 +89,8 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
         given = [_tangents_at(values[place], level) for place in places]
         if not any(t is not None for t in given):
             if op.view and isinstance(values[0], Tensor) and is_still(values[0], level):
-                for result in results:
-                    set_tangent(result, level, STILL)
+                for number, result in enumerate(results):
+                    set_root(result, values[0], level, Step(None, op, tuple(values[1:]), number if op.outputs is not None else None))
             continue
         with beneath(level):
             mode = modes.current()
@@ -377,7 +377,7 @@ def written(target: Tensor, source: Any, mode: modes.Mode) -> None:
                 old.zero_()
             elif old is not None and holds(old._array, new._array):
                 old.copy_(new)
-            elif target._is_view() and not is_still(target, level):
+            elif target._is_view() and (root_of(target, level) is not None or not is_still(target, level)):
                 _write_part(target, level, old, new)
             else:
                 set_tangent(target, level, laid_out_like(new, target))
@@ -385,7 +385,7 @@ def written(target: Tensor, source: Any, mode: modes.Mode) -> None:
 
 def _write_part(target: Tensor, level: Level, old: Tensor | None, new: Tensor) -> None:
     """A tangent written to a view: its base gets one, zero elsewhere; or room for each sample, where the old one was the same for all."""
-    base = target._view.base
+    base, step = root_of(target, level) or (target._view.base, target._view.step)
     whole = _zeros(base) + np.zeros_like(new).sum()
     if old is not None:
         known = tangent(base, level)
@@ -396,7 +396,7 @@ def _write_part(target: Tensor, level: Level, old: Tensor | None, new: Tensor) -
             )
         whole = whole + known
     set_tangent(base, level, whole)
-    part = replay(whole, target._view.step, raw=False)
+    part = replay(whole, step, raw=False)
     part.copy_(new)
     set_tangent(target, level, part)
 

@@ -612,7 +612,7 @@ def _cross(x: Any, y: Any, dim: int = -1) -> Any:
         raise _mismatch("linalg.cross", f"inputs dimension {dim} must have length 3", x, y)
     x, y = np.moveaxis(x, d, 0), np.moveaxis(y, d, 0)
     (a, b, c), (u, v, w) = x, y
-    return np.moveaxis(np.stack([b * w - c * v, c * u - a * w, a * v - b * u]), 0, d)
+    return np.stack([b * w - c * v, c * u - a * w, a * v - b * u], d)
 
 
 linalg_cross = op("linalg_cross", _cross, kind=GENERAL, public=False, method=False, jvp=BILINEAR, torch_name="linalg.cross",

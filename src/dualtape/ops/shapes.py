@@ -59,6 +59,8 @@ _view_shape = op("view_shape", _view, kind=GENERAL, view=True, varargs="shape", 
    method=False, torch_name="Tensor.view",
    samples=(sample(real(3, 4), (2, 6)), sample(real(3, 4), (-1,)), sample(real(), (1, 1)), sample(real(0, 3), (3, 0)), sample(real(1), ())),
    doc="""The same memory in another shape.""")  # fmt: skip
+_reshape_alias = op("reshape_alias", _view, kind=GENERAL, view=True, varargs="shape", jvp=LINEAR, vjp=_UNVIEW, public=False, method=False,
+   torch_name="reshape", samples=(sample(real(3, 4, layout="F"), (3, 4, 1)),), doc="""The same memory, which has gaps, in another shape.""")  # fmt: skip
 _unsafe_view = op("unsafe_view", lambda x, shape: x.reshape(resolve(shape, x.size, "reshape")), kind=GENERAL, varargs="shape", node="UnsafeViewBackward0",
    jvp=LINEAR, vjp=_UNVIEW, public=False, method=False, samples=(sample(real(3, 4), (2, 6)),), torch_name="reshape",
    doc="""A fresh array in another shape, not a view.""")  # fmt: skip
@@ -98,7 +100,7 @@ def reshape(input: Any, *shape: Any) -> Any:
     array = input._array
     sizes = resolve(shape, array.size, "reshape")
     if array.size == 0 or not isinstance(array, (np.ndarray, Batched)) or np.may_share_memory(array.reshape(sizes), array):
-        return _view_shape(input, sizes)
+        return (_view_shape if array.size == 0 or array.flags.c_contiguous else _reshape_alias)(input, sizes)
     return _unsafe_view(FUNCTIONS["clone"](input), sizes)
 
 
@@ -470,7 +472,7 @@ def ravel(input: Any) -> Any:
     >>> dt.ravel(dt.ones(2, 3)).shape
     dualtape.Size([6])
     """
-    return input.reshape(-1)
+    return _view_shape(input.contiguous(), (-1,))
 
 
 @composite("unflatten", samples=(sample(real(2, 6), 1, (2, 3)), sample(real(2, 6), -1, (2, -1))))

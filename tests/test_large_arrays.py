@@ -1,0 +1,173 @@
+"""The ways for large arrays (blocks in a cache, flat images, candidates, bits): the same results as NumPy and SciPy give in one go.
+
+The samples of the op table are small and never take them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import dualtape as dt
+from dualtape.arrays.approximations import erf_single
+from dualtape.arrays.kernels import add_at
+from dualtape.arrays.masks import either, kept
+from dualtape.ops import convolution, cumulative, normalisation, sorting
+
+functional = dt.nn.functional
+
+
+def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def close(found: Any, expected: np.ndarray) -> None:
+    tolerance = 1e-5 if found.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, float(np.abs(expected).max())))
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(20, 300, 70), (9, 5, 8000), (600, 1, 512)])
+def test_running_sums_side_by_side_are_numpys_to_the_bit(shape: tuple, dim: int) -> None:
+    x = numbers(*shape)
+    np.testing.assert_array_equal(cumulative._abreast(np.add, x, dim), np.cumsum(x, dim))
+    np.testing.assert_array_equal(cumulative._abreast(np.add, x, dim, True), np.flip(np.cumsum(np.flip(x, dim), dim), dim))
+
+
+@pytest.mark.parametrize("shape", [(1600, 200), (80, 30, 128), (5, 50_000)])
+def test_layer_norm_in_blocks_has_the_gradients_of_the_formulas(shape: tuple) -> None:
+    x, g, w = numbers(*shape, dtype=np.float64), numbers(*shape, dtype=np.float64, seed=1), numbers(shape[-1], dtype=np.float64, seed=2)
+    axes = (len(shape) - 1,)
+    _, mean, variance = normalisation._norm(x, w, None, shape, w.shape, axes, 1e-5, "layer")
+    given = (g, 0.1 * mean, 0.2 * variance, x, w, mean, variance, shape, w.shape, axes, 1e-5, shape)
+    close(normalisation._norm_gradient_arrays(*given), normalisation._norm_gradient(*given))
+    given = (g, x, mean, variance, shape, w.shape, 1e-5, w.shape)
+    close(normalisation._weight_gradient_arrays(*given), normalisation._weight_gradient(*given))
+
+
+@pytest.mark.parametrize("k", [1, 7, 40])
+@pytest.mark.parametrize("kind", ["numbers", "ties", "integers", "minus infinity", "infinity"])
+def test_the_k_largest_among_candidates_are_those_of_a_stable_sort(kind: str, k: int) -> None:
+    x = numbers(30, 4, 999)
+    x = {
+        "numbers": x, "ties": np.round(x, 1), "integers": (x * 1000).astype(np.int64), "minus infinity": np.where(x < 1, -np.inf, x).astype(np.float32),
+        "infinity": np.where(x > 2.5, np.inf, x).astype(np.float32),
+    }[kind]  # fmt: skip
+    assert sorting._candidates(x.reshape(-1, 999), k) is not None
+    values, indices = sorting._topk(x, k)
+    expected = np.argsort(-x.astype(np.float64), axis=-1, kind="stable")[..., :k]
+    np.testing.assert_array_equal(indices, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, expected, -1))
+    assert values.dtype == x.dtype
+
+
+def test_candidates_are_refused_where_nan_counts_or_most_elements_tie() -> None:
+    x = numbers(30, 999)
+    x[4, 998] = np.nan
+    assert sorting._candidates(x, 3) is None
+    assert np.isnan(sorting._topk(x, 3)[0][4, 0])
+    assert sorting._candidates(np.zeros((30, 999), np.float32), 3) is None
+
+
+@pytest.mark.parametrize("rows", [1500, 20])
+def test_rows_added_at_an_index_are_added_as_often_as_they_are_named(rows: int) -> None:
+    index = np.random.default_rng(0).integers(0, 400, rows)
+    values, start = numbers(rows, 300, dtype=np.float64), numbers(400, 300, dtype=np.float64, seed=1)
+    found, expected = start.copy(), start.copy()
+    add_at(found, (index,), values)
+    np.add.at(expected, index, values)
+    close(found, expected)
+
+
+def test_rows_are_not_added_outside_of_an_array() -> None:
+    with pytest.raises(IndexError):
+        add_at(np.zeros((400, 300)), (np.full(500, 400),), np.ones((500, 300)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_choices_by_bits_are_those_of_where(dtype: Any) -> None:
+    x, y = (100 * numbers(100, 2000)).astype(dtype), (100 * numbers(100, 2000, seed=1)).astype(dtype)
+    if dtype is not np.int64:
+        x[0, :3] = y[1, :3] = np.nan, np.inf, -0.0
+    condition = numbers(100, 2000, seed=2) > 0
+    for mask, a, b in ((condition, x, y), (condition.T, x.T, y.T), (condition[:, ::2], x[:, ::2], y[:, ::2]), (condition[0], x, y)):
+        np.testing.assert_array_equal(either(mask, a, b), np.where(mask, a, b))
+        np.testing.assert_array_equal(kept(a, mask), np.where(mask, a, 0))
+        np.testing.assert_array_equal(kept(a, mask, False), np.where(mask, 0, a))
+
+
+def test_relu_passes_nan_and_stops_an_infinite_gradient() -> None:
+    values = numbers(200_000)
+    values[:2] = np.nan, -1.0
+    x = dt.tensor(values, requires_grad=True)
+    g = np.full(200_000, np.inf, np.float32)
+    dt.relu(x).backward(dt.tensor(g))
+    np.testing.assert_array_equal(x.grad.numpy(), np.where(values <= 0, 0, g))
+
+
+def test_erf_of_single_precision_is_within_four_units_in_the_last_place() -> None:
+    x = np.concatenate([np.linspace(-7, 7, 200_001), 10.0 ** np.linspace(-30, 0, 1001), [np.inf, -np.inf, 0.0, -0.0]]).astype(np.float32)
+    exact = scipy.special.erf(x.astype(np.float64))
+    assert (np.abs(erf_single(x) - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
+    assert np.isnan(erf_single(np.array([np.nan], np.float32))).all()
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_in_blocks_is_that_of_double_precision(approximate: str) -> None:
+    x, g = numbers(200, 300), numbers(200, 300, seed=1)
+    single, double = dt.tensor(x, requires_grad=True), dt.tensor(x.astype(np.float64), requires_grad=True)
+    for tensor in (single, double):
+        out = functional.gelu(tensor, approximate=approximate)
+        out.backward(dt.tensor(g.astype(out.detach().numpy().dtype)))
+        tensor.out = out.detach().numpy()
+    close(single.out, double.out)
+    close(single.grad.numpy(), double.grad.numpy())
+
+
+CONVOLUTIONS = [
+    ((3, 8, 40, 30), (6, 4, 3, 3), (1, 1), (1, 1), 2),
+    ((5, 16, 32, 32), (32, 16, 3, 3), (1, 1), (1, 1), 1),
+    ((2, 6, 64, 64), (4, 6, 5, 3), (0, 2), (2, 1), 1),
+    ((9, 16, 900), (8, 16, 3), (1,), (1,), 1),
+    ((2, 4, 12, 12, 14), (6, 4, 2, 3, 2), (1, 0, 1), (1, 1, 1), 1),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("x_shape, weight_shape, padding, dilation, groups", CONVOLUTIONS)
+def test_a_convolution_of_flat_images_is_that_of_windows(
+    x_shape: tuple, weight_shape: tuple, padding: tuple, dilation: tuple, groups: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, weight, bias = numbers(*x_shape, dtype=dtype), numbers(*weight_shape, dtype=dtype, seed=1), numbers(weight_shape[0], dtype=dtype, seed=2)
+    attributes = ((1,) * len(padding), padding, dilation, groups)
+
+    def products() -> list[np.ndarray]:
+        out = convolution._convolution(x, weight, bias, *attributes)
+        g = np.cos(np.arange(out.size)).reshape(out.shape).astype(dtype)
+        return [
+            out, convolution._transposed(g, weight, None, x_shape[2:], *attributes), convolution._weight(g, x, weight_shape, *attributes),
+            convolution._channel_sum_arrays(g),
+        ]  # fmt: skip
+
+    flat = products()
+    monkeypatch.setattr(convolution, "_flat", lambda *given: None)
+    monkeypatch.setattr(convolution, "BLOCK", 10**12)
+    for found, expected in zip(flat, products(), strict=True):
+        assert found.shape == expected.shape and found.dtype == expected.dtype
+        tolerance = 2e-5 if dtype is np.float32 else 1e-12
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * float(np.abs(expected).max()))
+
+
+def test_a_large_convolution_over_a_batch_of_weights_is_that_of_a_loop() -> None:
+    x, weights, bias = numbers(2, 8, 32, 32, dtype=np.float64), numbers(3, 4, 8, 3, 3, dtype=np.float64, seed=1), numbers(3, 4, dtype=np.float64, seed=2)
+
+    def loss(w: Any, b: Any) -> Any:
+        return functional.conv2d(dt.tensor(x), w, b, padding=1).sin().sum()
+
+    found = dt.func.vmap(dt.func.grad(loss, (0, 1)))(dt.tensor(weights), dt.tensor(bias))
+    each = [dt.func.grad(loss, (0, 1))(dt.tensor(w), dt.tensor(b)) for w, b in zip(weights, bias, strict=True)]
+    for k in range(2):
+        close(found[k].numpy(), np.stack([pair[k].numpy() for pair in each]))
