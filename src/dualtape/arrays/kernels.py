@@ -26,7 +26,7 @@ def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bo
     if isinstance(x, (np.ndarray, np.generic)):
         return ufunc.reduce(x, axis, dtype, None, keepdims)
     if axis == ():
-        return x if dtype is None else x.astype(dtype)
+        return x.astype(dtype) if dtype is not None else x.copy() if hasattr(x, "copy") else x
     function = getattr(np, _REDUCTIONS[ufunc.__name__])
     if dtype is None or ufunc.__name__ not in ("add", "multiply"):
         return function(x, axis=axis, keepdims=keepdims)
@@ -133,6 +133,7 @@ def add_at(out: Any, index: Any, values: Any) -> None:
 
 
 _MANY = 1000  # elements from which places are worth counting through
+_LOTS = 100_000  # elements from which a sparse matrix is worth its making
 _WIDE = 256  # numbers in a row from which adding rows one by one is quicker
 
 
@@ -149,6 +150,9 @@ def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:
             return False
         if width >= _WIDE:
             parts = values.reshape(rows.size, width)
+            if rows.size >= len(out) and out.size > _LOTS and values.dtype.char in "fdFD" and rows.min() >= 0 and rows.max() < len(out):
+                out += _one_in_each_column(rows.ravel(), len(out), values.dtype) @ parts
+                return True
             for row, part in zip(rows.ravel().tolist(), parts, strict=True):
                 into = out[row].reshape(width)
                 np.add(into, part, into)
@@ -166,6 +170,13 @@ def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:
         return False
     np.add.at(out.reshape(-1), places.ravel(), values.ravel())
     return True
+
+
+def _one_in_each_column(rows: np.ndarray, n: int, dtype: Any) -> Any:
+    """The sparse matrix of ``n`` rows that adds the rows of what it is multiplied with to those that ``rows`` names, in their order."""
+    from scipy.sparse import csc_array
+
+    return csc_array((np.ones(rows.size, dtype), rows, np.arange(rows.size + 1)), shape=(n, rows.size))
 
 
 def added_up(places: Any, values: Any, n: int) -> Any:

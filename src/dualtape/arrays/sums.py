@@ -6,12 +6,15 @@ So the rounding error stays of the order of NumPy's. Everything else (integers, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 WIDTH = 1024
 _ONES = {np.dtype(kind): np.ones(WIDTH, kind) for kind in (np.float32, np.float64)}
+BLOCK = 131_072  # elements that stay in a processor's own cache, with a few arrays of their size
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
 _reduce: Any = np.add.reduce
 
@@ -67,3 +70,12 @@ def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
             out += ones[: len(part)].dot(part)
         return out.reshape((1,) * count + shape[count:] if keepdims else shape[count:])
     return _reduce(x, axis, None, None, keepdims)
+
+
+def row_blocks(shape: tuple, most: int = BLOCK) -> Iterator[slice]:
+    """The rows of an array of ``shape`` in slices of about :data:`BLOCK` elements, and at most so many rows.
+
+    What is made for a few rows stays in a cache, and its memory is used again for the next ones: arrays of megabytes come from the system anew each time.
+    """
+    step = max(1, min(most, BLOCK // max(1, prod(shape[1:]))))
+    return (slice(start, start + step) for start in range(0, shape[0], step))

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.approximations import PART
+from ..arrays.sums import row_blocks
 from ..lazy import special
 from .dispatch import FUNCTIONS
+from .elementwise import error_function
 from .formulas import normal_dim, use
 from .samples import apart, edge, exact, ours, real, sample
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, composite, formula_names, named, op
@@ -42,7 +45,14 @@ def _gelu(x: Any, approximate: str = "none") -> Any:
         return 0.5 * x * (1 + np.tanh(_TANH_SCALE * (x + _CUBIC * x * x * x)))
     if approximate != "none":
         raise RuntimeError(f"gelu: approximate argument must be either none or tanh, got {approximate!r}")
-    return (0.5 * x * (1 + special.erf(x * _ROOT_HALF))).astype(x.dtype, copy=False)
+    if type(x) is np.ndarray and x.dtype == np.float32 and x.size > PART:
+        out = np.empty(x.shape, x.dtype)
+        flat, made = x.reshape(-1), out.reshape(-1)
+        for some in row_blocks(flat.shape, PART):
+            made[some] = _gelu(flat[some])
+        return out
+    y = error_function(x * _ROOT_HALF)
+    return (0.5 * x * (1 + y)).astype(x.dtype, copy=False)
 
 
 def _gelu_derivative(x: Any, approximate: str) -> Any:
@@ -52,7 +62,18 @@ def _gelu_derivative(x: Any, approximate: str) -> Any:
     return 0.5 * (1 + use("erf")(x * _ROOT_HALF)) + _NORMAL * x * np.exp(-0.5 * x * x)
 
 
-_activation("gelu", _gelu, derivative=_gelu_derivative, samples=(*_SMOOTH, sample(real(3, 4), approximate="tanh")),
+def _gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
+    """g times the derivative, in blocks that stay in a cache."""
+    if x.size <= PART:
+        return g * _gelu_derivative(x, approximate)
+    out = np.empty(x.shape, np.result_type(g, x))
+    g, x, made = g.reshape(-1), x.reshape(-1), out.reshape(-1)
+    for some in row_blocks(x.shape, PART):
+        np.multiply(g[some], _gelu_derivative(x[some], approximate), made[some])
+    return out
+
+
+_activation("gelu", _gelu, derivative=_gelu_derivative, quick=dict(x=_gelu_gradient), samples=(*_SMOOTH, sample(real(3, 4), approximate="tanh")),
    doc="""x times the normal distribution's probability of less than x; ``approximate="tanh"`` for the formula without erf.
 
    >>> import dualtape as dt

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import settle
+from ..arrays.masks import either, kept
 from ..tensor import Tensor, made
 from .dispatch import FUNCTIONS
 from .samples import apart, edge, exact, ints, mask, positive, real, sample
@@ -315,9 +316,10 @@ op("copysign", np.copysign, kind=BROADCASTING, promote=FLOAT, complex=False,
    tensor([-1.,  2.])
    """)  # fmt: skip
 
-_where_op = op("where_op", lambda condition, x, y: np.where(condition, x, y), kind=BROADCASTING, node="WhereBackward0", public=False,
+_where_op = op("where_op", lambda condition, x, y: either(condition, x, y), kind=BROADCASTING, node="WhereBackward0", public=False,
    method=False, inplace=False, constants=("condition",), promote=COMMON, torch_name="where",
    vjp=dict(x=lambda g, condition: np.where(condition, g, 0), y=lambda g, condition: np.where(condition, 0, g)),
+   quick=dict(x=lambda g, condition: kept(g, condition), y=lambda g, condition: kept(g, condition, False)),
    jvp=dict(x=lambda t, condition: np.where(condition, t, 0), y=lambda t, condition: np.where(condition, 0, t)),
    samples=(sample(mask(3, 4), real(3, 4), real(4)), sample(mask(3, 1), real(4), real()), sample(mask(3), real(3), 0.5),
             edge(mask(3), exact([np.nan, np.inf, 1.0]), exact([1.0, 2.0, np.nan]))),
@@ -382,6 +384,7 @@ op("clamp", _clamp, kind=BROADCASTING, promote=COMMON, node=("ClampBackward0", "
    vjp=dict(x=lambda g, x, min, max: np.where(_inside(x, min, max), g, 0),
             min=lambda g, x, min, max: np.where(_below(x, min, max), g, 0),
             max=lambda g, x, min, max: np.where(_above(x, min, max), g, 0)),
+   quick=dict(x=lambda g, x, min, max: kept(g, _inside(x, min, max))),
    jvp=dict(x=lambda t, x, min, max: np.where(_inside(x, min, max), t, 0),
             min=lambda t, x, min, max: np.where(_below(x, min, max), t, 0),
             max=lambda t, x, min, max: np.where(_above(x, min, max), t, 0)),

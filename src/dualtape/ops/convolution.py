@@ -1,12 +1,15 @@
 """Convolutions of any number of spatial dimensions: windows gathered into a matrix, then one matrix product.
 
+NumPy's arrays go through in blocks of a few images, so that their windows stay in a cache. Where a kernel moves by single steps, images are taken as flat
+lines of numbers, and what a place of the kernel sees is the same line, shifted (:class:`_Flat`).
+
 The three products of a convolution (output, gradient of the input, gradient of the weight) are each bilinear in two of its three
 arrays, and each is the gradient of the others: three ops, closed under differentiation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +17,7 @@ import numpy as np
 
 from ..arrays import module_of, zeros
 from ..arrays.kernels import add_reduce, contiguous
+from ..arrays.sums import BLOCK, row_blocks
 from .dispatch import FUNCTIONS
 from .formulas import use
 from .samples import real, sample
@@ -103,6 +107,98 @@ def _from_columns(columns: Any, sizes: tuple, kernel: tuple, stride: tuple, padd
     return full[(..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))]
 
 
+# --- images as flat lines -----------------------------------------------------------------------------------------------------------------
+
+
+class _Flat:
+    """Padded images as flat lines of numbers: where the windows of a kernel that moves by single steps begin, and which of them are asked for.
+
+    A window that begins near the end of a row runs on into the next. Nobody asks for those, but with them what one place of the kernel sees is one slice of
+    the line: copied, multiplied and added up in one go, where the rows by themselves are short.
+    """
+
+    def __init__(self, sizes: tuple, kernel: tuple, padding: tuple, dilation: tuple, out: tuple) -> None:
+        self.kernel, self.out = kernel, out
+        self.padded = tuple(n + 2 * p for n, p in zip(sizes, padding, strict=True))
+        self.steps = tuple(prod(self.padded[d + 1 :]) for d in range(len(sizes)))
+        self.strides = tuple(s * d for s, d in zip(self.steps, dilation, strict=True))
+        self.rows = (out[0], *self.padded[1:])
+        self.asked: Any = (..., *(slice(n) for n in out))
+        self.inside: Any = (..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))
+        self.span = 1 + sum((n - 1) * s for n, s in zip(out, self.steps, strict=True))  # from the first that is asked for to the last
+
+    def windows(self, images: np.ndarray) -> np.ndarray:
+        """(N, C, kernel..., span): a view of what each place of the kernel sees."""
+        lines = np.ascontiguousarray(images)
+        strides = (*lines.strides[:2], *(s * lines.itemsize for s in self.strides), lines.itemsize)
+        return np.lib.stride_tricks.as_strided(lines, (*lines.shape[:2], *self.kernel, self.span), strides)
+
+    def starts(self) -> list[int]:
+        """Where the line begins that each place of the kernel sees."""
+        return [sum(k * s for k, s in zip(place, self.strides, strict=True)) for place in np.ndindex(*self.kernel)]
+
+
+_LONG, _LONGER, _DEEP = 512, 1.25, 32  # how long a line pays, how much longer than what is asked for it may be, and of how many the windows must be
+
+
+def _flat(arrays: tuple, sizes: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> _Flat | None:
+    """The images as flat lines, if these arrays (images, weight, bias) are NumPy's and that pays."""
+    _, depth, *kernel = arrays[1].shape
+    if any(type(a) is not np.ndarray for a in arrays if a is not None) or any(s != 1 for s in stride):
+        return None
+    if prod(out) < _LONG or prod(kernel) == 1 or depth * prod(kernel) < _DEEP:
+        return None
+    flat = _Flat(sizes, tuple(kernel), padding, dilation, out)
+    return flat if prod(flat.rows) <= _LONGER * prod(out) else None
+
+
+def _column_blocks(windows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """The windows of a few images at a time, copied; the memory of the copy is used again for the next ones."""
+    buffer = None
+    for some in row_blocks(windows.shape):
+        part = windows[some]
+        if buffer is None:
+            buffer = np.empty(part.shape, part.dtype)
+        columns = buffer[: len(part)]
+        columns[...] = part
+        yield some, columns
+
+
+def _flat_convolution(x: np.ndarray, matrix: np.ndarray, bias: Any, padding: tuple, flat: _Flat) -> np.ndarray:
+    groups, made, inner = matrix.shape
+    result = np.empty((len(x), groups * made, *flat.out), x.dtype)
+    shift = np.zeros(1, x.dtype) if bias is None else bias
+    wide: Any = None
+    for some, columns in _column_blocks(flat.windows(padded(x, padding, padding))):
+        n = len(columns)
+        wide = np.empty((n, groups, made, prod(flat.rows)), x.dtype) if wide is None else wide[:n]
+        np.matmul(matrix, columns.reshape(n, groups, inner, flat.span), wide[..., : flat.span])
+        np.add(wide.reshape(n, groups * made, *flat.rows)[flat.asked], shift.reshape(-1, *(1,) * len(flat.out)), result[some])
+    return result
+
+
+def _flat_transposed(x: np.ndarray, weight: np.ndarray, groups: int, sizes: tuple, flat: _Flat) -> np.ndarray:
+    """Each place of the kernel adds its multiple of the images, all channels in one line: what runs over the end of one into the next is zero."""
+    made, channels, places = len(weight) // groups, weight.shape[1], prod(flat.kernel)
+    matrix = weight.reshape(groups, made, channels, places).transpose(0, 3, 2, 1).reshape(groups, places * channels, made)
+    size, starts = prod(flat.padded), flat.starts()
+    result = np.empty((len(x), groups, channels, *sizes), x.dtype)
+    wide: Any = None
+    for some in row_blocks((len(x), matrix.size // made * size)):
+        part = x[some]
+        n = len(part)
+        if wide is None:
+            wide = np.zeros((n, groups * made, *flat.padded), x.dtype)
+            columns, lines = np.empty((n, groups, places * channels, size), x.dtype), np.empty((n, groups, channels * size + starts[-1]), x.dtype)
+        wide[:n][flat.asked] = part
+        np.matmul(matrix, wide[:n].reshape(n, groups, made, size), columns[:n])
+        lines[...] = 0
+        for start, column in zip(starts, np.moveaxis(columns[:n].reshape(n, groups, places, channels * size), 2, 0), strict=True):
+            lines[:n, :, start : start + channels * size] += column
+        result[some] = lines[:n, :, : channels * size].reshape(n, groups, channels, *flat.padded)[flat.inside]
+    return result.reshape(len(x), groups * channels, *sizes)
+
+
 # --- the three products of a convolution ---------------------------------------------------------------------------------------------
 
 
@@ -121,6 +217,9 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     n, made = x.shape[0], weight.shape[0]
     inner, seen = weight.shape[1] * prod(kernel), prod(out)
     matrix = weight.reshape(groups, made // groups, inner)
+    flat = _flat((x, weight, bias), x.shape[2:], stride, padding, dilation, out)
+    if flat is not None:
+        return _flat_convolution(x, matrix, bias, padding, flat)
     if made // groups <= seen:
         columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
         result = np.matmul(matrix, columns).reshape(n, made, *out)
@@ -144,6 +243,12 @@ def _transposed(x: Any, weight: Any, bias: Any, sizes: tuple, stride: tuple, pad
     kernel, out, n = weight.shape[2:], x.shape[2:], x.shape[0]
     made = weight.shape[1]
     w = weight.reshape(groups, weight.shape[0] // groups, made * prod(kernel))
+    flat = _flat((x, weight, bias), sizes, stride, padding, dilation, out)
+    if flat is not None:
+        result = _flat_transposed(x, weight, groups, sizes, flat)
+        if bias is not None:
+            result += bias.reshape(-1, *(1,) * len(sizes))
+        return result
     columns = np.matmul(w.swapaxes(1, 2), x.reshape(n, groups, w.shape[1], prod(out)))
     result = _from_columns(columns.reshape(n, groups * made, prod(kernel), prod(out)), sizes, kernel, stride, padding, dilation, out)
     result = contiguous(result)
@@ -157,16 +262,30 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
     kernel, out, n = shape[2:], grad.shape[2:], x.shape[0]
     seen, inner, made = prod(out), shape[1] * prod(kernel), shape[0] // groups
     if made <= seen:  # a product for each of the batch, summed: the sum is smaller than the windows
-        columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
-        products = np.matmul(grad.reshape(n, groups, made, seen), columns.swapaxes(2, 3))
-        return add_reduce(products, axis=0).reshape(shape)
+        if type(x) is type(grad) is np.ndarray and prod(kernel) > 1 and n * groups * inner * seen > BLOCK:
+            blocks = _column_blocks(_windows(padded(x, padding, padding), kernel, stride, dilation, out))
+            return np.add.reduce([_weight_part(grad[some], columns, groups, made, inner, seen) for some, columns in blocks]).swapaxes(1, 2).reshape(shape)
+        columns = _columns(x, kernel, stride, padding, dilation, out)
+        return _weight_part(grad, columns, groups, made, inner, seen).swapaxes(1, 2).reshape(shape)
     columns = _batch_columns(x, kernel, stride, padding, dilation, out).reshape(groups, inner, n * seen)
     rows = grad.swapaxes(0, 1).reshape(groups, made, n * seen)
     return np.matmul(rows, columns.swapaxes(1, 2)).reshape(shape)
 
 
+def _weight_part(grad: Any, columns: Any, groups: int, made: int, inner: int, seen: int) -> Any:
+    """(groups, inner, made), what some images give: windows times gradients, which is the quicker order."""
+    n = grad.shape[0]
+    products = np.matmul(columns.reshape(n, groups, inner, seen), grad.reshape(n, groups, made, seen).swapaxes(2, 3))
+    return add_reduce(products, axis=0)
+
+
 def _channel_sum(g: Any) -> Any:
     return np.sum(g, axis=(0, *range(2, len(g.shape))))
+
+
+def _channel_sum_arrays(g: Any) -> Any:
+    """:func:`_channel_sum`, first over the pixels of each image."""
+    return add_reduce(add_reduce(g, axis=tuple(range(2, g.ndim))), axis=0)
 
 
 def _along_channels(t: Any, ndim: int) -> Any:
@@ -179,6 +298,7 @@ _convolve = op("convolution", _convolution, kind=GENERAL, public=False, method=F
             weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
                 use("convolution_weight")(g, x.conj(), weight_shape, stride, padding, dilation, groups),
             bias=lambda g: _channel_sum(g)),
+   quick=dict(bias=_channel_sum_arrays),
    jvp=dict(x=lambda t, weight, stride, padding, dilation, groups: use("convolution")(t, weight, None, stride, padding, dilation, groups),
             weight=lambda t, x, stride, padding, dilation, groups: use("convolution")(x, t, None, stride, padding, dilation, groups),
             bias=lambda t, out: np.broadcast_to(_along_channels(t, len(out.shape)), out.shape)),

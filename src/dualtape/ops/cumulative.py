@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import zeros
 from ..arrays.kernels import accumulate as running
 from ..arrays.kernels import arange_like
+from ..arrays.sums import BLOCK
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
 from .reductions import HALF, LONG, SINGLE, cast, refuse_complex, shifted
@@ -113,14 +114,31 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
 
 
 _MANY, _ABREAST = 10_000, 128
+_APART = 16  # rows a power of two apart in memory would drive each other out of it
 
 
-def _abreast(ufunc: np.ufunc, x: Any, d: int) -> Any:
-    """``ufunc.accumulate`` of many columns side by side: a row at a time, where NumPy goes down one column after the other."""
-    rows = np.array(np.moveaxis(x, d, 0), order="C")
-    for k in range(1, len(rows)):
-        ufunc(rows[k - 1], rows[k], rows[k])
-    return np.ascontiguousarray(np.moveaxis(rows, 0, d))
+def _abreast(ufunc: np.ufunc, x: Any, d: int, back: bool = False) -> Any:
+    """``ufunc.accumulate`` of many columns side by side: a row at a time, where NumPy goes down one column after the other.
+
+    ``back`` goes from the last row to the first. Rows are brought together in a cache a few at a time, since they may lie across memory.
+    """
+    out = np.empty(x.shape, x.dtype)
+    source, into = (np.moveaxis(v, d, 0)[:: -1 if back else 1] for v in (x, out))
+    n, width = len(source), x.size // x.shape[d]
+    block = max(8, min(n, BLOCK // width))
+    buffer = np.empty((block + 1, width + _APART), x.dtype)[:, :width].reshape(block + 1, *source.shape[1:])
+    before = None
+    for start in range(0, n, block):
+        rows = buffer[: min(block, n - start)]
+        rows[...] = source[start : start + block]
+        for row in rows:
+            if before is not None:
+                ufunc(before, row, row)
+            before = row
+        into[start : start + block] = rows
+        buffer[block] = before  # out of the way of the next rows
+        before = buffer[block]
+    return out
 
 
 def _cumsum_back(g: Any, dim: int) -> Any:
@@ -133,10 +151,7 @@ def _cumsum_back(g: Any, dim: int) -> Any:
         back = (slice(None),) * d + (slice(None, None, -1),)
         np.add.accumulate(g[back], d, None, out[back])
         return out
-    rows = np.array(np.moveaxis(g, d, 0), order="C")
-    for k in range(len(rows) - 1, 0, -1):
-        np.add(rows[k], rows[k - 1], rows[k - 1])
-    return np.ascontiguousarray(np.moveaxis(rows, 0, d))
+    return _abreast(np.add, g, d, True)
 
 
 def _cumsum_gradient(g: Any, dim: int) -> Any:

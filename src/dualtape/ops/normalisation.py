@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import modes
 from ..arrays.kernels import add_reduce
+from ..arrays.sums import WIDTH, row_blocks
 from .dispatch import FUNCTIONS
 from .samples import edge, exact, real, sample
 from .table import GENERAL, composite, op
@@ -64,19 +65,22 @@ def _norm_gradient(
 def _norm_gradient_arrays(
     g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple, axes: tuple, eps: float, x_shape: tuple
 ) -> Any:
-    """:func:`_norm_gradient` in the two arrays it makes."""
-    g = g_out.reshape(shape)
-    if weight is not None:
-        g = g * weight.reshape(view)
+    """:func:`_norm_gradient` in the one array it makes, some rows at a time: what comes up on the way stays in a cache."""
+    g, v, w = g_out.reshape(shape), x.reshape(shape), None if weight is None else weight.reshape(view)
     n = max(1, prod(shape[a] for a in axes))
     scale = 1 / np.sqrt(variance + eps)
-    change = x.reshape(shape) - mean
-    along = 2 * g_variance - scale * scale * scale * _inner(g, change, axes)
-    level = g_mean - scale * add_reduce(g, axis=axes, keepdims=True)
-    change *= along / n
-    change += level / n
-    change += g * scale if weight is None else np.multiply(g, scale, g)
-    return change.reshape(x_shape)
+    change = np.empty(shape, np.result_type(v, mean))
+    for rows in [slice(None)] if 0 in axes else row_blocks(shape):
+        part = np.subtract(v[rows], mean[rows], change[rows])
+        scaled = g[rows] * scale[rows]
+        if w is not None:
+            scaled *= w
+        along = 2 * g_variance[rows] - scale[rows] * scale[rows] * _inner(scaled, part, axes)
+        level = g_mean[rows] - add_reduce(scaled, axis=axes, keepdims=True)
+        part *= along / n
+        part += level / n
+        part += scaled
+    return change if shape == x_shape else change.reshape(x_shape)  # the leaf takes over what owns its memory
 
 
 def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
@@ -92,10 +96,22 @@ def _weight_gradient(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple,
 
 
 def _weight_gradient_arrays(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple) -> Any:
-    """:func:`_weight_gradient` in the one array it makes."""
-    normal = x.reshape(shape) - mean
-    normal *= 1 / np.sqrt(variance + eps)
-    normal *= g_out.reshape(shape)
+    """:func:`_weight_gradient` in place, and some rows at a time where each has all of the weight and one scale."""
+    g, v = g_out.reshape(shape), x.reshape(shape)
+    scale = 1 / np.sqrt(variance + eps)
+    tail = len(view)
+    if scale.shape[-tail:] == (1,) * tail and scale.size * prod(view) == x.size:
+        flat = (scale.size, prod(view))
+        g, v, mean, scale = g.reshape(flat), v.reshape(flat), mean.reshape(-1, 1), scale.reshape(-1)
+        total = np.zeros(g.shape[1], scale.dtype)
+        for rows in row_blocks(g.shape, WIDTH):
+            normal = v[rows] - mean[rows]
+            normal *= g[rows]
+            total += scale[rows].dot(normal)
+        return total.reshape(weight_shape)
+    normal = v - mean
+    normal *= scale
+    normal *= g
     return _to_parameter(normal, view, weight_shape)
 
 

@@ -56,7 +56,7 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
     winner = zeros(best.shape, np.uint8 if len(places) < 256 else np.intp, best)
     for number, (_, where) in enumerate(places[1:], 1):
         seen = wide[where]
-        np.copyto(winner, number, where=seen > best)
+        winner = np.maximum(winner, (seen > best).astype(winner.dtype) * number)  # later places have larger numbers
         np.maximum(best, seen, out=best)
     if x.dtype.kind == "f" and np.isnan(all_samples(best)).any():
         for number, (_, where) in enumerate(places):
