@@ -301,7 +301,12 @@ _LATER = object()  # stands in a node's saved values for an output not computed 
 
 
 def _inplace_method(op: Op) -> Callable:
-    return getattr(Tensor, {"refill_": "fill_", "true_divide_": "div_"}.get(f"{op.name}_", f"{op.name}_"), op.function)
+    return getattr(Tensor, _inplace_name(op), op.function)
+
+
+def _inplace_name(op: Op) -> str:
+    """The name that users know."""
+    return {"refill": "fill_", "true_divide": "div_"}.get(op.name, f"{op.name}_")
 
 
 def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
@@ -312,7 +317,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
             return answer
     values = op.bind(args, kwargs)
     target = values[0]
-    name = f"{op.name}_"
+    name = _inplace_name(op)
     if not isinstance(target, Tensor):
         raise errors.not_a_tensor(name, op.params[0], target)
     if watching:
