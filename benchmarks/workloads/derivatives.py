@@ -1,4 +1,4 @@
-"""Jacobians, Hessians and Hessian-vector products of small functions, by backward passes one after the other."""
+"""Jacobians, Hessians and Hessian-vector products of small functions: by backward passes one after the other, and by transforms of functions."""
 
 from __future__ import annotations
 
@@ -65,3 +65,25 @@ def _(lib: Any) -> Step:
     gradient = lib.grad(function)
     product = lib.compiled(lib.grad(lambda x: lib.np.sum(gradient(x) * vector)))
     return lambda: (product(point),)
+
+
+# --- by transforms ---------------------------------------------------------------------------------------------------------------
+
+
+def _transformed(name: str, transform: Any) -> None:
+    """A workload that runs ``transform(torch.func, f, x)`` on a function of ten variables."""
+
+    @workload(name)
+    def program(torch: Any) -> Step:
+        point = torch.tensor(numbers(10, dtype=np.float64))
+        matrix = torch.tensor(numbers(10, 10, dtype=np.float64, seed=1))
+        vector = lambda x: torch.tanh(matrix @ x) * torch.sin(x)
+        return lambda: (transform(torch.func, vector, point),)
+
+
+_transformed("func.grad, 10 variables", lambda func, f, x: func.grad(lambda y: f(y).sum())(x))
+_transformed("func.jvp, 10 variables", lambda func, f, x: func.jvp(f, (x,), (x,))[1])
+_transformed("func.jacrev, 10x10", lambda func, f, x: func.jacrev(f)(x))
+_transformed("func.jacfwd, 10x10", lambda func, f, x: func.jacfwd(f)(x))
+_transformed("func.hessian, 10 variables", lambda func, f, x: func.hessian(lambda y: f(y).sum())(x))
+_transformed("func.vmap of func.grad, 10 samples", lambda func, f, x: func.vmap(func.grad(lambda y: f(y).sum()))(x.outer(x)))
