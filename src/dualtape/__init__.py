@@ -34,7 +34,7 @@ from .modes import no_grad as no_grad
 from .modes import set_grad_enabled as set_grad_enabled
 from .ops import FUNCTIONS as _FUNCTIONS
 from .overriding import overridable as _overridable
-from .queries import *  # noqa: F403
+from .queries import *  # noqa: F403 - as above
 from .size import Size as Size
 from .tensor import Tensor as Tensor
 

@@ -82,13 +82,6 @@ def lift(tensor: Tensor, level: Level) -> Tensor:
     return lifted
 
 
-def lift_to_open_levels(tensor: Tensor) -> Tensor:
-    """``tensor`` batched by every ``vmap`` that is running, so that a gradient with respect to it is each sample's own."""
-    for level in modes.current().batches:
-        tensor = lift(tensor, level)
-    return tensor
-
-
 def lift_arguments(row: Op, values: list, raws: list) -> None:
     """Make all tensor arguments of an op batched by every level that one of them is batched by."""
     levels = arrays.levels_of(raws)
