@@ -23,7 +23,7 @@ _NOT_ASKED = {
     "__iter__", "__str__", "__torch_dispatch__", "as_subclass",
 }  # fmt: skip
 _LEAVES = {"detach", "item", "tolist", "new_zeros", "new_ones", "new_empty", "new_full"}  # below which no op is asked
-_ASK_THEMSELVES = ("dualtape.ops.shortcuts", "dualtape.ops.publish", "dualtape.overriding")
+_ASK_THEMSELVES = ("dualtape.ops.shortcuts", "dualtape.ops.writes", "dualtape.ops.publish", "dualtape.overriding")
 
 
 def disabled_function(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:

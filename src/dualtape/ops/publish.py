@@ -12,8 +12,9 @@ from ..overriding import overridable, watching
 from ..tensor import Tensor
 from . import table
 from .dispatch import FUNCTIONS
-from .shortcuts import binary, inplace, maker
+from .shortcuts import binary, maker
 from .table import UFUNCS, Op
+from .writes import inplace
 
 
 def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> Callable:
