@@ -14,7 +14,7 @@ from ..arrays import Absent, module_of
 from ..arrays.batched import Level
 from ..overriding import overridable
 from ..tensor import Tensor, wrap
-from .engine import GraphTask, find_needed, run
+from .engine import GraphTask, run
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
 from .other_gradients import raw_gradient, shown_gradient
@@ -75,7 +75,7 @@ def backward(
         for value in inputs:
             if isinstance(value, Tensor) and not value.is_leaf:
                 value.retain_grad()
-        task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges], task.counts)
+        task.targets = {edge[0] for edge in edges}
     run(starts, task)
 
 
@@ -125,11 +125,11 @@ def grad(
     task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
     starts = _starts(roots, _per_root(grad_outputs, roots), create_graph)
     edges = [_input_edge(i, value) for i, value in enumerate(targets)]
-    task.captures = {}
+    captures: dict = {}
     for place, (node, number, *_) in enumerate(edges):
-        task.captures.setdefault(node, {}).setdefault(number, []).append(place)
+        captures.setdefault(node, {}).setdefault(number, []).append(place)
     task.results = [None] * len(edges)
-    task.needed = find_needed([edge[0] for edge, _ in starts], [edge[0] for edge in edges], task.counts)
+    task.captures, task.targets = captures, captures.keys()
     run(starts, task)
     results: list = []
     for i, (value, found) in enumerate(zip(targets, task.results, strict=True)):

@@ -327,7 +327,7 @@ class CheckpointFunction(Function):
         from .engine import current_task
 
         task = current_task()
-        if task is not None and task.needed is not None:
+        if task is not None and task.targets is not None:
             raise RuntimeError(
                 "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(): set"
                 " use_reentrant=False, or call .backward() without `inputs`"

@@ -202,7 +202,7 @@ def _will_engine_execute_node(node: Node) -> bool:
     task = _task()
     if task is None:
         raise RuntimeError("_will_engine_execute_node can only be asked while a backward runs")
-    return node in task.counts
+    return node in task.reached
 
 
 def _current_graph_task_id() -> int:
@@ -219,7 +219,7 @@ def _current_autograd_node() -> Node | None:
 
 def _current_graph_task_execution_order() -> list[Node]:
     """The nodes of the running backward in the order in which they run; empty if there is none."""
-    from .engine import execution_order
+    from .reach import execution_order
 
     task = _task()
-    return [] if task is None else execution_order(task)
+    return [] if task is None else execution_order(task.roots, task.targets)

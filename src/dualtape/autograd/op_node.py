@@ -30,16 +30,11 @@ class OpNode(Node):
 
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         op = self.op
-        if record or not op.simple:
-            return self._apply(grads, record, wanted)
         g = grads[0]
+        if record or not op.simple or type(g) is np.ndarray:
+            return self._apply(grads, record, wanted)
         if g is None:
             return (None,) * len(self.edges)
-        if type(g) is np.ndarray:
-            try:
-                return self.pull(self, g, wanted)
-            except NotBatchable:
-                pass
         saved = self.saved
         if type(saved) is Freed:
             check_not_freed(self)

@@ -19,20 +19,23 @@ ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # as in op_node: what a place in ``
 
 
 def source(op: Any) -> str:
-    """The function ``pull(node, g, wanted)`` of an op: the gradients for its edges."""
-    edges = [f"e{i}" for i in range(len(op.loads))]
-    grads = [f"r{i}" for i in range(len(op.loads))]
+    """The function ``pull(node, g, wanted, freed)`` of an op: its edges that are wanted, each with its gradient.
+
+    What was saved is let go in exchange for ``freed``, if that is given.
+    """
+    edges = "".join(f"e{i}, " for i in range(len(op.loads)))
     lines = [
-        "def pull(node, g, wanted):",
+        "def pull(node, g, wanted, freed):",
         "    saved = node.saved",
         "    if type(saved) is Freed:",
         "        check_not_freed(node)",
-        f"    {', '.join(edges)}, = node.edges",
+        f"    {edges}= node.edges",
     ]
+    alone = len(op.loads) == 1  # the node runs, so its only edge is wanted
+    if not alone:
+        lines.append("    pairs = []")
     for i, (_, loads) in enumerate(op.loads):
-        lines.append(f"    if e{i} is None or (wanted is not None and e{i}[0] not in wanted):")
-        lines.append(f"        r{i} = None")
-        lines.append("    else:")
+        lines.append(f"    if e{i} is not None:" if alone else f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
         quick = op.inputs[i] in op.quick
         if quick:
             lines.append(f"        f = quick{i}")
@@ -49,8 +52,13 @@ def source(op: Any) -> str:
                 if quick:  # saved from another kind of array: its gradient is of that kind, too
                     lines.append(f"        if type(v{k}) is not ndarray and hasattr(v{k}, 'dtype'):")
                     lines.append(f"            f = formula{i}")
-        lines.append(f"        r{i} = {'f' if quick else f'formula{i}'}({', '.join(['g', *(f'v{k}' for _, k in loads)])})")
-    lines.append(f"    return {', '.join(grads)},")
+        result = f"{'f' if quick else f'formula{i}'}({', '.join(['g', *(f'v{k}' for _, k in loads)])})"
+        lines.append(f"        pairs = ((e{i}, {result}),)" if alone else f"        pairs.append((e{i}, {result}))")
+    if alone:
+        lines.extend(["    else:", "        pairs = ()"])
+    if op.saves_tensors:
+        lines.extend(["    if freed is not None:", "        node.saved = freed"])
+    lines.append("    return pairs")
     return "\n".join(lines) + "\n"
 
 
@@ -74,11 +82,11 @@ def compiled(op: Any) -> Callable:
 def pull_when_needed(op: Any) -> Callable:
     """The function of an op's nodes, which is written when the first of them runs."""
 
-    def pull(node: Any, g: Any, wanted: Any) -> Any:
+    def pull(node: Any, g: Any, wanted: Any, freed: Any) -> Any:
         made = compiled(op)
         for kind in op._node_classes:
             if kind is not None:
                 kind.pull = staticmethod(made)
-        return made(node, g, wanted)
+        return made(node, g, wanted, freed)
 
     return pull

@@ -1,0 +1,105 @@
+"""Calling hooks while the engine runs: what they see, and what they may give back in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from .node import AccumulateGrad, Node
+from .other_gradients import is_other, raw_gradient, shown_gradient
+
+if TYPE_CHECKING:
+    from .engine import GraphTask
+
+
+def _shown(grad: Any, task: GraphTask) -> Any:
+    """A gradient as hooks see it: a tensor."""
+    return grad if task.record or grad is None else shown_gradient(grad)
+
+
+def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
+    """What a hook returned, as the engine keeps it."""
+    name = getattr(hook, "__qualname__", repr(hook))
+    if not isinstance(value, Tensor):
+        raise TypeError(f"hook '{name}' must return None or a Tensor for each gradient, got {type(value).__name__}")
+    shape, dtype = meta
+    if value._array.dtype != dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {dtype} got {value._array.dtype}): convert it back")
+    if value._array.shape != shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value (was {list(shape)} got {list(value._array.shape)})")
+    return value if task.record else raw_gradient(value)
+
+
+def tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
+    """Run the hooks of the tensors whose gradients have arrived, and keep the gradients that are to be retained."""
+    if type(node) is AccumulateGrad:
+        extra = node.variable._extra
+        if extra is not None:
+            for hook in tuple(extra.hooks.values()):
+                _tensor_hook(hook, node, 0, buffer, task)
+    extra = node.extra
+    if extra is None:
+        return
+    for number, hooks in extra.tensor_hooks.items():
+        for hook in tuple(hooks.values()):
+            _tensor_hook(hook, node, number, buffer, task)
+    for number, ref in extra.retained.items():
+        tensor = ref()
+        if tensor is not None and buffer[number] is not None:
+            _retain(tensor, buffer[number], task)
+
+
+def pre_hooks(node: Any, buffer: list, task: GraphTask) -> None:
+    """Run a node's pre-hooks."""
+    for hook in tuple(node.extra.pre_hooks.values()):
+        result = hook(tuple(_shown(grad, task) for grad in buffer))
+        if result is not None:
+            result = _as_tuple(result, len(buffer), f"a pre-hook of {node.name()}")
+            for number, value in enumerate(result):
+                buffer[number] = None if value is None else _taken(value, task, node.outputs[number], hook)
+
+
+def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: GraphTask) -> None:
+    result = hook(_shown(buffer[number], task))
+    if result is not None:
+        if buffer[number] is None:
+            raise RuntimeError(f"can't replace a None gradient with a non-None value: output {number} of {node.name()} was not used")
+        buffer[number] = _taken(result, task, node.outputs[number], hook)
+
+
+def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
+    held = tensor._grad
+    if task.record:
+        tensor._grad = grad.clone() if held is None else held + grad
+    elif held is None:
+        tensor._grad = shown_gradient(grad.clone() if is_other(grad) else grad.copy())
+    else:
+        tensor._grad = shown_gradient(held + grad if is_other(grad) or is_other(raw_gradient(held)) else np.add(held._array, grad))
+
+
+def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
+    """Run a node's post-hooks on the gradients it produced."""
+    for hook in tuple(node.extra.post_hooks.values()):
+        shown = tuple(
+            None if edge is None or (node.selective and edge[0] not in task.reached) else _shown(grad, task)
+            for edge, grad in zip(node.edges, grads, strict=True)
+        )
+        result = hook(shown, tuple(_shown(grad, task) for grad in buffer))
+        if result is not None:
+            result = _as_tuple(result, len(node.edges), f"a hook of {node.name()}")
+            grads = [
+                None if edge is None or value is None else _taken(value, task, edge[0].outputs[edge[1]], hook)
+                for edge, value in zip(node.edges, result, strict=True)
+            ]
+    return grads
+
+
+def _as_tuple(value: Any, count: int, who: str) -> tuple:
+    if not isinstance(value, tuple):
+        raise TypeError(f"expected tuple, but {who} returned a {type(value).__name__}")
+    if len(value) != count:
+        raise RuntimeError(f"{who} returned {len(value)} gradients where {count} were expected; use None for no change")
+    return value

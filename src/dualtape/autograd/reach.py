@@ -1,0 +1,123 @@
+"""The engine's first pass: which nodes a backward reaches, which of them must run, and where gradients meet.
+
+Where several edges lead to one node, its gradients are added up: such a *join* has a state ``[edges still to come, gradient of output 0, 1, ...]``.
+A node that one edge leads to needs none: it runs as soon as its gradient comes. No recursion over the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import Any
+
+from .node import AccumulateGrad, Node
+
+Joins = dict[Node, list]
+
+
+def joined(node: Node, edges: int) -> list:
+    """The state of a join at the beginning."""
+    return [edges, *(None,) * len(node.outputs)]
+
+
+def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict[Node, Any], Joins, bool]:
+    """What a backward from ``roots`` comes to, its joins (roots among them), and whether all of it is needed to get to ``targets``.
+
+    If all is needed, the first is a dict of the nodes reached; if not, of the nodes that get a gradient, each with whether it also runs.
+    """
+    seen: dict[Node, Any] = dict.fromkeys(roots)
+    joins: Joins = {root: joined(root, 0) for root in seen}
+    stack = list(seen)
+    if targets is None:
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is not None:
+                    child = edge[0]
+                    if child not in seen:
+                        seen[child] = None
+                        stack.append(child)
+                    elif child in joins:
+                        joins[child][0] += 1
+                    else:
+                        joins[child] = joined(child, 2)
+        return seen, joins, True
+    # An edge leads to an older node always: nodes older than every target need no visit.
+    oldest = min([node.seq for node in targets], default=0)
+    everything, leaves = True, 0
+    while stack:
+        edges = stack.pop().edges
+        if not edges:
+            leaves += 1
+        for edge in edges:
+            if edge is not None:
+                child = edge[0]
+                if child in seen:
+                    if child in joins:
+                        joins[child][0] += 1
+                    else:
+                        joins[child] = joined(child, 2)
+                elif child.seq >= oldest:
+                    seen[child] = None
+                    stack.append(child)
+                else:
+                    everything = False
+    found = [node for node in targets if node in seen]
+    if everything and leaves == len(found) and all([type(node) is AccumulateGrad for node in found]):
+        return seen, joins, True  # all leaves that were reached are targets
+    needed, joins = _needed(seen, roots, targets)
+    return needed, joins, False
+
+
+_age = attrgetter("seq")
+
+
+def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[Node]) -> tuple[dict[Node, bool], Joins]:
+    """The nodes on a way to ``targets``, each with whether it must run to get there: one sweep from old to young settles it."""
+    found = list(seen)
+    found.reverse()  # nearly from old to young
+    found.sort(key=_age)
+    needed: dict[Node, bool] = {}
+    joins: Joins = {root: joined(root, 0) for root in roots}
+    met: set[Node] = set()
+    for node in found:
+        runs = False
+        for edge in node.edges:
+            if edge is not None:
+                child = edge[0]
+                if child in needed:
+                    runs = True
+                    if child in joins:
+                        joins[child][0] += 1
+                    elif child in met:
+                        joins[child] = joined(child, 2)
+                    else:
+                        met.add(child)
+        if runs or node in targets:
+            needed[node] = runs
+    return needed, joins
+
+
+def execution_order(roots: Sequence[Node], targets: Collection[Node] | None) -> list[Node]:
+    """The nodes of a run in the order in which they run."""
+    reached, joins, _ = reach(roots, targets)
+    ready = [(-node.seq, node) for node in dict.fromkeys(roots) if joins[node][0] == 0]
+    heapify(ready)
+    sinks: list[Node] = []
+    order: list[Node] = []
+    while ready or sinks:
+        node = sinks.pop(0) if sinks else heappop(ready)[1]
+        order.append(node)
+        for edge in node.edges:
+            if edge is None or edge[0] not in reached:
+                continue
+            child = edge[0]
+            if child in joins:
+                joins[child][0] -= 1
+                if joins[child][0]:
+                    continue
+            if type(child) is AccumulateGrad:
+                sinks.append(child)
+            else:
+                heappush(ready, (-child.seq, child))
+    return order
