@@ -12,8 +12,9 @@ import pytest
 import scipy.special
 
 import dualtape as dt
+from dualtape.arrays import updates
 from dualtape.arrays.approximations import erf_single
-from dualtape.arrays.kernels import add_at
+from dualtape.arrays.kernels import add_at, added_along_rows, taken_along_rows
 from dualtape.arrays.masks import either, kept
 from dualtape.ops import convolution, cumulative, normalisation, sorting
 
@@ -35,6 +36,132 @@ def test_running_sums_side_by_side_are_numpys_to_the_bit(shape: tuple, dim: int)
     x = numbers(*shape)
     np.testing.assert_array_equal(cumulative._abreast(np.add, x, dim), np.cumsum(x, dim))
     np.testing.assert_array_equal(cumulative._abreast(np.add, x, dim, True), np.flip(np.cumsum(np.flip(x, dim), dim), dim))
+
+
+def backwards(x: np.ndarray) -> np.ndarray:
+    return x[..., ::-1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(9000, 3), (900, 40), (400, 41), (60, 7, 99), (30, 1000), (3, 12_345), (500_000,)])
+def test_running_sums_by_triangles_are_running_sums(shape: tuple, dtype: Any) -> None:
+    x = numbers(*shape, dtype=dtype)
+    wide = x.astype(np.longdouble)
+    for back, expected in ((False, np.cumsum(wide, -1)), (True, backwards(np.cumsum(backwards(wide), -1)))):
+        found = cumulative._by_triangles(x, back)
+        assert found is not None and found.dtype == dtype and found.flags.c_contiguous
+        # no worse than adding one after the other
+        one_by_one = np.cumsum(x, -1) if not back else backwards(np.cumsum(backwards(x), -1))
+        assert np.abs(found - expected).max() <= np.abs(one_by_one - expected).max() + np.finfo(dtype).eps * float(np.abs(expected).max())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_running_sums_before_what_is_not_finite_stay_as_they_are(value: float) -> None:
+    values = numbers(50, 1000)
+    values[3, 500] = values[20, 999] = values[30, 0] = value
+    x = dt.tensor(values, requires_grad=True)
+    out = x.cumsum(1)
+    np.testing.assert_allclose(out.detach().numpy(), np.cumsum(values, 1), rtol=1e-4, atol=1e-4)
+    out.backward(dt.tensor(values))
+    np.testing.assert_allclose(x.grad.numpy(), backwards(np.cumsum(backwards(values), 1)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_updates_in_place_are_products_and_multiples_of_rows(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, right, factors, rows = numbers(7, 2, dtype=dtype), numbers(2, 9, dtype=dtype), numbers(7, dtype=dtype), numbers(7, 9, dtype=dtype)
+    out = np.full((7, 9), np.nan, dtype)
+    close(updates.product(out, left, right), left @ right)
+    close(updates.product(out, left, right, add=True), 2 * left @ right)
+    close(updates.add_rows(out, factors, rows), 2 * left @ right + factors[:, None] * rows)
+    monkeypatch.setattr(updates, "_kernels", lambda dtype: (None, None))  # a SciPy that hides its kernel
+    close(updates.add_rows(out, factors, rows), 2 * left @ right + 2 * factors[:, None] * rows)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 300.0])
+@pytest.mark.parametrize("scaled, shifted", [(True, True), (True, False), (False, True), (False, False)])
+def test_layer_norm_by_rows_is_that_of_double_precision(mean: float, scaled: bool, shifted: bool) -> None:
+    shape = (9, 40, 128)
+    values = numbers(*shape) + np.float32(mean)
+    found: list = []
+    for dtype in (np.float32, np.float64):
+        x, w, b = (dt.tensor(v.astype(dtype), requires_grad=True) for v in (values, numbers(128, seed=1), numbers(128, seed=2)))
+        out = functional.layer_norm(x, (128,), w if scaled else None, b if shifted else None)
+        out.backward(dt.tensor(numbers(*shape, seed=3).astype(dtype)))
+        found.append([out.detach().numpy(), x.grad.numpy(), *(p.grad.numpy() for p, given in ((w, scaled), (b, shifted)) if given)])
+    for single, double in zip(*found, strict=True):
+        assert single.shape == double.shape
+        np.testing.assert_allclose(single, double, rtol=1e-4, atol=2e-6 * max(1.0, mean) * float(np.abs(double).max()))
+
+
+def test_batch_norm_of_as_many_rows_as_columns_goes_by_columns() -> None:
+    found: list = []
+    for dtype in (np.float32, np.float64):
+        x, w = (dt.tensor(v.astype(dtype), requires_grad=True) for v in (numbers(150, 150) + 1, numbers(150, seed=1)))
+        functional.batch_norm(x, None, None, w, training=True).backward(dt.tensor(numbers(150, 150, seed=2).astype(dtype)))
+        found.append((x.grad.numpy(), w.grad.numpy()))
+    for single, double in zip(*found, strict=True):
+        np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-4)
+    with_torch = pytest.importorskip("torch")
+    x, w = (with_torch.tensor(v.astype(np.float64), requires_grad=True) for v in (numbers(150, 150) + 1, numbers(150, seed=1)))
+    with_torch.nn.functional.batch_norm(x, None, None, w, training=True).backward(with_torch.tensor(numbers(150, 150, seed=2).astype(np.float64)))
+    close(found[1][0], x.grad.numpy())
+    close(found[1][1], w.grad.numpy())
+
+
+def test_layer_norm_by_rows_of_constants_is_its_bias() -> None:
+    x = np.repeat(np.array([0.0, 1e25, -3.0], np.float32), 100)[:, None] * np.ones(128, np.float32)
+    bias = numbers(128)
+    found = functional.layer_norm(dt.tensor(x), (128,), None, dt.tensor(bias)).numpy()
+    np.testing.assert_allclose(found, np.broadcast_to(bias, x.shape), rtol=1e-6)
+
+
+def test_layer_norm_by_rows_keeps_what_is_not_finite_to_its_row_or_column() -> None:
+    x, w, g = numbers(300, 128), numbers(128, seed=1), numbers(300, 128, seed=2)
+    x[5, 7], w[9], g[11, 13] = np.nan, np.inf, np.inf
+    leaves = [dt.tensor(v, requires_grad=True) for v in (x, w)]
+    out = functional.layer_norm(leaves[0], (128,), leaves[1])
+    finite = np.isfinite(out.detach().numpy())
+    assert not finite[5].any() and not finite[:, 9].any() and np.delete(np.delete(finite, 5, 0), 9, 1).all()
+    assert np.isinf(np.delete(out.detach().numpy()[:, 9], 5)).all()  # and not NaN
+    x[5, 7] = 0.0
+    leaf = dt.tensor(w, requires_grad=True)
+    functional.layer_norm(dt.tensor(x), (128,), leaf).backward(dt.tensor(g))
+    grad = leaf.grad.numpy()
+    assert np.isinf(grad[13]) and np.isfinite(np.delete(grad, 13)).all()
+
+
+@pytest.mark.parametrize("shape, count", [((400, 90), 50), ((20, 40, 33), 70), ((30_000, 3), 1), ((3, 20_000), 30_000)])
+def test_entries_taken_along_rows_are_numpys_and_add_up_on_the_way_back(shape: tuple, count: int) -> None:
+    x, index = numbers(*shape, dtype=np.float64), np.random.default_rng(1).integers(0, shape[-1], (*shape[:-1], count))
+    np.testing.assert_array_equal(taken_along_rows(x, index), np.take_along_axis(x, index, -1))
+    values = numbers(*index.shape, dtype=np.float64, seed=2)
+    expected = np.zeros(shape)
+    np.add.at(expected, (*np.indices(index.shape)[:-1], index), values)
+    close(added_along_rows(index, values, shape[-1]), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("rows", [10, 200])
+def test_gather_of_few_and_many_entries_gives_what_numpy_gives(rows: int, dim: int, dtype: Any) -> None:
+    x = numbers(200, 90).astype(dtype)
+    index = np.random.default_rng(1).integers(0, x.shape[dim], (rows, 5 if rows == 10 else 80))
+    leaf = dt.tensor(x, requires_grad=True)
+    out = leaf.gather(dim, dt.tensor(index))
+    np.testing.assert_array_equal(out.detach().numpy(), np.take_along_axis(x[: rows if dim else None, : None if dim else index.shape[1]], index, dim))
+    out.backward(dt.tensor(np.ones(index.shape, dtype)))
+    places = np.indices(index.shape)
+    expected = np.zeros(x.shape, dtype)
+    np.add.at(expected, (places[0], index) if dim else (index, places[1]), 1)
+    np.testing.assert_array_equal(leaf.grad.numpy(), expected)
+
+
+@pytest.mark.parametrize("place", [-1, 90])
+def test_gather_of_many_entries_refuses_one_that_is_not_there(place: int) -> None:
+    index = np.zeros((200, 80), np.int64)
+    index[100, 3] = place
+    with pytest.raises(IndexError):
+        dt.ones(200, 90).gather(1, dt.tensor(index))
 
 
 @pytest.mark.parametrize("shape", [(1600, 200), (80, 30, 128), (5, 50_000)])
@@ -113,6 +240,8 @@ def test_erf_of_single_precision_is_within_four_units_in_the_last_place() -> Non
     exact = scipy.special.erf(x.astype(np.float64))
     assert (np.abs(erf_single(x) - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
     assert np.isnan(erf_single(np.array([np.nan], np.float32))).all()
+    exact = scipy.special.erf(0.5 * x.astype(np.float64))
+    assert (np.abs(erf_single(x, 0.5) - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
@@ -159,6 +288,26 @@ def test_a_convolution_of_flat_images_is_that_of_windows(
         assert found.shape == expected.shape and found.dtype == expected.dtype
         tolerance = 2e-5 if dtype is np.float32 else 1e-12
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * float(np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("made, inner, length", [(32, 144, 1086), (3, 70, 64), (8, 72, 50), (64, 576, 600), (1, 2, 3000)])
+def test_products_in_small_parts_are_products(made: int, inner: int, length: int) -> None:
+    matrix, columns = numbers(2, made, inner, dtype=np.float64), numbers(3, 2, inner, length, dtype=np.float64, seed=1)
+    out = np.empty((3, 2, made, length + 5))
+    convolution._thin_product(matrix, columns, out[..., :length])
+    close(out[..., :length], matrix @ columns)
+    close(convolution._long_product(columns, out[..., :length]), columns @ out[..., :length].swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_at_the_edge_of_an_image_reaches_only_the_weights_that_see_it(value: float) -> None:
+    images = numbers(2, 8, 30, 30)
+    images[1, 2, 4, 29] = value  # seen by the middle and the right column of the kernel
+    weight = dt.tensor(numbers(6, 8, 3, 3, seed=1), requires_grad=True)
+    out = functional.conv2d(dt.tensor(images), weight, padding=1)
+    out.backward(dt.tensor(numbers(*out.shape, seed=2)))
+    finite = np.isfinite(weight.grad.numpy())
+    assert not finite[:, 2, :, 1:].any() and finite[:, 2, :, 0].all() and np.delete(finite, 2, 1).all()
 
 
 def test_a_large_convolution_over_a_batch_of_weights_is_that_of_a_loop() -> None:

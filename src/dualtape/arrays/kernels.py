@@ -13,7 +13,7 @@ import numpy as np
 
 from .batched import Batched, innermost
 from .protocol import module_of
-from .sums import sum_axes
+from .sums import row_blocks, row_step, sum_axes
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all"}
 _RUNNING = {"add": "cumsum", "multiply": "cumprod"}
@@ -177,6 +177,30 @@ def _one_in_each_column(rows: np.ndarray, n: int, dtype: Any) -> Any:
     from scipy.sparse import csc_array
 
     return csc_array((np.ones(rows.size, dtype), rows, np.arange(rows.size + 1)), shape=(n, rows.size))
+
+
+def taken_along_rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """(..., count): in each row of ``x``, what is at the places of that row. They are not checked."""
+    n, count = x.shape[-1], places.shape[-1]
+    rows, index = x.reshape(-1, n), places.reshape(-1, count)
+    out = np.empty(places.shape, x.dtype)
+    into, step = out.reshape(-1, count), row_step(index.shape)
+    starts, buffer = np.arange(0, step * n, n).reshape(-1, 1), np.empty((step, count), np.int64)
+    for some in row_blocks(index.shape):
+        part = index[some]
+        k = len(part)
+        rows[some].reshape(-1).take(np.add(part, starts[:k], buffer[:k]), None, into[some], "wrap")  # of all modes the quickest
+    return out
+
+
+def added_along_rows(places: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    """(..., n): in each row, the values at the places of that row added up, as a sparse matrix is when it is written out."""
+    from scipy.sparse import csr_array
+
+    count, out = places.shape[-1], np.empty((*places.shape[:-1], n), values.dtype)
+    matrix = csr_array((values.ravel(), places.ravel(), np.arange(0, places.size + 1, count)), shape=(places.size // count, n))
+    matrix.toarray(out=out.reshape(matrix.shape))
+    return out
 
 
 def added_up(places: Any, values: Any, n: int) -> Any:

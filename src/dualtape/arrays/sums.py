@@ -1,6 +1,6 @@
 """Sums of single and double precision as products with ones: BLAS adds up several times as fast as ``np.add.reduce``.
 
-At most :data:`WIDTH` numbers go into one product, whose lanes add up side by side; products of longer arrays are added up pairwise by NumPy.
+At most :data:`WIDTH` numbers of a row go into one product, whose lanes add up side by side; products of longer arrays are added up pairwise by NumPy.
 So the rounding error stays of the order of NumPy's. Everything else (integers, half precision, complex, gaps in memory) is NumPy's.
 """
 
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 WIDTH = 1024
-_ONES = {np.dtype(kind): np.ones(WIDTH, kind) for kind in (np.float32, np.float64)}
+_LINE = 16_384  # numbers in one product of two lines, of which BLAS keeps more lanes than of rows
+_ONES = {np.dtype(kind): np.ones(_LINE, kind) for kind in (np.float32, np.float64)}
 BLOCK = 131_072  # elements that stay in a processor's own cache, with a few arrays of their size
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
 _reduce: Any = np.add.reduce
@@ -25,12 +26,12 @@ def sum_all(x: np.ndarray) -> Any:
     if ones is None or not x.flags.c_contiguous:
         return _reduce(x, None)
     n = x.size
-    if n <= WIDTH:
+    if n <= _LINE:
         return x.ravel().dot(ones[:n])
     flat = x.ravel()
     rows = n // WIDTH
     whole = rows * WIDTH
-    total = _reduce(flat[:whole].reshape(rows, WIDTH).dot(ones))
+    total = _reduce(flat[:whole].reshape(rows, WIDTH).dot(ones[:WIDTH]))
     return total if whole == n else total + flat[whole:].dot(ones[: n - whole])
 
 
@@ -72,10 +73,15 @@ def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
     return _reduce(x, axis, None, None, keepdims)
 
 
+def row_step(shape: tuple, most: int = BLOCK) -> int:
+    """How many of the rows of an array of ``shape`` have about :data:`BLOCK` elements, and at most so many."""
+    return max(1, min(most, shape[0], BLOCK // max(1, prod(shape[1:]))))
+
+
 def row_blocks(shape: tuple, most: int = BLOCK) -> Iterator[slice]:
-    """The rows of an array of ``shape`` in slices of about :data:`BLOCK` elements, and at most so many rows.
+    """The rows of an array of ``shape`` in slices of :func:`row_step`.
 
     What is made for a few rows stays in a cache, and its memory is used again for the next ones: arrays of megabytes come from the system anew each time.
     """
-    step = max(1, min(most, BLOCK // max(1, prod(shape[1:]))))
+    step = row_step(shape, most)
     return (slice(start, start + step) for start in range(0, shape[0], step))

@@ -124,7 +124,6 @@ class _Flat:
         self.strides = tuple(s * d for s, d in zip(self.steps, dilation, strict=True))
         self.rows = (out[0], *self.padded[1:])
         self.asked: Any = (..., *(slice(n) for n in out))
-        self.inside: Any = (..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))
         self.span = 1 + sum((n - 1) * s for n, s in zip(out, self.steps, strict=True))  # from the first that is asked for to the last
 
     def windows(self, images: np.ndarray) -> np.ndarray:
@@ -133,17 +132,13 @@ class _Flat:
         strides = (*lines.strides[:2], *(s * lines.itemsize for s in self.strides), lines.itemsize)
         return np.lib.stride_tricks.as_strided(lines, (*lines.shape[:2], *self.kernel, self.span), strides)
 
-    def starts(self) -> list[int]:
-        """Where the line begins that each place of the kernel sees."""
-        return [sum(k * s for k, s in zip(place, self.strides, strict=True)) for place in np.ndindex(*self.kernel)]
-
 
 _LONG, _LONGER, _DEEP = 512, 1.25, 32  # how long a line pays, how much longer than what is asked for it may be, and of how many the windows must be
 
 
-def _flat(arrays: tuple, sizes: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> _Flat | None:
-    """The images as flat lines, if these arrays (images, weight, bias) are NumPy's and that pays."""
-    _, depth, *kernel = arrays[1].shape
+def _flat(arrays: tuple, weight: tuple, sizes: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> _Flat | None:
+    """The images as flat lines, if these arrays are NumPy's and that pays for a weight of this shape."""
+    _, depth, *kernel = weight
     if any(type(a) is not np.ndarray for a in arrays if a is not None) or any(s != 1 for s in stride):
         return None
     if prod(out) < _LONG or prod(kernel) == 1 or depth * prod(kernel) < _DEEP:
@@ -164,39 +159,57 @@ def _column_blocks(windows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         yield some, columns
 
 
+_SMALL = 1_000_000  # multiplications up to which OpenBLAS takes matrices as they lie; it packs larger ones, which costs much where one side is short
+_PART = 64  # columns of such a matrix, or half as many
+
+
+def _thin_product(matrix: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """``np.matmul(matrix, columns, out)`` with the many columns in parts that make small products."""
+    part = next((p for p in (_PART, _PART // 2) if matrix.shape[-2] * matrix.shape[-1] * p <= _SMALL), 0)
+    whole = columns.shape[-1] // part * part if part else 0
+    if whole:
+        parts = [v[..., :whole].reshape(*v.shape[:-1], -1, part).swapaxes(-2, -3) for v in (columns, out)]
+        np.matmul(matrix[..., None, :, :], parts[0], parts[1])
+    np.matmul(matrix, columns[..., whole:], out[..., whole:])
+
+
+def _long_product(columns: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """``columns @ lines.T``, which sums over long lines, with the rows of columns in parts that make small products."""
+    inner, length = columns.shape[-2:]
+    most = _SMALL // (lines.shape[-2] * length)
+    part = next((p for p in range(min(most, inner), 3, -1) if inner % p == 0), inner)
+    parts = np.matmul(columns.reshape(*columns.shape[:-2], inner // part, part, length), lines[..., None, :, :].swapaxes(-1, -2))
+    return parts.reshape(*columns.shape[:-1], lines.shape[-2])
+
+
 def _flat_convolution(x: np.ndarray, matrix: np.ndarray, bias: Any, padding: tuple, flat: _Flat) -> np.ndarray:
     groups, made, inner = matrix.shape
     result = np.empty((len(x), groups * made, *flat.out), x.dtype)
-    shift = np.zeros(1, x.dtype) if bias is None else bias
     wide: Any = None
     for some, columns in _column_blocks(flat.windows(padded(x, padding, padding))):
         n = len(columns)
         wide = np.empty((n, groups, made, prod(flat.rows)), x.dtype) if wide is None else wide[:n]
-        np.matmul(matrix, columns.reshape(n, groups, inner, flat.span), wide[..., : flat.span])
-        np.add(wide.reshape(n, groups * made, *flat.rows)[flat.asked], shift.reshape(-1, *(1,) * len(flat.out)), result[some])
+        _thin_product(matrix, columns.reshape(n, groups, inner, flat.span), wide[..., : flat.span])
+        asked = wide.reshape(n, groups * made, *flat.rows)[flat.asked]
+        if bias is None:
+            result[some] = asked
+        else:
+            np.add(asked, bias.reshape(-1, *(1,) * len(flat.out)), result[some])
     return result
 
 
-def _flat_transposed(x: np.ndarray, weight: np.ndarray, groups: int, sizes: tuple, flat: _Flat) -> np.ndarray:
-    """Each place of the kernel adds its multiple of the images, all channels in one line: what runs over the end of one into the next is zero."""
-    made, channels, places = len(weight) // groups, weight.shape[1], prod(flat.kernel)
-    matrix = weight.reshape(groups, made, channels, places).transpose(0, 3, 2, 1).reshape(groups, places * channels, made)
-    size, starts = prod(flat.padded), flat.starts()
-    result = np.empty((len(x), groups, channels, *sizes), x.dtype)
+def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, groups: int, flat: _Flat) -> np.ndarray:
+    """The gradient of the weight; windows that nobody asks for are multiplied by zero."""
+    made, inner = shape[0] // groups, prod(shape[1:])
+    total = np.zeros((groups, inner, made), x.dtype)
     wide: Any = None
-    for some in row_blocks((len(x), matrix.size // made * size)):
-        part = x[some]
-        n = len(part)
-        if wide is None:
-            wide = np.zeros((n, groups * made, *flat.padded), x.dtype)
-            columns, lines = np.empty((n, groups, places * channels, size), x.dtype), np.empty((n, groups, channels * size + starts[-1]), x.dtype)
-        wide[:n][flat.asked] = part
-        np.matmul(matrix, wide[:n].reshape(n, groups, made, size), columns[:n])
-        lines[...] = 0
-        for start, column in zip(starts, np.moveaxis(columns[:n].reshape(n, groups, places, channels * size), 2, 0), strict=True):
-            lines[:n, :, start : start + channels * size] += column
-        result[some] = lines[:n, :, : channels * size].reshape(n, groups, channels, *flat.padded)[flat.inside]
-    return result.reshape(len(x), groups * channels, *sizes)
+    for some, columns in _column_blocks(flat.windows(padded(x, padding, padding))):
+        n = len(columns)
+        wide = np.zeros((n, groups * made, *flat.rows), x.dtype) if wide is None else wide[:n]
+        wide[flat.asked] = grad[some]
+        lines = wide.reshape(n, groups, made, -1)[..., : flat.span]
+        total += np.add.reduce(_long_product(columns.reshape(n, groups, inner, flat.span), lines))
+    return total.swapaxes(1, 2).reshape(shape)
 
 
 # --- the three products of a convolution ---------------------------------------------------------------------------------------------
@@ -217,7 +230,7 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     n, made = x.shape[0], weight.shape[0]
     inner, seen = weight.shape[1] * prod(kernel), prod(out)
     matrix = weight.reshape(groups, made // groups, inner)
-    flat = _flat((x, weight, bias), x.shape[2:], stride, padding, dilation, out)
+    flat = _flat((x, weight, bias), weight.shape, x.shape[2:], stride, padding, dilation, out)
     if flat is not None:
         return _flat_convolution(x, matrix, bias, padding, flat)
     if made // groups <= seen:
@@ -243,12 +256,12 @@ def _transposed(x: Any, weight: Any, bias: Any, sizes: tuple, stride: tuple, pad
     kernel, out, n = weight.shape[2:], x.shape[2:], x.shape[0]
     made = weight.shape[1]
     w = weight.reshape(groups, weight.shape[0] // groups, made * prod(kernel))
-    flat = _flat((x, weight, bias), sizes, stride, padding, dilation, out)
-    if flat is not None:
-        result = _flat_transposed(x, weight, groups, sizes, flat)
-        if bias is not None:
-            result += bias.reshape(-1, *(1,) * len(sizes))
-        return result
+    around = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True))
+    turnable = min(around, default=0) >= 0 and all(m == n + a - p for m, n, a, p in zip(sizes, out, around, padding, strict=True))
+    flat = _flat((x, weight, bias), (made, w.shape[1], *kernel), out, stride, around, dilation, sizes) if turnable else None
+    if flat is not None:  # a convolution with the kernel turned round
+        turned = w.reshape(groups, -1, made, *kernel)[(..., *(slice(None, None, -1) for _ in kernel))].swapaxes(1, 2)
+        return _flat_convolution(x, turned.reshape(groups, made, -1), bias, around, flat)
     columns = np.matmul(w.swapaxes(1, 2), x.reshape(n, groups, w.shape[1], prod(out)))
     result = _from_columns(columns.reshape(n, groups * made, prod(kernel), prod(out)), sizes, kernel, stride, padding, dilation, out)
     result = contiguous(result)
@@ -261,6 +274,11 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
     """The gradient of a convolution's weight from the gradient of its output, and its input."""
     kernel, out, n = shape[2:], grad.shape[2:], x.shape[0]
     seen, inner, made = prod(out), shape[1] * prod(kernel), shape[0] // groups
+    flat = _flat((x, grad), shape, x.shape[2:], stride, padding, dilation, out)
+    if flat is not None:
+        found = _flat_weight(grad, x, shape, padding, groups, flat)
+        if np.isfinite(found).all():  # else zero may have met what is not finite
+            return found
     if made <= seen:  # a product for each of the batch, summed: the sum is smaller than the windows
         if type(x) is type(grad) is np.ndarray and prod(kernel) > 1 and n * groups * inner * seen > BLOCK:
             blocks = _column_blocks(_windows(padded(x, padding, padding), kernel, stride, dilation, out))
@@ -288,6 +306,11 @@ def _channel_sum_arrays(g: Any) -> Any:
     return add_reduce(add_reduce(g, axis=tuple(range(2, g.ndim))), axis=0)
 
 
+def _cut(v: Any, shape: tuple) -> Any:
+    """``v`` without the windows that only an output padding has made room for."""
+    return v if tuple(v.shape) == tuple(shape) else v[(..., *(slice(n) for n in shape[2:]))]
+
+
 def _along_channels(t: Any, ndim: int) -> Any:
     return t.reshape(-1, *(1,) * (ndim - 2))
 
@@ -306,8 +329,8 @@ _convolve = op("convolution", _convolution, kind=GENERAL, public=False, method=F
             sample(real(1, 1, 3, 3, 3), real(2, 1, 2, 2, 2), real(2), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1)),
    doc="""The convolution (cross-correlation) of a batch with a weight.""")  # fmt: skip
 _deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, public=False, method=False, node="ConvolutionBackward0", torch_name="-",
-   vjp=dict(x=lambda g, weight, stride, padding, dilation, groups:
-                use("convolution")(g, weight.conj(), None, stride, padding, dilation, groups),
+   vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
+                _cut(use("convolution")(g, weight.conj(), None, stride, padding, dilation, groups), x_shape),
             weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
                 use("convolution_weight")(x.conj(), g, weight_shape, stride, padding, dilation, groups),
             bias=lambda g: _channel_sum(g)),
@@ -320,7 +343,8 @@ _deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, public=Fal
    (0, 0), (1, 1), 2)),
    doc="""The convolution's transpose: each entry adds its multiple of the weight.""")  # fmt: skip
 op("convolution_weight", _weight, kind=GENERAL, public=False, method=False, node="ConvolutionBackwardBackward0", torch_name="-", jvp=BILINEAR,
-   vjp=dict(grad=lambda g, x, stride, padding, dilation, groups: use("convolution")(x.conj(), g, None, stride, padding, dilation, groups),
+   vjp=dict(grad=lambda g, x, grad_shape, stride, padding, dilation, groups:
+                _cut(use("convolution")(x.conj(), g, None, stride, padding, dilation, groups), grad_shape),
             x=lambda g, grad, x_shape, stride, padding, dilation, groups:
                 use("convolution_transposed")(grad.conj(), g, None, tuple(x_shape[2:]), stride, padding, dilation, groups)),
    samples=(sample(real(2, 4, 3), real(2, 3, 5), (4, 3, 3), (1,), (0,), (1,), 1), sample(real(2, 4, 2, 2), real(2, 4, 5, 4), (4, 2, 3, 3), (2, 1),
@@ -454,6 +478,7 @@ def conv_transpose1d(
 
 @composite("conv_transpose2d", method=False, torch_name="nn.functional.conv_transpose2d", samples=(
     sample(real(2, 3, 3, 4), real(3, 2, 3, 2), real(2)), sample(real(2, 4, 3, 3), real(4, 2, 3, 3), real(4), 2, 1, 1, 2),
+    sample(real(2, 2, 3, 4), real(2, 1, 2, 2), None, 1, 1, 1, 1, 2),
 ))  # fmt: skip
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1

@@ -6,6 +6,7 @@ zeros are like other numbers at every order.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from ..arrays import zeros
 from ..arrays.kernels import accumulate as running
 from ..arrays.kernels import arange_like
-from ..arrays.sums import BLOCK
+from ..arrays.sums import BLOCK, row_blocks
+from ..arrays.updates import product
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
 from .reductions import HALF, LONG, SINGLE, cast, refuse_complex, shifted
@@ -108,12 +110,69 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
         return x.copy()
     if x.dtype == HALF:
         return running(ufunc, x.astype(SINGLE), d).astype(HALF)
-    if type(x) is np.ndarray and x.size > _MANY and x.size > _ABREAST * x.shape[d]:
-        return _abreast(ufunc, x, d)
+    if type(x) is np.ndarray and x.size > _MANY:
+        out = _by_triangles(x) if ufunc is np.add and d == x.ndim - 1 else None
+        if out is not None:
+            return out
+        if x.size > _ABREAST * x.shape[d]:
+            return _abreast(ufunc, x, d)
     return running(ufunc, x, d)
 
 
 _MANY, _ABREAST = 10_000, 128
+_SIDE = 20  # of the triangles: larger ones take longer, smaller ones leave more to add
+_UNTHREADED = 250_000  # multiplications in one product: of so few columns, BLAS's threads would mostly wait for each other
+
+
+@cache
+def _triangle(n: int, dtype: Any, back: bool) -> np.ndarray:
+    """Ones where a number (by row) counts for a running sum (by column)."""
+    return np.tri(n, dtype=dtype) if back else np.tri(n, dtype=dtype).T.copy()
+
+
+def _times_triangle(v: np.ndarray, back: bool) -> np.ndarray:
+    """The running sums of short rows."""
+    n = v.shape[1]
+    triangle, out = _triangle(n, v.dtype, back), np.empty(v.shape, v.dtype)
+    step = max(1, _UNTHREADED // (n * n))
+    for start in range(0, len(v), step):
+        np.matmul(v[start : start + step], triangle, out[start : start + step])
+    return out
+
+
+def _triangular(v: np.ndarray, back: bool) -> np.ndarray:
+    """Running sums of the rows of a matrix: of :data:`_SIDE` numbers at a time by a product, then to each what came before, which is a running sum again."""
+    rows, n = v.shape
+    if n <= 2 * _SIDE:
+        return _times_triangle(v, back)
+    chunks = -(-n // _SIDE)
+    if n % _SIDE:
+        whole = np.zeros((rows, chunks * _SIDE), v.dtype)
+        whole[:, :n] = v
+        v = whole
+    out = _times_triangle(v.reshape(-1, _SIDE), back)
+    sums = _triangular(out[:, 0 if back else -1].reshape(rows, chunks), back)
+    before = np.zeros((rows, chunks), v.dtype)
+    if back:
+        before[:, :-1] = sums[:, 1:]
+    else:
+        before[:, 1:] = sums[:, :-1]
+    before, ones = before.reshape(-1, 1), np.ones((1, _SIDE), v.dtype)
+    for some in row_blocks(out.shape):
+        product(out[some], before[some], ones, add=True)
+    return out.reshape(rows, -1)[:, :n]
+
+
+def _by_triangles(x: np.ndarray, back: bool = False) -> np.ndarray | None:
+    """Running sums along the last dimension, from its end if ``back``; None where products with zeros could have spread infinities or NaN."""
+    if x.dtype.char not in "fd":
+        return None
+    out = _triangular(x.reshape(-1, x.shape[-1]), back)
+    if not np.isfinite(out[:, 0 if back else -1]).all():  # what is not finite is so in all later sums
+        return None
+    return np.ascontiguousarray(out).reshape(x.shape)
+
+
 _APART = 16  # rows a power of two apart in memory would drive each other out of it
 
 
@@ -146,6 +205,10 @@ def _cumsum_back(g: Any, dim: int) -> Any:
     if g.ndim == 0:
         return g
     d = normal_dim(dim, g.ndim)
+    if g.size > _MANY and d == g.ndim - 1:
+        out = _by_triangles(g, True)
+        if out is not None:
+            return out
     if g.size <= _MANY or g.size <= _ABREAST * g.shape[d]:
         out = np.empty_like(g)
         back = (slice(None),) * d + (slice(None, None, -1),)

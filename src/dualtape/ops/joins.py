@@ -17,6 +17,11 @@ from .table import COMMON, GENERAL, LINEAR, composite, op
 def _cat(tensors: Any, dim: int = 0) -> Any:
     if not tensors:
         raise RuntimeError("cat: expected a non-empty list of Tensors")
+    if type(dim) is int and type(tensors[0]) is np.ndarray:
+        try:
+            return _in_rows(np.concatenate(tensors, dim))
+        except ValueError:
+            pass  # there is an empty one to leave out, or something to complain about
     kept = [t for t in tensors if t.shape != (0,)] or list(tensors)
     d = normal_dim(dim, kept[0].ndim)
     for t in kept:
@@ -63,19 +68,26 @@ _FEW = 16  # arrays that are put in place one by one more quickly than ``np.stac
 def _stack(tensors: Any, dim: int = 0) -> Any:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
+    shape, plain = tensors[0].shape, dim == 0 and len(tensors) <= _FEW
     for t in tensors:
-        if t.shape != tensors[0].shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} and {list(t.shape)}")
-    if dim == 0 and len(tensors) <= _FEW and all(type(t) is np.ndarray for t in tensors):
-        out = np.empty((len(tensors), *tensors[0].shape), tensors[0].dtype)
+        if t.shape != shape:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} and {list(t.shape)}")
+        plain = plain and type(t) is np.ndarray
+    if plain:
+        out = np.empty((len(tensors), *shape), tensors[0].dtype)
         for i, t in enumerate(tensors):
             out[i] = t
         return out
     return _in_rows(np.stack(tensors, axis=normal_dim(dim, tensors[0].ndim + 1)))
 
 
+def _unstack(g: Any, tensors_shape: list, dim: int) -> list:
+    lead = (slice(None),) * normal_dim(dim, g.ndim)
+    return [g[(*lead, i)] for i in range(len(tensors_shape))]
+
+
 stack = op("stack", _stack, kind=GENERAL, listed="tensors", promote=COMMON, jvp=LINEAR, method=False,
-   vjp=dict(tensors=lambda g, tensors_shape, dim: [g[(slice(None),) * normal_dim(dim, g.ndim) + (i,)] for i in range(len(tensors_shape))]),
+   vjp=dict(tensors=_unstack),
    samples=(sample([real(2, 3), real(2, 3)]), sample([real(2, 3), real(2, 3)], -1), sample([real(), real()])),
    doc="""Tensors of one shape joined along a new dimension.
 

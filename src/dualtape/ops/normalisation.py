@@ -13,7 +13,8 @@ import numpy as np
 
 from .. import modes
 from ..arrays.kernels import add_reduce
-from ..arrays.sums import WIDTH, row_blocks
+from ..arrays.sums import WIDTH, row_blocks, row_step
+from ..arrays.updates import add_rows, product
 from .dispatch import FUNCTIONS
 from .samples import edge, exact, real, sample
 from .table import GENERAL, composite, op
@@ -34,7 +35,100 @@ def _inner(x: Any, y: Any, axes: tuple) -> Any:
     return add_reduce(x * y, axis=axes, keepdims=True)
 
 
+# --- many rows, each normalised by itself --------------------------------------------------------------------------------------------
+
+_FEWEST, _LONG = 16_384, 64  # numbers in all, and in a row, from which the updates of :mod:`arrays.updates` are worth their calls
+
+
+def _as_rows(arrays: tuple, shape: tuple, view: tuple, axes: tuple) -> tuple[int, int] | None:
+    """(rows, numbers in a row), if these arrays (weight and bias may be missing) are NumPy's, dense and large, and the weight is for the numbers in a row."""
+    first = len(shape) - len(axes)
+    rows, n = prod(shape[:first]), prod(shape[first:])
+    if n < _LONG or rows * n < _FEWEST or axes != tuple(range(first, len(shape))) or view != shape[first:]:
+        return None
+    dtype = arrays[0].dtype
+    if dtype.char not in "fd" or any(type(a) is not np.ndarray or a.dtype != dtype or not a.flags.c_contiguous for a in arrays if a is not None):
+        return None
+    return rows, n
+
+
+def _far(mean: Any, variance: Any) -> bool:
+    """Whether means are so far from 0 that little would be left of a difference of squares or products."""
+    return not (mean * mean <= 4 * variance).all()
+
+
+def _norm_rows(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple:
+    """x * (scale * weight) + (bias - mean * scale * weight), row by row: two outer products and a multiplication."""
+    n = size[1]
+    v, out, buffer = x.reshape(size), np.empty(x.shape, x.dtype), np.empty((row_step(size), n), x.dtype)
+    mean = add_reduce(v, 1) / n
+    variance = np.vecdot(v, v) / n - mean * mean
+    shift = -mean
+    if _far(mean, variance):
+        v = v - mean[:, None]
+        variance = np.vecdot(v, v) / n
+        shift[:] = 0
+    columns = np.zeros((2, n), x.dtype)
+    columns[0] = 1 if weight is None else weight.reshape(n)
+    columns[1] = 0 if bias is None else bias.reshape(n)
+    scale = 1 / np.sqrt(variance + eps)
+    factors = np.ones((size[0], 2), x.dtype)
+    factors[:, 0] = shift * scale
+    into = out.reshape(size)
+    for rows in row_blocks(size):
+        part, made = v[rows], into[rows]
+        np.multiply(product(buffer[: len(part)], scale[rows, None], columns[:1]), part, made)
+        product(made, factors[rows], columns, add=True)
+    return out, mean, variance
+
+
+def _gradient_rows(g: Any, g_mean: Any, g_variance: Any, v: Any, weight: Any, mean: Any, variance: Any, eps: float, change: Any) -> None:
+    """Into change, g * (scale * weight) + v * along + level, where along and level are numbers for each row."""
+    n = v.shape[1]
+    w, ones = np.ones((1, n), v.dtype) if weight is None else weight.reshape(1, n), np.ones((1, n), v.dtype)
+    scale = 1 / np.sqrt(variance + eps)
+    square, g_mean, g_variance = scale * scale / n, g_mean / n, 2 * g_variance / n
+    buffer = np.empty((row_step(v.shape), n), v.dtype)
+    for rows in row_blocks(v.shape):
+        part, made, m, s = v[rows], change[rows], mean[rows], scale[rows]
+        np.multiply(product(buffer[: len(m)], s[:, None], w), g[rows], made)
+        sums = made.dot(ones[0])
+        along = g_variance[rows] - square[rows] * (np.vecdot(made, part) - m * sums)
+        level = g_mean[rows] - sums / n - along * m
+        product(made, level[:, None], ones, add=True)
+        add_rows(made, along, part)
+
+
+def _weight_rows(g: Any, v: Any, mean: Any, variance: Any, eps: float) -> Any:
+    """The sum over rows of g * (v - mean) * scale."""
+    scale = 1 / np.sqrt(variance + eps)
+    shift = -mean * scale
+    total = np.zeros(v.shape[1], v.dtype)
+    buffer = np.empty((row_step(v.shape, WIDTH), v.shape[1]), v.dtype)
+    for rows in row_blocks(v.shape, WIDTH):
+        part = g[rows]
+        total += scale[rows].dot(np.multiply(part, v[rows], buffer[: len(part)]))
+        total += shift[rows].dot(part)
+    return total
+
+
+def _from_rows(g_out: Any, x: Any, mean: Any, variance: Any, size: tuple) -> tuple:
+    """The gradient, the numbers, their means and variances by rows; numbers whose means are far from 0 are taken from these."""
+    v, mean, variance = x.reshape(size), mean.reshape(-1), variance.reshape(-1)
+    if _far(mean, variance):
+        v, mean = v - mean[:, None], np.zeros_like(mean)
+    return g_out.reshape(size), v, mean, variance
+
+
+# --- the op, over any dimensions -------------------------------------------------------------------------------------------------------
+
+
 def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
+    size = _as_rows((x, weight, bias), shape, view, axes)
+    if size is not None and (weight is None or np.isfinite(weight).all()):
+        out, mean, variance = _norm_rows(x, weight, bias, eps, size)
+        kept = shape[: -len(axes)] + (1,) * len(axes)
+        return out, mean.reshape(kept), variance.reshape(kept)
     v = x.reshape(shape)
     if v.dtype.itemsize == 2:  # the sums of half precision overflow
         v = v.astype(np.float32)
@@ -66,6 +160,12 @@ def _norm_gradient_arrays(
     g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple, axes: tuple, eps: float, x_shape: tuple
 ) -> Any:
     """:func:`_norm_gradient` in the one array it makes, some rows at a time: what comes up on the way stays in a cache."""
+    size = _as_rows((x, g_out, weight, mean), shape, view, axes)
+    if size is not None:
+        g, v, mean, variance = _from_rows(g_out, x, mean, variance, size)
+        change = np.empty(x_shape, x.dtype)  # the leaf takes over what owns its memory
+        _gradient_rows(g, g_mean.reshape(-1), g_variance.reshape(-1), v, weight, mean, variance, eps, change.reshape(size))
+        return change
     g, v, w = g_out.reshape(shape), x.reshape(shape), None if weight is None else weight.reshape(view)
     n = max(1, prod(shape[a] for a in axes))
     scale = 1 / np.sqrt(variance + eps)
@@ -80,7 +180,7 @@ def _norm_gradient_arrays(
         part *= along / n
         part += level / n
         part += scaled
-    return change if shape == x_shape else change.reshape(x_shape)  # the leaf takes over what owns its memory
+    return change if shape == x_shape else change.reshape(x_shape)
 
 
 def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
@@ -96,22 +196,16 @@ def _weight_gradient(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple,
 
 
 def _weight_gradient_arrays(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple) -> Any:
-    """:func:`_weight_gradient` in place, and some rows at a time where each has all of the weight and one scale."""
-    g, v = g_out.reshape(shape), x.reshape(shape)
-    scale = 1 / np.sqrt(variance + eps)
-    tail = len(view)
-    if scale.shape[-tail:] == (1,) * tail and scale.size * prod(view) == x.size:
-        flat = (scale.size, prod(view))
-        g, v, mean, scale = g.reshape(flat), v.reshape(flat), mean.reshape(-1, 1), scale.reshape(-1)
-        total = np.zeros(g.shape[1], scale.dtype)
-        for rows in row_blocks(g.shape, WIDTH):
-            normal = v[rows] - mean[rows]
-            normal *= g[rows]
-            total += scale[rows].dot(normal)
-        return total.reshape(weight_shape)
-    normal = v - mean
-    normal *= scale
-    normal *= g
+    """:func:`_weight_gradient` in place, and some rows at a time where there are many."""
+    size = _as_rows((x, g_out, mean), shape, view, tuple(range(len(shape) - len(view), len(shape))))
+    if size is not None and mean.shape == (*shape[: -len(view)], *(1,) * len(view)):  # else it is one for each column
+        g, v, *moments = _from_rows(g_out, x, mean, variance, size)
+        total = _weight_rows(g, v, moments[0], moments[1], eps)
+        if np.isfinite(total).all():  # else an infinite gradient may have met itself with the other sign
+            return total.reshape(weight_shape)
+    normal = x.reshape(shape) - mean
+    normal *= 1 / np.sqrt(variance + eps)
+    normal *= g_out.reshape(shape)
     return _to_parameter(normal, view, weight_shape)
 
 

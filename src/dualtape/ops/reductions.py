@@ -152,6 +152,8 @@ place: Callable = use("place")
 
 def _memory(shape: tuple, d: int, indices: Any) -> Any:
     """The places in memory, one after the other, of the entries at ``indices`` along axis ``d`` of an array of ``shape``."""
+    if d == 1 and len(shape) == 2 and indices.size == shape[0]:
+        return indices.reshape(-1) + np.arange(0, shape[0] * shape[1], max(shape[1], 1))
     lead, tail = product(shape[:d]), product(shape[d + 1 :])
     each = indices.size // max(lead * tail, 1)
     if tail == 1:
@@ -174,10 +176,11 @@ def _place(x: Any, shape: tuple, dim: int, indices: Any, keepdim: bool) -> Any:
     if not shape:
         return x
     d = normal_dim(dim, len(shape))
-    out = zeros_like_shape(shape, x)
-    if type(out) is np.ndarray and type(indices) is np.ndarray and type(x) is np.ndarray:
+    if type(indices) is np.ndarray and type(x) is np.ndarray:
+        out = np.zeros(shape, x.dtype)
         out.reshape(-1)[_memory(shape, d, indices)] = x.reshape(-1)
         return out
+    out = zeros_like_shape(shape, x)
     np.put_along_axis(out, indices if keepdim else np.expand_dims(indices, d), x if keepdim else np.expand_dims(x, d), axis=d)
     return out
 
@@ -195,6 +198,7 @@ op("place", _place, kind=GENERAL, public=False, method=False, constants=("indice
 SELECTING: dict[str, Any] = dict(  # the row of an op that reduces a dimension to one of its entries, and says which
     outputs=("values", "indices"), complex=False,
     vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: place(g_values, x_shape, dim, indices, keepdim)),
+    quick=dict(x=lambda g_values, x_shape, dim, keepdim, indices: _place(g_values, x_shape, dim, indices, keepdim)),
     jvp=dict(x=lambda t, dim, keepdim, indices: (pick(t, dim, indices, keepdim), None)),
 )  # fmt: skip
 
@@ -389,7 +393,14 @@ _WHOLE = (
 )  # fmt: skip
 
 
+_max: Any = np.maximum.reduce
+_min: Any = np.minimum.reduce
+
+
 def _selected(name: str, arg: Callable, x: Any, dim: int, keepdim: bool) -> tuple:
+    if type(x) is np.ndarray and type(dim) is int and -x.ndim <= dim < x.ndim and x.size and x.dtype.kind != "c":
+        value, place_of = (_max, x.argmax) if arg is np.argmax else (_min, x.argmin)
+        return value(x, dim, None, None, keepdim), place_of(dim, None, keepdims=True) if keepdim else place_of(dim)
     refuse_complex(name, x)
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}; a{name} takes several")
@@ -397,9 +408,6 @@ def _selected(name: str, arg: Callable, x: Any, dim: int, keepdim: bool) -> tupl
     need_elements(name, x, dim)
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
-    if type(x) is np.ndarray:
-        values = reduce(np.maximum if arg is np.argmax else np.minimum, x, d, None, keepdim)
-        return values, arg(x, d, None, keepdims=True) if keepdim else (x.argmax(d) if arg is np.argmax else x.argmin(d))
     indices = np.expand_dims(arg(x, axis=d), d)
     values = np.take_along_axis(x, indices, axis=d)
     return (values, indices) if keepdim else (np.squeeze(values, d), np.squeeze(indices, d))
@@ -431,6 +439,8 @@ _FORMS = (*_WHOLE[:2], *_SELECTED[:3], sample(apart(3, 4), dim=-1), sample(apart
 
 def _forms(whole: Callable, along: Callable, pairwise: str, input: Any, dim: Any, keepdim: bool, other: Any, out: dict) -> Any:
     """Choose between the three functions that PyTorch calls by one name."""
+    if type(dim) is int and other is None:
+        return along(input, dim, keepdim, **out)
     if isinstance(dim, Tensor) or (is_array(dim) and not isinstance(dim, np.generic)):
         dim, other = None, dim
     if other is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kernels import add_reduce, largest
+from ..arrays.sums import sum_axis
 from .formulas import normal_dim, restore
 from .reductions import HALF, SINGLE, axes, cast, total
 from .samples import edge, exact, real, sample
@@ -20,13 +21,14 @@ _ALONG = (
 
 
 DOUBLE = np.dtype(np.float64)
+_max: Any = np.maximum.reduce
 
 
 def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
     """The elements less their largest, and the axis; the dtype of the result."""
     if dtype is None and type(x) is np.ndarray and (x.dtype is SINGLE or x.dtype is DOUBLE) and x.size and -x.ndim <= dim < x.ndim:
         d = dim % x.ndim
-        return np.subtract(x, np.maximum.reduce(x, d, keepdims=True)), (d,), x.dtype
+        return np.subtract(x, _max(x, d, None, None, True)), (d,), x.dtype
     x = cast(x, dtype)
     if x.dtype.kind != "f":
         raise NotImplementedError(f"{name}: not implemented for {x.dtype}; convert the tensor, or give dtype=")
@@ -39,14 +41,30 @@ def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
     powers, axis, target = _exponents("softmax", x, dim, dtype)
     if powers.ndim == 0:
         return (np.exp(powers) / np.exp(powers)).astype(target)
-    np.exp(powers, out=powers)
-    return np.true_divide(powers, add_reduce(powers, axis, None, None, True), out=powers).astype(target, copy=False)
+    if type(powers) is np.ndarray:
+        np.exp(powers, powers)
+        np.true_divide(powers, _sums(powers, axis[0]), powers)
+    else:
+        np.exp(powers, out=powers)
+        np.true_divide(powers, add_reduce(powers, axis, None, None, True), out=powers)
+    return powers if powers.dtype is target else powers.astype(target)
+
+
+def _sums(x: np.ndarray, d: int) -> np.ndarray:
+    """The sums along a dimension, which stays."""
+    if x.ndim == 2 and x.flags.c_contiguous:
+        sums = sum_axis(x, d)
+        return sums[:, None] if d else sums
+    return add_reduce(x, d, None, None, True)
 
 
 def _log_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
     shifted, axis, target = _exponents("log_softmax", x, dim, dtype)
-    norm = np.log(add_reduce(np.exp(shifted), axis, None, None, True))
-    return np.subtract(shifted, norm, *((shifted,) if type(shifted) is np.ndarray else ())).astype(target, copy=False)
+    if type(shifted) is not np.ndarray or shifted.ndim == 0:
+        return np.subtract(shifted, np.log(add_reduce(np.exp(shifted), axis, None, None, True))).astype(target, copy=False)
+    norm = _sums(np.exp(shifted), axis[0])
+    np.subtract(shifted, np.log(norm, norm), shifted)
+    return shifted if shifted.dtype is target else shifted.astype(target)
 
 
 def _softmax_change(v: Any, out: Any, dim: int) -> Any:
@@ -56,10 +74,14 @@ def _softmax_change(v: Any, out: Any, dim: int) -> Any:
 
 def _softmax_gradient(g: Any, out: Any, dim: int) -> Any:
     """:func:`_softmax_change` in the one array it makes."""
-    change = np.multiply(g, out)
-    if type(change) is not np.ndarray:
-        return _softmax_change(g, out, dim)
-    np.subtract(g, total(change, dim, True), change)
+    depth = out.ndim
+    if depth and dim % depth == depth - 1 and out.dtype is g.dtype is not HALF and out.size:
+        change = np.subtract(g, np.vecdot(g, out)[..., None])
+    else:
+        change = np.multiply(g, out)
+        if type(change) is not np.ndarray:  # a number
+            return _softmax_change(g, out, dim)
+        np.subtract(g, total(change, dim, True), change)
     return np.multiply(change, out, change)
 
 
