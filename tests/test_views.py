@@ -266,3 +266,9 @@ def test_a_chain_of_very_many_views_is_built_written_and_freed() -> None:
         v = v.view(2)
     v.mul_(3)
     assert dt.autograd.grad(b.sum(), x)[0].tolist() == [3.0, 3.0]
+
+
+def test_a_result_of_operands_that_lie_differently_lies_row_by_row() -> None:
+    x = dt.arange(6.0).reshape(2, 3)
+    assert (x.t() + dt.ones(3, 2)).stride() == (2, 1)  # in PyTorch (1, 3): see docs/differences.md
+    assert (x.t() * x.t()).stride() == (1, 3)

@@ -51,11 +51,13 @@ class Mode:
         Whether ``__torch_function__`` and ``__torch_dispatch__`` of tensor subclasses are called.
     plain : bool
         Derived: nothing but ``grad`` matters.
+    quick : bool
+        Derived: nothing but ``grad`` and ``saved_hooks`` matters.
     """
 
     __slots__ = (
         "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches", "threads",
-        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "silent",
+        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "silent", "unhooked",
     )  # fmt: skip
 
     grad: bool
@@ -73,26 +75,28 @@ class Mode:
     subclass_functions: bool
     subclass_dispatch: bool
     plain: bool
+    quick: bool
     silent: Mode | None  # the same without grad, once it was asked for
+    unhooked: Mode | None  # the same without hooks on saved tensors, once it was asked for
 
     def replace(self, **changes: Any) -> Mode:
         """A copy with some settings changed."""
         new = object.__new__(Mode)
-        for name in Mode.__slots__[:-2]:
+        for name in Mode.__slots__[:-4]:
             setattr(new, name, changes.pop(name) if name in changes else getattr(self, name))
         if changes:
             raise TypeError(f"no such mode: {', '.join(changes)}")
-        unusual = new.inference or new.anomaly or new.saved_hooks or new.levels or new.functions or new.dispatches
-        new.plain = not (unusual or new.profiler)
-        new.silent = None
+        new.quick = not (new.inference or new.anomaly or new.levels or new.functions or new.dispatches or new.profiler)
+        new.plain = new.quick and not new.saved_hooks
+        new.silent = new.unhooked = None
         return new
 
 
 def _initial() -> Mode:
     mode = object.__new__(Mode)
-    mode.grad = mode.forward = mode.threads = mode.plain = mode.subclass_functions = mode.subclass_dispatch = True
+    mode.grad = mode.forward = mode.threads = mode.plain = mode.quick = mode.subclass_functions = mode.subclass_dispatch = True
     mode.inference = mode.asked = False
-    mode.anomaly = mode.profiler = mode.silent = None
+    mode.anomaly = mode.profiler = mode.silent = mode.unhooked = None
     mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
     return mode
 
@@ -109,6 +113,14 @@ def without_grad(mode: Mode) -> Mode:
     known = mode.silent
     if known is None:
         known = mode.silent = mode.replace(grad=False)
+    return known
+
+
+def without_hooks(mode: Mode) -> Mode:
+    """The same modes without hooks on saved tensors; remembered, since every operation under such hooks asks."""
+    known = mode.unhooked
+    if known is None:
+        known = mode.unhooked = mode.replace(saved_hooks=())
     return known
 
 

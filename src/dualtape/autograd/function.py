@@ -6,7 +6,6 @@ given by keyword, and tensors may sit in nested lists, tuples and dicts, in argu
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from .. import errors, modes
 from ..tensor import Tensor, alias, wrap
 from . import function_batching
 from . import saved as saving
+from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .versions import bump
 from .views import IN_CUSTOM_FUNCTION, Step, attach, check_write, rebase
@@ -92,10 +92,16 @@ class FunctionCtx(Node):
             return tuple(self._to_save or ())
         if type(self.saved) is Freed:
             check_not_freed(self)
-        return tuple(
-            None if entry is None else saving.unpack(entry[0], self, f"saved_tensors[{i}]", entry[1], entry[2])
-            for i, entry in enumerate(self.saved)
-        )
+        found: list = []
+        for i, place in enumerate(self.saved):
+            entry, is_output, number = place or (None, False, 0)
+            if entry is None:
+                found.append(None)
+            elif not is_output and type(entry) is tuple and entry[1][0] == entry[2]:
+                found.append(entry[0])
+            else:
+                found.append(saving.unpack(entry, self, f"saved_tensors[{i}]", is_output, number))
+        return tuple(found)
 
     @property
     def _raw_saved_tensors(self) -> tuple:
@@ -118,6 +124,16 @@ class FunctionCtx(Node):
 
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
         return self._pulled(grads, record, self.edges)
+
+    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+        """The same where ``forward`` returned one tensor, on NumPy's arrays."""
+        cls = self.cls
+        if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp:
+            return None
+        grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self.edges))
+        if freed is not None and self.saved:
+            self.saved = freed
+        return [(edge, grad) for edge, grad in zip(self.edges, grads, strict=True) if edge is not None and (wanted is None or edge[0] in wanted)]
 
     def _pulled(self, grads: list, record: bool, edges: Any) -> list:
         """What ``backward`` makes of ``grads``, one gradient for each of ``edges``."""
@@ -146,6 +162,8 @@ class FunctionCtx(Node):
         given = self._arguments
         if not isinstance(results, tuple):
             results = (results,)
+        if len(given) == 1 and len(results) == 1 and given[0] is _TENSOR:
+            return [self._checked(results[0], next(edges), 0, record)]
         if len(results) > len(given) and all(r is None for r in results[len(given) :]):
             results = results[: len(given)]
         if len(results) != len(given):
@@ -324,6 +342,11 @@ class Function:
         """Run the operation and record it."""
         if kwargs:
             args = _by_position(cls, args, kwargs)
+        mode = modes.current()
+        if not mode.levels and not mode.inference and mode.anomaly is None:
+            tensors = [leaf for leaf in args if isinstance(leaf, Tensor)]
+            if all([type(t._array) is np.ndarray for t in tensors]) and not any([isinstance(a, (list, tuple, dict)) for a in args]):
+                return _flat(cls, args, tensors, mode)
         ctx = cls._backward_cls()
         tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
         batches = () if all(type(t._array) is np.ndarray for t in tensors) else function_batching.levels(tensors)
@@ -347,6 +370,45 @@ class Function:
         if tensors is not given and any(old is not new and any(new is d for d in ctx._dirty) for old, new in zip(given, tensors, strict=True)):
             raise errors.batched_write(cls.__name__)  # what was lifted is another tensor: the write would not be in the history of the first
         return _Wrapping(ctx, args, tensors, edges, recording, levels).result(output)
+
+
+def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
+    """``apply`` where no argument is nested, over NumPy's arrays, without levels: what nearly every call is."""
+    ctx = cls._backward_cls()
+    ctx.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+    recording = mode.grad and True in needs
+    edges = tuple([edge_of(t) for t in tensors]) if recording else ()
+    modes._set(modes.without_grad(mode))
+    try:
+        if cls.setup_context is Function.setup_context:
+            output = cls.forward(ctx, *args)
+        else:
+            output = cls.forward(*args)
+            cls.setup_context(ctx, args, output)
+    finally:
+        modes._set(mode)
+    if (
+        type(output) is not Tensor or ctx._dirty or ctx._non_differentiable or output._view is not None or output._requires_grad
+        or output._array.dtype.kind not in "fc" or any([output is t for t in tensors])
+    ):  # fmt: skip
+        return _Wrapping(ctx, args, tensors, edges, recording, ()).result(output)
+    if recording:  # one new result
+        ctx._arguments = tuple([_TENSOR if isinstance(a, Tensor) else None for a in args])
+        ctx._results = _TENSOR
+        ctx.outputs = ((output._array.shape, output._array.dtype),)
+        ctx.edges = edges
+        ctx.seq = next_sequence()
+        output._edge, output._requires_grad = (ctx, 0), True
+        kept: list = []
+        for tensor in ctx._to_save or ():
+            if tensor is output:
+                kept.append((saving.save_output(output, ctx, 0), True, 0))
+            else:
+                kept.append(None if tensor is None else (saving.save(tensor), False, 0))
+        ctx.saved = tuple(kept)
+        ctx._recorded = True
+        ctx._to_save = ctx._to_save_forward = None
+    return output
 
 
 class _silent(modes.no_grad):
@@ -398,8 +460,6 @@ class _Wrapping:
 
     def result(self, output: Any) -> Any:
         ctx = self.ctx
-        if type(output) is Tensor and self._is_simple(output):
-            return self._simple(output)
         if isinstance(output, (list, dict)) and not _holds(output, _is_tensor):
             return output
         leaves = _leaves(output)
@@ -427,26 +487,6 @@ class _Wrapping:
         ctx._to_save = None
         rest = iter(made)
         return _mapped(output, lambda leaf: next(rest))
-
-    def _is_simple(self, output: Tensor) -> bool:
-        """Whether there is one new result to record, and no argument is nested: what nearly every call is."""
-        ctx = self.ctx
-        return (
-            self.recording and not self.levels and not ctx._dirty and not ctx._non_differentiable
-            and output._view is None and not output._requires_grad and output._array.dtype.kind in "fc"
-            and all(output is not t for t in self.tensors) and not any(isinstance(a, (list, tuple, dict)) for a in self.args)
-        )  # fmt: skip
-
-    def _simple(self, output: Tensor) -> Tensor:
-        ctx = self.ctx
-        ctx._arguments = tuple([_TENSOR if isinstance(a, Tensor) else None for a in self.args])
-        ctx._results = _TENSOR
-        ctx.outputs = ((output._array.shape, output._array.dtype),)
-        self._begin()
-        output._edge, output._requires_grad = (ctx, 0), True
-        self._save([output], [output])
-        ctx._to_save = ctx._to_save_forward = None
-        return output
 
     def _begin(self) -> None:
         """Make the context a node."""
@@ -531,60 +571,3 @@ def _as_view(tensor: Tensor) -> Tensor:
     if new._is_view():
         new._view.creation = IN_CUSTOM_FUNCTION
     return new
-
-
-def once_differentiable(fn: Callable) -> Callable:
-    """Decorator for a ``backward`` that cannot itself be differentiated: trying to raises.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import dualtape as dt
-    >>> class Exp(dt.autograd.Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         ctx.out = np.exp(x.detach().numpy()); return dt.from_numpy(ctx.out)
-    ...     @staticmethod
-    ...     @dt.autograd.function.once_differentiable
-    ...     def backward(ctx, g):
-    ...         return dt.from_numpy(g.numpy() * ctx.out)
-    >>> x = dt.tensor([0.0], requires_grad=True)
-    >>> Exp.apply(x).sum().backward(); x.grad
-    tensor([1.])
-    """
-
-    @functools.wraps(fn)
-    def wrapper(ctx: Any, *args: Any) -> Any:
-        with modes.no_grad():
-            outputs = fn(ctx, *args)
-        if not modes.current().grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            return outputs
-        wrapped = outputs if isinstance(outputs, tuple) else (outputs,)
-        barred = tuple(_barred(o, args) if isinstance(o, Tensor) else o for o in wrapped)
-        return barred if isinstance(outputs, tuple) else barred[0]
-
-    return wrapper
-
-
-class _Error(Node):
-    """The history of what a once-differentiable backward returned."""
-
-    __slots__ = ()
-
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
-
-    def name(self) -> str:
-        return "Error"
-
-
-def _barred(tensor: Tensor, args: tuple) -> Tensor:
-    new = alias(tensor)
-    node = _Error()
-    node.edges = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
-    node.outputs = ((new._array.shape, new._array.dtype),)
-    node.saved, node.extra, node.seq = (), None, next_sequence()
-    new._edge, new._requires_grad = (node, 0), True
-    return new
-
-

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from .node import Node
 
+_INPUT, _OUTPUT = 1, 3  # as in op_node: what a place in a node's saved values holds
+
 
 def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
     """The error for an entry whose value was written since it was saved."""
@@ -58,6 +60,31 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
         saved.pack(tensor, *hooks[-1])
         return saved
     return entry
+
+
+def pack_node(node: Any, results: tuple, hooks: Any) -> None:
+    """Put what a new node saved, as it is, through a pair of hooks, if that is what ``hooks`` are: its arguments first, then its results."""
+    if type(hooks) is not tuple:
+        return
+    op = node.op
+    places = _places.get(op)
+    if places is None:
+        tensors = [(kind == _OUTPUT, k, number) for k, (_, kind, number) in enumerate(op.saves) if kind in (_INPUT, _OUTPUT)]
+        places = _places[op] = tuple(sorted(tensors))
+    saved = node.saved
+    kept = None
+    for is_output, k, number in places:
+        entry = saved[k]
+        if type(entry) is tuple:
+            if kept is None:
+                kept = list(saved)
+            one = kept[k] = SavedVariable(entry, is_output, number, node if is_output else None)
+            one.pack(results[number] if is_output else entry[0], *hooks)
+    if kept is not None:
+        node.saved = tuple(kept)
+
+
+_places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those of results come last
 
 
 def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
@@ -116,7 +143,7 @@ class SavedVariable:
         self._node = None if node is None else weakref.ref(node)
         self._origin: Any = None  # once packed: where the gradient of an unpacked input goes; a leaf is kept itself
         self._tangents: Any = None  # once packed, in forward mode
-        self._own = False  # an output that was packed as it is: kept without history, so that there is no cycle
+        self._own = False  # an output that was packed as it is: its entry is kept, without history, so that there is no cycle
 
     def is_none(self) -> bool:
         """Whether nothing is saved here: the node was given None."""
@@ -131,7 +158,7 @@ class SavedVariable:
     @property
     def data(self) -> Any:
         """What is kept: the packed object, or the tensor."""
-        if self.hooks is not None:
+        if self.hooks is not None and not self._own:
             return self.packed
         return None if self.entry is None else self._shown(self.entry)
 
@@ -171,33 +198,34 @@ class SavedVariable:
 
     def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
         """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an alias of it."""
-        assert self.entry is not None
-        value, counter, version = self.entry[:3]
+        entry = self.entry
+        assert entry is not None
         outside = modes.current()
         if outside.levels:
             from .tangents import kept_tangents
 
-            self._tangents = self.entry[3] if self.is_output else kept_tangents(value)
-        modes._set(modes.without_grad(outside))
+            self._tangents = entry[3] if self.is_output else kept_tangents(entry[0])
+        modes._set(outside.silent or modes.without_grad(outside))
         try:
             packed = pack_hook(shown)
         finally:
             modes._set(outside)
-        if counter[0] != version:
+        if entry[1][0] != entry[2]:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be"
                 " modified by in-place operations as this can lead to unexpected side-effects: work on a clone()"
             )
         if self.is_output:
             if packed is shown:
-                packed = self._shown(self.entry)
                 self._own = own
-        elif value.requires_grad:
-            edge = edge_of(value)
-            self._origin = value if value._edge is None else edge
+                packed = None if own else self._shown(entry)
+        elif entry[0].requires_grad:
+            edge = edge_of(entry[0])
+            self._origin = entry[0] if entry[0]._edge is None else edge
         self.hooks = (pack_hook, unpack_hook)
         self.packed = packed
-        self.entry = None
+        if not self._own:
+            self.entry = None
 
     def unpack(self, node: Node | None = None, name: str = "data") -> Tensor:
         """The tensor, through the unpack hook if there is one; for a result, ``node`` is what made it."""
@@ -209,9 +237,11 @@ class SavedVariable:
             return unpack(self.entry, node, name, self.is_output, self.number)  # type: ignore[arg-type]
         packed = self.packed
         if self._own:
-            packed = alias(packed)
-            self._attach(packed, node)
+            assert self.entry is not None
+            packed = self._shown(self.entry) if node is None else output_tensor(self.entry, node, self.number)
         value = self.hooks[1](packed)
+        if self._own and value is packed:
+            return value  # as it was packed: a new tensor already
         if not isinstance(value, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}"

@@ -7,12 +7,12 @@ write, turned into a file and line only when an error needs it.
 
 from __future__ import annotations
 
-import sys
+from sys import _getframe as _frame
 from typing import Any
 
 Counter = list  # [int, tuple | None]
 
-_ours: set[str] = set()  # files of this package, as far as they were met: a string knows its hash, a code object computes it
+_files: dict[str, bool] = {}  # whether a file is this package's, as far as they were met: a string knows its hash, a code object computes it
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
@@ -30,22 +30,38 @@ UNTRACKED = Untracked([0, None])  # one for all: a tensor is an inference tensor
 
 def caller() -> tuple | None:
     """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset)."""
-    frame = sys._getframe(1)
+    return _nearest(_frame(1))
+
+
+def _nearest(frame: Any) -> tuple | None:
     while frame is not None:
         code = frame.f_code
-        if code.co_filename not in _ours:
-            if not frame.f_globals.get("__name__", "").startswith(_PACKAGE):
-                return (code, frame.f_lasti)
-            if code.co_filename[:1] != "<":  # code without a file may be anybody's
-                _ours.add(code.co_filename)
-        frame = frame.f_back  # type: ignore[assignment]
+        ours = _files.get(code.co_filename)
+        if ours is None:
+            ours = _is_ours(frame)
+        if not ours:
+            return (code, frame.f_lasti)
+        frame = frame.f_back
     return None
+
+
+def _is_ours(frame: Any) -> bool:
+    ours = frame.f_globals.get("__name__", "").startswith(_PACKAGE)
+    if frame.f_code.co_filename[:1] != "<":  # code without a file may be anybody's
+        _files[frame.f_code.co_filename] = ours
+    return ours
 
 
 def bump(counter: Counter) -> None:
     """Count one write to the memory that ``counter`` guards."""
     counter[0] += 1
-    counter[1] = caller()
+    try:
+        frame = _frame(2)  # who calls this is of this package; to ask for its frame, too, would double the price
+    except ValueError:  # it was called by no Python code
+        counter[1] = None
+        return
+    code = frame.f_code
+    counter[1] = (code, frame.f_lasti) if _files.get(code.co_filename) is False else _nearest(frame)
 
 
 def describe(where: tuple | None) -> str | None:

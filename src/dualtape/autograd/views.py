@@ -17,7 +17,7 @@ from .. import errors, modes
 from ..arrays import Batched, settle, zeros
 from ..arrays.batched import room_for, samples_overlap
 from ..device import contiguous_format
-from .node import Node, edge_of, next_sequence
+from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
 from .versions import UNTRACKED
 
@@ -57,6 +57,8 @@ class Step:
 
 def replay(array: Any, step: Step | None, raw: bool) -> Any:
     """The steps applied to a new base, an array or (``raw=False``) a tensor."""
+    if raw and step is not None and step.previous is None and step.number is None:  # most views are one step away
+        return step.op.forward(array, *step.values)
     steps = []
     while step is not None:
         steps.append(step)
@@ -68,13 +70,35 @@ def replay(array: Any, step: Step | None, raw: bool) -> Any:
     return array
 
 
+class KeyStep:
+    """What stands for a view op in the step of an assignment, ``x[key] = value``: the key itself."""
+
+    view = True
+
+    @staticmethod
+    def forward(x: Any, key: Any) -> Any:
+        return x[key]
+
+    function = forward
+
+
+KEY_STEP = KeyStep()
+_orders: dict[tuple, tuple[list[int], list[int]] | None] = {}  # by strides: worked out once
+
+
 def _order(strides: tuple) -> tuple[list[int], list[int]] | None:
     """The axes of an array as they lie in memory, the outermost first, and how to get back from there; None if they lie so already.
 
     A gradient lies anyhow, and a view of the base need not be one of an array that lies otherwise.
     """
-    axes = sorted(range(len(strides)), key=lambda d: -abs(strides[d]))
-    return None if axes == list(range(len(axes))) else (axes, sorted(range(len(axes)), key=axes.__getitem__))
+    try:
+        return _orders[strides]
+    except KeyError:
+        axes = sorted(range(len(strides)), key=lambda d: -abs(strides[d]))
+        if len(_orders) > 4096:
+            _orders.clear()
+        found = _orders[strides] = None if axes == list(range(len(axes))) else (axes, sorted(range(len(axes)), key=axes.__getitem__))
+        return found
 
 
 def _copied(g: Any, strides: tuple, record: bool) -> Any:
@@ -232,6 +256,10 @@ class AsStridedBackward0(Node):
             return (None,)
         return (unview(g, self.shape, self.dtype, self.strides, self.step, record),)
 
+    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+        edge = self.edges[0]
+        return () if edge is None else ((edge, unview(g, self.shape, self.dtype, self.strides, self.step, False)),)
+
 
 def twin(node: Node) -> Node:
     """A node that does the same. A node in a ``CopySlices`` must not be in the graph itself too: run there, it would be released."""
@@ -241,16 +269,18 @@ def twin(node: Node) -> Node:
 
 
 class CopySlices(Node):
-    """The history of a base one of whose views was written in place by ``fn``."""
+    """The history of a base one of whose views was written in place by ``fn``; without one, by an assignment of the value that the second edge leads to."""
 
     __slots__ = ("fn", "step", "strides")
 
-    def __init__(self, base: Tensor, step: Step | None, fn: Node) -> None:
+    def __init__(self, base: Tensor, step: Step | None, fn: Node | None, value: tuple | None = None) -> None:
+        array = base._array
+        edge = base._edge or edge_of(base)
         self.fn = fn
         self.step = step
-        self.strides = getattr(base._array, "strides", ())
-        self.edges = (edge_of(base), *fn.edges[1:])
-        self.outputs = ((base._array.shape, base._array.dtype),)
+        self.strides = getattr(array, "strides", ())
+        self.edges = (edge, value) if fn is None else (edge, *fn.edges[1:])
+        self.outputs = ((array.shape, array.dtype),)
         self.saved = ()
         self.extra = None
         self.seq = next_sequence()
@@ -259,25 +289,67 @@ class CopySlices(Node):
         g = grads[0]
         if g is None:
             return (None,) * len(self.edges)
+        check_not_freed(self)
         full = _copied(g, self.strides, record)
         part = replay(full, self.step, raw=not record)
-        fn = twin(self.fn) if record else self.fn  # whose results, if it saved them, lead to it when they are differentiated
-        inner = fn.apply([part.clone() if record else part.copy()], record)
-        mine = None if self.fn.edges[0] is None else inner[0]
+        fn = self.fn
+        mine = None
+        inner: Any = (None, None)
+        if fn is None:
+            if self.edges[1] is not None:
+                inner = (None, part.clone() if record else settle(part).copy())
+        else:
+            # A twin, since results that fn saved lead to it when they are differentiated.
+            inner = (twin(fn) if record else fn).apply([part.clone() if record else part.copy()], record)
+            mine = None if fn.edges[0] is None else inner[0]
         if mine is not None:
-            mine = (fit_recorded if record else fit)(mine, self.fn.outputs[0], self)
-            room = room_for(*((part._array, mine._array) if record else (part, mine)))
-            if room is not None:
-                full = _copied(g + room, self.strides, record)
-                part = replay(full, self.step, raw=not record)
+            mine = (fit_recorded if record else fit)(mine, fn.outputs[0], self)  # type: ignore[union-attr]
+            if type(part) is not np.ndarray or type(mine) is not np.ndarray:
+                room = room_for(*((part._array, mine._array) if record else (part, mine)))
+                if room is not None:
+                    full = _copied(g + room, self.strides, record)
+                    part = replay(full, self.step, raw=not record)
         if record:
             part.zero_() if mine is None else part.copy_(mine)
         else:
             part[...] = 0 if mine is None else mine
         return (full, *inner[1:])
 
+    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+        """The same for NumPy's arrays, where ``fn`` has a quick way."""
+        if type(g) is not np.ndarray or type(self.saved) is Freed:
+            return None
+        full = g.copy() if _order(self.strides) is None else _copied(g, self.strides, False)
+        part = replay(full, self.step, True)
+        fn = self.fn
+        edge = self.edges[0]
+        mine = None
+        if fn is None:
+            value = self.edges[1]
+            pairs = () if value is None else ((value, part.copy()),)
+        else:
+            pairs = fn.pull(part.copy(), None, None)
+            if pairs is None:
+                return None
+            if fn.edges[0] is not None:
+                mine, pairs = pairs[0][1], pairs[1:]
+                meta = fn.outputs[0]
+                if mine is not None and (mine.shape != meta[0] or mine.dtype is not meta[1]):
+                    mine = fit(mine, meta, self)
+            if type(mine) is Batched:
+                return None
+            if freed is not None and fn.holds and fn.saved:
+                fn.saved = freed
+        if freed is not None:
+            self.saved = freed
+        part[...] = 0 if mine is None else mine
+        pairs = ((edge, full), *pairs) if edge is not None else pairs
+        return pairs if wanted is None else [pair for pair in pairs if pair[0][0] in wanted]
+
     def release(self, task: Any) -> None:
-        self.fn.release(task)
+        self.saved = task.freed or task.free()  # whatever fn saved: it runs once, as PyTorch's does
+        if self.fn is not None:
+            self.fn.release(task)
 
 
 def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False) -> None:
@@ -319,13 +391,36 @@ def rebase(tensor: Tensor, node: Node) -> None:
         tensor._edge = (node, 0)
         tensor._requires_grad = True
         return
-    base = view.base
-    slices = CopySlices(base, view.step, node)
-    _move_retained(base, slices)
-    base._edge = (slices, 0)
-    base._requires_grad = True
+    rebase_base(view.base, CopySlices(view.base, view.step, node))
     tensor._requires_grad = True
     view.refresh(tensor)
+
+
+def rebase_base(base: Tensor, slices: CopySlices) -> None:
+    """Give a base the history ``slices``: one of its views was written."""
+    if base._edge is not None and base._edge[0].extra is not None:
+        _move_retained(base, slices)
+    base._edge = (slices, 0)
+    base._requires_grad = True
+
+
+def takes_writes(tensor: Tensor, view: View, tracked: bool) -> bool:
+    """Whether a write to a view can be recorded without further question; ``tracked`` says whether the view requires grad."""
+    if view.seen != tensor._counter[0]:
+        view.refresh(tensor)
+    return view.creation is DEFAULT and (not tracked or (tensor._edge is not None and view.base._edge is not None))
+
+
+def disjoint(array: Any) -> bool:
+    """Whether no two elements of one of NumPy's arrays share memory, as far as its strides tell without a search."""
+    if array.flags.forc or array.ndim == 1 and array.strides[0]:
+        return True
+    room = array.itemsize
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < room:
+            return False
+        room += stride * (n - 1)
+    return True
 
 
 def _move_retained(tensor: Tensor, node: Node) -> None:

@@ -38,6 +38,11 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
         answer = _asked(FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs)  # the name that users know
         if answer is not MISS:
             return answer
+    mode = modes.current()
+    if mode.saved_hooks:
+        unhooked = mode.unhooked or modes.without_hooks(mode)
+        if unhooked.plain and _usual(args) and (not kwargs or "out" not in kwargs and _usual(kwargs.values())):
+            return _packing(op, args, kwargs, mode, unhooked)
     try:
         if kwargs and "out" in kwargs:
             rest = dict(kwargs)
@@ -58,6 +63,36 @@ def _asked(function: Callable, args: tuple, kwargs: dict) -> Any:
     from ..subclass import intercept
 
     return intercept(function, args, kwargs)
+
+
+def _usual(values: Any) -> bool:
+    """Whether all of ``values`` are plain tensors over NumPy's arrays, or options that hold none."""
+    for value in values:
+        kind = type(value)
+        if kind is Tensor or isinstance(value, Tensor) and not watching:
+            if type(value._array) is not np.ndarray:
+                return False
+        elif kind not in _OPTIONS and not ((kind is tuple or kind is list) and all(type(each) is int for each in value)):
+            return False
+    return True
+
+
+_OPTIONS = {int, float, bool, str, type(None), dtypes.dtype}
+
+
+def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: modes.Mode) -> Any:
+    """The op where hooks on saved tensors are all that is unusual: by its short cut, and then what its node saved goes through the hooks."""
+    modes._set(unhooked)
+    try:
+        result = op.function(*args, **kwargs)
+    finally:
+        modes._set(mode)
+    if mode.grad and op.saves_tensors:
+        results = (result,) if op.outputs is None else result
+        edge = results[0]._edge if len(results) == 1 else next((each._edge for each in results if each._edge is not None), None)
+        if edge is not None:
+            saving.pack_node(edge[0], results, mode.saved_hooks[-1])
+    return result
 
 
 def execute(op: Op, values: list) -> Any:
@@ -264,7 +299,7 @@ def keep_inputs(op: Op, node: Any, values: list, raws: list) -> list:
     kept: list = [None] * len(op.saves)
     if not kept:
         return kept
-    for k in op.plan((True,) if op.listed_input else tuple(edge is not None for edge in node.edges)):
+    for k in op.plan((True,) if op.listed_input else tuple([edge is not None for edge in node.edges])):
         kind = op.saves[k][1]
         if kind == OUTPUT:
             kept[k] = _LATER
@@ -286,7 +321,7 @@ def keep_inputs(op: Op, node: Any, values: list, raws: list) -> list:
 
 def finish_node(op: Op, node: Any, kept: list, results: list) -> None:
     """Complete a node with its results."""
-    node.outputs = tuple((r._array.shape, r._array.dtype) for r in results)
+    node.outputs = tuple([(r._array.shape, r._array.dtype) for r in results])
     for k, value in enumerate(kept):
         if value is _LATER:
             number = op.saves[k][2]
@@ -304,9 +339,12 @@ def _inplace_method(op: Op) -> Callable:
     return getattr(Tensor, _inplace_name(op), op.function)
 
 
+_INPLACE_NAMES = {"refill": "fill_", "true_divide": "div_"}
+
+
 def _inplace_name(op: Op) -> str:
     """The name that users know."""
-    return {"refill": "fill_", "true_divide": "div_"}.get(op.name, f"{op.name}_")
+    return _INPLACE_NAMES.get(op.name) or f"{op.name}_"
 
 
 def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
@@ -378,9 +416,7 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
 
 def _before(op: Op, node: Any, target: Tensor) -> Tensor:
     """The target as it is before the write: a copy, if a formula needs the old value, else only its place."""
-    if not any(
-        op.saves[k][0] == op.params[0] for k in op.plan(tuple(edge is not None for edge in node.edges)) if op.saves
-    ):
+    if not op.saves or not any([op.saves[k][0] == op.params[0] for k in op.plan(tuple([edge is not None for edge in node.edges]))]):
         return target
     old = wrap(target._array.copy())
     old._edge = edge_of(target)

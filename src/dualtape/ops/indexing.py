@@ -12,14 +12,16 @@ import numpy as np
 
 from .. import dtypes, errors
 from ..arrays import Batched, is_array, settle, zeros
-from ..arrays.kernels import add_at, all_samples, arange_like, asarray_like, full_like_shape, on_host
+from ..arrays.kernels import add_at, added_along_rows, all_samples, arange_like, asarray_like, full_like_shape, on_host, taken_along_rows
 from ..autograd.views import check_write
 from ..tensor import Tensor, made, raw, wrap
-from . import shapes
+from . import keys, shapes
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
 from .samples import edge, exact, exact_index, exact_mask, ints, mask, ours, real, sample
 from .table import GENERAL, LINEAR, TABLE, composite, op
+
+_long, _unsigned = np.dtype(np.int64), np.dtype(np.uint64)
 
 # --- x[key] ------------------------------------------------------------------------------------------------------------------------
 
@@ -27,6 +29,12 @@ from .table import GENERAL, LINEAR, TABLE, composite, op
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``."""
     kind = type(key)
+    if kind is int or kind is slice or kind is tuple:
+        view = keys.view_at(x, key if kind is tuple else (key,), kind is slice)
+        if view is not None:
+            return view
+    elif kind is Tensor and key._array.dtype is _long and key._array.ndim and x._array.ndim:
+        return _index(x, (key._array,))
     if kind is int:
         return shapes.select(x, 0, key)
     if kind is slice:
@@ -39,6 +47,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
+    if keys.assign(x, key, value):
+        return
     if key is False:
         return  # no place is selected
     viewed, indices = _parse(x, key)
@@ -53,8 +63,9 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         target.fill_(_as_value(value, target))  # type: ignore[attr-defined]
         return
     source = value if isinstance(value, Tensor) else _as_value(value, viewed)
-    while source.ndim > target.ndim and source.shape[0] == 1:
-        source = source[0]
+    shape = source._array.shape
+    if shape and shape[0] == 1 and shape != target._array.shape:  # leading dimensions of size one go
+        source = shapes._view_shape(source, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
     target.copy_(source)  # type: ignore[attr-defined]
 
 
@@ -95,18 +106,17 @@ def _integer(value: Any) -> int:
 
 def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     """The views that a key asks for, applied, and the index tensors that remain (None: a whole dimension)."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    keys = [_normal(k) for k in keys]
-    consumed = sum(_takes(k) for k in keys if k is not None and k is not ... and not isinstance(k, bool))
+    parts = [_normal(k) for k in (key if isinstance(key, tuple) else (key,))]
+    consumed = sum(_takes(k) for k in parts if k is not None and k is not ... and not isinstance(k, bool))
     if consumed > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}: the key {_shown(key)} takes {consumed}")
-    if sum(k is ... for k in keys) > 1:
+    if sum(k is ... for k in parts) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     indices: list = []
     dim = 0
-    for position, k in enumerate(keys):
+    for position, k in enumerate(parts):
         if k is ...:
-            after = keys[position + 1 :]
+            after = parts[position + 1 :]
             dim = x.ndim - sum(_takes(k) for k in after if k is not None and not isinstance(k, bool))
         elif k is None:
             x = shapes.unsqueeze(x, dim)
@@ -473,6 +483,9 @@ def argwhere(input: Any) -> Any:
 def _bounded(name: str, index: Any, n: int) -> None:
     if index.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected dtype int64 for index, got {index.dtype}: convert it with .long()")
+    if type(index) is np.ndarray and index.dtype is _long and index.size:
+        if 0 <= index.item(index.view(_unsigned).argmax()) < n:  # as unsigned numbers, negative ones are the largest
+            return
     index = all_samples(index)
     if index.size and (index.min() < -n if name == "take" else index.min() < 0):
         raise errors.IndexOutOfBounds(f"{name}: index {int(index.min())} is out of bounds for a dimension of size {n}")
@@ -482,6 +495,8 @@ def _bounded(name: str, index: Any, n: int) -> None:
 
 def _grid(shape: tuple, dim: int, index: Any) -> tuple:
     """Full index arrays that address ``index`` along ``dim`` and their own place along the others."""
+    if len(shape) == 2:
+        return (arange_like(shape[0], index)[:, None], index) if dim else (index, arange_like(shape[1], index))
     axes = [arange_like(n, index).reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
     axes[dim] = index
     return tuple(axes)
@@ -491,8 +506,8 @@ def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     d = normal_dim(dim, x.ndim)
     if index.ndim != x.ndim and max(index.ndim, 1) != max(x.ndim, 1):
         raise RuntimeError(f"{name}(): Index tensor must have the same number of dimensions as input tensor: {index.ndim} and {x.ndim}")
-    for i in range(x.ndim):
-        if i != d and index.ndim == x.ndim and index.shape[i] > x.shape[i] and index.size:
+    for i, n in enumerate(x.shape if index.ndim == x.ndim and index.size else ()):
+        if index.shape[i] > n and i != d:
             raise RuntimeError(
                 f"{name}(): Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self"
                 f" {list(x.shape)} apart from dimension {d}"
@@ -513,17 +528,33 @@ def _memory(shape: tuple, dim: int, index: Any) -> Any:
         if i == dim:
             places = places if step == 1 else places + index * (step - 1)
         elif index.shape[i] > 1:
-            places = places + (np.arange(index.shape[i]) * step).reshape((-1,) + (1,) * (len(shape) - i - 1))
+            starts = np.arange(0, index.shape[i] * max(step, 1), max(step, 1))
+            places = places + (starts if i == len(shape) - 1 else starts.reshape((-1,) + (1,) * (len(shape) - i - 1)))
         step *= shape[i]
     return places
+
+
+def _by_rows(shape: tuple, dim: int, index: Any) -> bool:
+    """Whether ``index`` is one of NumPy's arrays that names many entries in each row of an array of this shape."""
+    return dim == len(shape) - 1 and index.size > _MANY and type(index) is np.ndarray and index.dtype is _long and index.shape[:-1] == shape[:-1]
+
+
+_FEW = 128  # numbers up to which an index for each dimension is quicker than their places in memory
+_MANY = 10_000  # numbers from which going by blocks of rows, or making a sparse matrix, pays
 
 
 def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
     """The gradient of :func:`_gather` for NumPy's arrays; the index was checked on the way there."""
     if sparse_grad or not x_shape or type(index) is not np.ndarray:
         return _gather_gradient(g, x_shape, dim, index, sparse_grad)
+    d = normal_dim(dim, len(x_shape))
+    if g.dtype.char in "fdFD" and _by_rows(x_shape, d, index):
+        return added_along_rows(index, g, x_shape[d])
     out = np.zeros(x_shape, g.dtype)
-    np.add.at(out.reshape(-1), _memory(x_shape, normal_dim(dim, len(x_shape)), index).ravel(), g.ravel())
+    if index.ndim and index.size <= _FEW:
+        np.add.at(out, _grid(index.shape, d, index), g)
+        return out
+    np.add.at(out.reshape(-1), _memory(x_shape, d, index).ravel(), g.ravel())
     return out
 
 
@@ -535,8 +566,10 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     d = _fitted("gather", x, dim, index)
     if not x.ndim or not index.ndim:
         return _gather(_line(x), 0, _line(index)).reshape(index.shape)
-    if type(x) is np.ndarray and x.flags.c_contiguous:
-        return x.reshape(-1).take(_memory(x.shape, d, index))
+    if type(x) is np.ndarray and index.size > _FEW and x.flags.c_contiguous:
+        if _by_rows(x.shape, d, index):
+            return taken_along_rows(x, index)
+        return x.reshape(-1).take(_memory(x.shape, d, index), mode="wrap")  # there is nothing to wrap, and nothing to check again
     return x[_grid(index.shape, d, index)]
 
 

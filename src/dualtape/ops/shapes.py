@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..arrays import Batched
 from ..arrays.kernels import add_reduce, contiguous
+from ..arrays.sums import sum_axis
 from ..device import contiguous_format
 from ..tensor import Tensor
 from .dispatch import FUNCTIONS
@@ -98,6 +99,8 @@ def reshape(input: Any, *shape: Any) -> Any:
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = tuple(shape[0])
     array = input._array
+    if type(array) is np.ndarray and array.flags.c_contiguous and shape and min(shape) > 0 and prod(shape) == array.size:
+        return _view_shape(input, shape)  # without further question
     sizes = resolve(shape, array.size, "reshape")
     if array.size == 0 or not isinstance(array, (np.ndarray, Batched)) or np.may_share_memory(array.reshape(sizes), array):
         return (_view_shape if array.size == 0 or array.flags.c_contiguous else _reshape_alias)(input, sizes)
@@ -221,15 +224,15 @@ def _expand(x: Any, size: Any) -> Any:
             )
         shape.append(old if n == -1 else n)
     if type(x) is np.ndarray:
-        out = np.lib.stride_tricks.as_strided(
-            x, shape, [0 if i < lead or (x.shape[i - lead] == 1 and n != 1) else x.strides[i - lead] for i, n in enumerate(shape)]
-        )
-        return out
+        steps = [0 if i < lead or (x.shape[i - lead] == 1 and n != 1) else x.strides[i - lead] for i, n in enumerate(shape)]
+        if x.flags.c_contiguous and x.size:
+            return np.ndarray(shape, x.dtype, x, 0, steps)  # what as_strided comes to, at a tenth of its cost
+        return np.lib.stride_tricks.as_strided(x, shape, steps)
     return np.broadcast_to(x, tuple(shape))
 
 
 expand = op("expand", _expand, kind=GENERAL, view="overlapping", varargs="size", jvp=LINEAR, vjp=dict(x=lambda g, x_shape: _shrink(g, x_shape)), public=False,
-   torch_name="Tensor.expand",
+   quick=dict(x=lambda g, x_shape: sum_axis(g, 0) if x_shape and g.shape[1:] == x_shape else _shrink(g, x_shape)), torch_name="Tensor.expand",
    samples=(sample(real(3, 1), (3, 4)), sample(real(3), (2, -1)), sample(real(), (2, 3)), sample(real(1), (0,))),
    doc="""Dimensions of size 1 repeated without copying.
 
@@ -275,7 +278,7 @@ def _put_slice(g: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) 
 
 _slice_op = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    vjp=dict(x=lambda g, x_shape, dim, start, end, step: _put_slice(g, x_shape, dim, start, end, step)),
-   quick=dict(x=lambda g, x_shape, dim, start, end, step: _slice_zero(g, x_shape, dim, start, end, step)),
+   quick=dict(x=lambda g, x_shape, dim, start, end, step: _slice_into(np.zeros(x_shape, g.dtype), g, dim, start, end, step)),
    samples=(sample(real(5, 3), 0, 1, 4), sample(real(5, 3), 1, None, None, 2), sample(real(5), 0, -2, None), sample(real(5), 0, 3, 2)),
    doc="""A range along one dimension.""")  # fmt: skip
 
@@ -297,7 +300,7 @@ def _checked(index: int, x: Any, dim: int) -> int:
 
 select = op("select", _select, kind=GENERAL, view=True, jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, dim, index: use("select_zero")(g, x_shape, dim, index)),
-   quick=dict(x=lambda g, x_shape, dim, index: _select_zero(g, x_shape, dim, index)),
+   quick=dict(x=lambda g, x_shape, dim, index: _select_into(np.zeros(x_shape, g.dtype), g, dim, index)),
    samples=(sample(real(5, 3), 0, 1), sample(real(5, 3), 1, -1), sample(real(2), 0, 1)),
    doc="""One entry along a dimension, which goes away.
 
@@ -308,17 +311,23 @@ select = op("select", _select, kind=GENERAL, view=True, jvp=LINEAR,
 
 
 def _slice_zero(x: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) -> Any:
-    out = zeros_like_shape(shape, x)
-    out[_as_slice(out, dim, start, end, step)] = x
+    return _slice_into(zeros_like_shape(shape, x), x, dim, start, end, step)
+
+
+def _slice_into(out: Any, x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    out[slice(start, end, step) if dim == 0 else _as_slice(out, dim, start, end, step)] = x
     return out
 
 
 def _select_zero(x: Any, shape: tuple, dim: int, index: int) -> Any:
-    out = zeros_like_shape(shape, x)
-    if dim == 0 and shape:
+    return _select_into(zeros_like_shape(shape, x), x, dim, index)
+
+
+def _select_into(out: Any, x: Any, dim: int, index: int) -> Any:
+    if dim == 0 and out.shape:
         out[index] = x
     else:
-        out[(slice(None),) * normal_dim(dim, len(shape)) + (index,)] = x
+        out[(slice(None),) * normal_dim(dim, out.ndim) + (index,)] = x
     return out
 
 

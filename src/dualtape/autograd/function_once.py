@@ -1,0 +1,66 @@
+"""``once_differentiable``: for a ``backward`` of a custom Function that cannot itself be differentiated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import modes
+from ..tensor import Tensor, alias
+from .node import Node, edge_of, next_sequence
+
+
+def once_differentiable(fn: Callable) -> Callable:
+    """Decorator for a ``backward`` that cannot itself be differentiated: trying to raises.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dualtape as dt
+    >>> class Exp(dt.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.out = np.exp(x.detach().numpy()); return dt.from_numpy(ctx.out)
+    ...     @staticmethod
+    ...     @dt.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return dt.from_numpy(g.numpy() * ctx.out)
+    >>> x = dt.tensor([0.0], requires_grad=True)
+    >>> Exp.apply(x).sum().backward(); x.grad
+    tensor([1.])
+    """
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        with modes.no_grad():
+            outputs = fn(ctx, *args)
+        if not modes.current().grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        wrapped = outputs if isinstance(outputs, tuple) else (outputs,)
+        barred = tuple(_barred(o, args) if isinstance(o, Tensor) else o for o in wrapped)
+        return barred if isinstance(outputs, tuple) else barred[0]
+
+    return wrapper
+
+
+class _Error(Node):
+    """The history of what a once-differentiable backward returned."""
+
+    __slots__ = ()
+
+    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+    def name(self) -> str:
+        return "Error"
+
+
+def _barred(tensor: Tensor, args: tuple) -> Tensor:
+    new = alias(tensor)
+    node = _Error()
+    node.edges = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
+    node.outputs = ((new._array.shape, new._array.dtype),)
+    node.saved, node.extra, node.seq = (), None, next_sequence()
+    new._edge, new._requires_grad = (node, 0), True
+    return new

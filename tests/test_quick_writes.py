@@ -1,0 +1,546 @@
+"""The quick ways of writing: in-place methods, ``x[key] = value``, views by keys, saved-tensor hooks, Functions do what the whole way does."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+from dualtape.autograd import views
+from dualtape.ops import dispatch, keys
+from tests.blocks import blocks
+from tests.same_program import needs_torch, same
+from tests.test_views import PRELUDE
+
+PROGRAMS = """
+# numbers and tensors are assigned to rows, columns, elements, blocks
+x = leaf(3, 4); w = leaf(4); b = x.clone()
+b[0] = w; b[:, 1] = 2.5; b[2, 3] = w[0]; b[1:, 2:] = w[:2]; b[..., 0] = 7; b[None, 1] = w * 2
+about(b), grad((b * b).sum(), (x, w))
+
+# leading dimensions of size one are dropped
+x = leaf(2, 3); w = leaf(1, 1, 3); b = x.clone(); b[1] = w; c = torch.zeros(2, 3, dtype=torch.float64); c[:, 1] = leaf(1); d = c * 1; d[0] = leaf(1, 3) * 2
+about(b), grad((b * b).sum(), (x, w)), [f.name().rsplit("::", 1)[-1] for n in (b, d) for f, _ in n.grad_fn.next_functions if f is not None]
+
+# an assignment to a view is one to its base
+x = leaf(3, 4); b = x.clone(); r = b.t()[1:]; r[0, :2] = 5.; r[1] = leaf(3)
+about(b, r, r[0]), grad((b * b).sum(), x, retain_graph=True), grad((r * r).sum(), x)
+
+# a whole assignment is a copy
+x = leaf(3); b = x.clone(); b[:] = leaf(3); b[...] = 2.
+about(b)
+
+# a tensor without history gets one from what is assigned to it
+w = leaf(2); b = torch.zeros(3, 2, dtype=torch.float64); v = b[0]; b[1] = w; b[2, 0] = 3.
+about(b, v), grad((b * b).sum(), w)
+
+# a slice is multiplied in place, which is then assigned to itself
+x = leaf(4, 2); b = x.clone(); b[1:3] *= 3.; b[0] += b[3]; b[:, 1] /= 2.
+about(b), grad((b * b).sum(), x)
+
+# what is assigned may be another part of the same memory
+x = leaf(5); b = x.clone(); b[1:3] = b[3:]; b[0] = b[4]
+about(b), grad((b * b).sum(), x)
+
+# a view is written again after its base
+x = leaf(2, 3); b = x.clone(); v = b[0]; w = b[:, 1]
+for k in range(3):
+    v.mul_(2.); b.add_(1.); w.mul_(v[1].detach())
+about(b, v, w), grad((b * b).sum(), x)
+
+# values that formulas need are kept before the write
+x = leaf(2, 3); y = leaf(3); b = x.clone(); b[1].mul_(y); b[0].exp_(); b[:, 2].div_(y[:2]); b[1].tanh_()
+about(b), grad((b * b).sum(), (x, y), create_graph=False)
+
+# second derivatives through writes to views
+x = leaf(2, 3); y = leaf(3); b = x.clone(); b[1].mul_(y); b[:, 0] = y[0] * y[1]; b[0, 1] = 2.; b[1, 2:].add_(y[:1])
+first = grad((b * b * b).sum(), (x, y), create_graph=True)
+[t.detach() for t in first], grad(first[0].sum() + (first[1] * first[1]).sum(), (x, y))
+
+# retained gradients follow a base that is assigned to
+x = leaf(3); b = x * 2; b.retain_grad(); b[1] = 5.; (b * b).sum().backward()
+b.grad, x.grad
+
+# a hook stays with the history from before an assignment
+seen = []; x = leaf(3); b = x * 2; b.register_hook(lambda g: seen.append(g.tolist())); b[1] = 5.; (b * b).sum().backward()
+seen, x.grad
+
+# a part of a leaf is not assigned to
+x = leaf(3); x[0] = 1.
+
+# a part of a view of a leaf is not assigned to
+x = leaf(3, 2); v = x[1]; v[0] = 1.
+
+# a part of a leaf is assigned to under no_grad
+x = leaf(3)
+with torch.no_grad():
+    x[0] = 5.; x[1:] = torch.zeros(2, dtype=torch.float64)
+about(x)
+
+# a view made under no_grad is not assigned to with grad mode on
+b = leaf(2, 2).clone()
+with torch.no_grad():
+    v = b[0]
+v[0] = 1.
+
+# one of several views is not assigned to
+b = leaf(4).clone(); v = b.split(2)[0]; v[0] = 1.
+
+# an expanded tensor is not assigned to
+b = torch.zeros(3, dtype=torch.float64).expand(2, 3); b[:, 1] = 1.
+
+# what does not fit is not assigned, and nothing changes
+b = leaf(3, 2).clone(); seen = []
+for key, value in ((0, torch.zeros(3)), ((0, 0, 0), 1.), (5, 1.), ((slice(None), 3), 1.), (0, "text"), (slice(0, 2, -1), 1.)):
+    try:
+        b[key] = value
+    except Exception as error:
+        seen.append(type(error).__name__)
+    else:
+        seen.append("done")
+about(b), seen
+
+# numbers that are too large are refused
+b = torch.zeros(2); b[0] = 1e300
+
+# numbers of the largest size are not
+b = torch.zeros(2); b[0] = 3e38; b[1] = -inf
+b
+
+# integers and booleans
+b = torch.zeros(2, 2, dtype=torch.int64); b[0] = 3; b[1, 1] = True; b[1, 0] = 2.7; c = torch.zeros(2, dtype=torch.bool); c[0] = 2
+b, c, b._version, c._version
+
+# keys of zero dimensions
+b = leaf(2).clone(); b[0][()] = 4.; b[1][...] = 5.
+about(b)
+
+# a saved tensor that is assigned to is noticed
+x = leaf(3); b = x.clone(); y = (b * b).sum(); b[1] = 2.; y.backward()
+
+# a saved result that is assigned to is noticed
+x = leaf(3); b = x.exp(); b[1] = 2.; b.sum().backward()
+
+# views by keys: names, versions, bases
+x = leaf(4, 3, 2); v = x[1:, 0]; w = x[1, 2, 1]; u = x[:, 1:2, 0]
+about(v, w, u), v._base is x, w.shape, u.stride(), x[..., 0].shape, x[:, :].shape
+
+# keys that are refused
+x = leaf(2, 3); seen = []
+for key in (5, (0, 3), (0, 0, 0), slice(0, 2, 0), slice(2, 0, -1), (slice(None), -4)):
+    try:
+        x[key]
+    except Exception as error:
+        seen.append(type(error).__name__)
+seen
+
+# an optimizer's arithmetic
+m, v, g = leaf(3).detach(), leaf(3).detach(), leaf(3).detach(); p = leaf(3)
+with torch.no_grad():
+    m.mul_(0.9).add_(g, alpha=0.1); v.mul_(0.999).addcmul_(g, g, value=0.001); p.addcdiv_(m, v.sqrt().add_(1e-8), value=-1e-3)
+    m.sub_(g, alpha=2.0); m.lerp_(g, 0.25); v.addcmul_(g[:1], g, value=0.5); v.addcdiv_(g, g[:1], value=0.5)
+m, v, p.detach(), m._version, v._version, p._version
+
+# the same arithmetic, recorded
+x = leaf(3); y = leaf(3); b = x.clone(); b.add_(y, alpha=0.5); b.addcmul_(y, y, value=2.0); b.addcdiv_(x, y, value=0.25); b.sub_(x, alpha=3); b.clamp_(-1., 40.)
+about(b), grad((b * b).sum(), (x, y))
+
+# what adding with a factor saves
+x = leaf(3); y = leaf(3); b = x.clone(); b.add_(y, alpha=0.5); c = x.clone()
+c[1:].sub_(y[1:], alpha=2.5); d = torch.zeros(3, dtype=torch.float64).add_(y, alpha=3.0)
+b.grad_fn._saved_alpha, about(b, c, d), grad((b * c * d).sum(), (x, y))
+
+# whole tensors are written over
+m = torch.zeros(2, 3, dtype=torch.float64); n = torch.zeros(3, dtype=torch.int64); seen = []
+m.fill_(2); m.t().copy_(leaf(2).detach()); n.fill_(4); n[1:].zero_(); m[0].fill_(torch.tensor(3.)); m[1].copy_(n)
+for write in (lambda: m.fill_(torch.zeros(2)), lambda: m.copy_(torch.zeros(2)), lambda: m.float().fill_(1e300), lambda: m[0].copy_(m)):
+    try:
+        write()
+    except Exception as error:
+        seen.append(type(error).__name__)
+m, n, m._version, n._version, seen
+
+# scaled changes that do not fit are refused, and nothing changes
+m = torch.zeros(1, dtype=torch.float64); seen = []
+for write in (lambda: m.addcmul_(torch.zeros(3, dtype=torch.float64), m, value=0.5), lambda: m.add_(torch.zeros(3, dtype=torch.float64), alpha=0.5),
+              lambda: m.addcdiv_(m, torch.zeros(3, dtype=torch.float64), value=1.0), lambda: m.mul_(2., alpha=3.), lambda: m.add_(),
+              lambda: m.add_(1., value=2.)):
+    try:
+        write()
+    except Exception as error:
+        seen.append(type(error).__name__)
+seen, m, m._version
+
+# other in-place methods, recorded on views
+x = leaf(3, 4); b = x.clone(); b[0].zero_(); b[1].fill_(2.); b[:, 1].copy_(x[:, 0])
+b[2].masked_fill_(torch.tensor([True, False, True, False]), 9.); b[:, 3].relu_()
+about(b), grad((b * b).sum(), x)
+
+# index tensors are assigned to
+x = leaf(4, 2); w = leaf(2, 2); b = x.clone(); i = torch.tensor([0, 2]); b[i] = w; b[1:][i[:1]] = 3.; b[:, 0][i] = w[0]
+about(b), grad((b * b).sum(), (x, w)), x[i], x[i.unsqueeze(0)].shape
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("program", blocks(PROGRAMS))
+def test_as_pytorch(program: str) -> None:
+    same(PRELUDE + program)
+
+
+# --- against the whole way -----------------------------------------------------------------------------------------------------------
+
+KEYS = [0, -1, slice(1, 3), slice(None, None, 2), (slice(None), 1), (1, slice(1, None)), (2, -1), (..., 0), (None, 0), (slice(0, 0),),
+        (slice(None), slice(1, 3))]  # fmt: skip
+BASES = {
+    "a result": lambda x: x * 1.5,
+    "a transposed view": lambda x: (x * 1.5).t(),
+    "a part": lambda x: (x * 1.5)[1:],
+    "a view of several steps": lambda x: (x * 1.5).reshape(2, 8)[:, 4:].t(),
+    "without history": lambda x: dt.ones(4, 4, dtype=dt.float64),
+}
+
+
+def _written(key: Any, base: str, value: str) -> tuple:
+    """What an assignment, then a write to a view, leave behind: values, versions, names, first and second gradients."""
+    x = (dt.arange(16, dtype=dt.float64) / 8 + 0.5).reshape(4, 4).requires_grad_()
+    w = dt.tensor(0.7, dtype=dt.float64, requires_grad=True)
+    target = BASES[base](x)
+    target[key] = {"number": 1.25, "tensor": dt.tensor(2.0, dtype=dt.float64), "with history": w * 2}[value]
+    target[key].mul_(w)
+    root = target if target._base is None else target._base
+    loss = (root * root * target.sum()).sum()
+    first = dt.autograd.grad(loss, (x, w), create_graph=True, allow_unused=True)
+    second = dt.autograd.grad(sum((g * g).sum() for g in first if g is not None), (x, w), retain_graph=True, allow_unused=True)
+    plain = dt.autograd.grad((root * root * target.sum()).sum(), (x, w), allow_unused=True)
+    return (
+        root.tolist(), root._version, root.grad_fn.name(), [f and f.name() for f, _ in root.grad_fn.next_functions], target.grad_fn.name(),
+        *(None if g is None else g.tolist() for g in (*first, *second, *plain)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("value", ["number", "tensor", "with history"])
+def test_an_assignment_does_what_the_whole_way_does(base: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = [_written(key, base, value) for key in KEYS]
+    monkeypatch.setattr(keys, "assign", lambda *args: False)
+    monkeypatch.setattr(keys, "view_at", lambda *args: None)
+    monkeypatch.setattr(views.CopySlices, "pull", lambda *args: None)
+    monkeypatch.setattr(views.AsStridedBackward0, "pull", lambda *args: None)
+    for key, found in zip(KEYS, quick, strict=True):
+        wanted = _written(key, base, value)
+        assert found[:5] == wanted[:5], key
+        for a, b in zip(found[5:], wanted[5:], strict=True):
+            assert (a is None) == (b is None), key
+            if a is not None:
+                np.testing.assert_allclose(a, b, err_msg=repr(key))
+
+
+def test_an_assignment_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "call_inplace", None)
+    b = dt.ones(3, 3, requires_grad=True) * 2
+    for key in (0, slice(1), (slice(None), 1), (2, 2)):
+        b[key] = 1.5
+    b[1] = dt.ones(3, requires_grad=True)
+    assert b._version == 5 and b.grad_fn.name() == "CopySlices"
+
+
+@pytest.mark.parametrize(("shape", "strides", "apart"), [
+    ((3,), (8,), True), ((3,), (0,), False), ((1,), (0,), True), ((0, 3), (0, 8), True), ((2, 3), (8, 16), True), ((2, 3), (8, 8), False),
+    ((3, 2), (-16, 8), True), ((3, 3), (8, 16), False), ((4, 3, 2), (8, 64, 32), True),
+])  # fmt: skip
+def test_memory_that_elements_share_is_seen_in_the_strides(shape: tuple, strides: tuple, apart: bool) -> None:
+    start = np.zeros(100)[50:]
+    assert views.disjoint(np.lib.stride_tricks.as_strided(start, shape, strides)) == apart
+
+
+def test_windows_that_overlap_are_written_as_the_whole_way_writes_them() -> None:
+    b = dt.arange(6, dtype=dt.float32)
+    b.unfold(0, 3, 1).mul_(2.0)
+    assert b.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+
+
+# --- nothing half done ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.mul_(1e30), lambda x: x.mul_(dt.full((3,), 1e30)), lambda x: x.exp_(), lambda x: x[0:2].mul_(1e30),
+    lambda x: x.add_(dt.full((3,), 3e38), alpha=10.0), lambda x: x.addcmul_(x.detach().clone(), dt.full((3,), 1e30), value=1e30),
+    lambda x: x.addcdiv_(x.detach().clone(), dt.zeros(3), value=2.0), lambda x: x.div_(0.0).sub_(x.detach().clone()),
+])  # fmt: skip
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("strict", ["a warning is an error", "NumPy raises"])
+def test_a_complaint_about_values_leaves_no_write_behind_uncounted(write: Any, recorded: bool, strict: str) -> None:
+    def result() -> tuple:
+        x = dt.full((3,), 1e20).requires_grad_(recorded) * 1
+        write(x)
+        return x.tolist(), x._version, x.grad_fn and x.grad_fn.name()
+
+    wanted = result()
+    with warnings.catch_warnings():
+        if strict == "NumPy raises":
+            with np.errstate(all="raise"):
+                found = result()
+        else:
+            warnings.simplefilter("error")
+            found = result()
+    assert repr(found) == repr(wanted)
+
+
+def test_a_write_that_fails_changes_nothing() -> None:
+    b = dt.ones(2, 3, requires_grad=True) * 2
+    view = b[0]
+    node = b.grad_fn
+    for write in (lambda: view.mul_(dt.ones(4)), lambda: view.add_(dt.ones(2, 3)), lambda: b.__setitem__(0, dt.ones(4)), lambda: b.__setitem__(9, 1.0),
+                  lambda: view.addcmul_(dt.ones(4), dt.ones(4), value=0.5), lambda: view.copy_(dt.ones(4))):  # fmt: skip
+        with pytest.raises((RuntimeError, IndexError)):
+            write()
+    assert b._version == 0 and b.grad_fn is node and b.tolist() == [[2.0] * 3] * 2 and view.grad_fn.name() == "SelectBackward0"
+
+
+def test_memory_that_may_not_be_written_is_not() -> None:
+    array = np.ones((2, 3))
+    array.flags.writeable = False
+    x = dt.from_numpy(array)
+    for write in (lambda: x.mul_(2.0), lambda: x.__setitem__(0, 1.0), lambda: x.addcmul_(x, x, value=0.5)):
+        with pytest.raises((RuntimeError, ValueError)):
+            write()
+    assert x._version == 0
+
+
+def test_inference_tensors_are_not_written_outside() -> None:
+    with dt.inference_mode():
+        x = dt.ones(3)
+        x[0] = 2.0
+    for write in (lambda: x.__setitem__(1, 2.0), lambda: x.mul_(2.0), lambda: x.addcmul_(x, x, value=1.0), lambda: x.add_(x, alpha=2.0)):
+        with pytest.raises(RuntimeError, match="[Ii]nference"):
+            write()
+    b = dt.zeros(3)
+    b[1:] = x[1:]
+    assert b.tolist() == [0.0, 1.0, 1.0]
+
+
+# --- who wrote ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [
+    "b[1] = 2.0", "b[0:1].mul_(2.0)", "b.mul_(2.0)", "b.add_(b.detach(), alpha=2.0)", "b.detach().addcmul_(c, c, value=2.0)", "b.clamp_(0.0)", "b[1:] += 1",
+])  # fmt: skip
+def test_the_error_names_the_line_of_the_write(write: str) -> None:
+    source = f"b = dt.ones(3, requires_grad=True) * 1\nc = dt.ones(3)\ny = b * b\n\n{write}\n"
+    names = {"dt": dt, "__name__": "a_users_module"}
+    exec(compile(source, "a_users_file.py", "exec"), names)
+    with pytest.raises(RuntimeError, match=r"MulBackward0.*a_users_file\.py:5"):
+        names["y"].sum().backward()  # type: ignore[attr-defined]
+
+
+def test_a_write_that_no_python_code_asked_for_is_counted() -> None:
+    import _thread
+
+    x, done = dt.ones(2), threading.Event()
+
+    _thread.start_new_thread(x.mul_, (3.0,))
+    for _ in range(1000):
+        if x._version:
+            break
+        done.wait(0.01)
+    assert x.tolist() == [3.0, 3.0] and x._version == 1
+
+
+# --- saved-tensor hooks ---------------------------------------------------------------------------------------------------------------
+
+
+def _hooked(program: Any, unusual: bool) -> tuple:
+    """What hooks see while ``program`` runs and goes back, by the quick way or by the whole one."""
+    seen: list = []
+
+    def pack(t: dt.Tensor) -> Any:
+        seen.append(("pack", t.tolist(), t.requires_grad, t.grad_fn and t.grad_fn.name(), dt.is_grad_enabled()))
+        return (len(seen), t.detach().clone())
+
+    def unpack(packed: Any) -> dt.Tensor:
+        seen.append(("unpack", packed[0]))
+        return packed[1]
+
+    x = dt.tensor([[0.5, 1.0], [1.5, 2.0]], requires_grad=True)
+    w = dt.tensor([2.0, 3.0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        context = dt.autograd.detect_anomaly(check_nan=False) if unusual else dt.enable_grad()
+        with context, dt.autograd.graph.saved_tensors_hooks(pack, unpack):
+            y = program(x, w)
+    gradients = dt.autograd.grad(y.sum(), (x, w), allow_unused=True)
+    return seen, y.tolist(), [None if g is None else g.tolist() for g in gradients]
+
+
+@pytest.mark.parametrize("program", [
+    lambda x, w: (x * w).tanh(), lambda x, w: (x @ x).exp() / w, lambda x, w: x.softmax(dim=1) * w.sum(0, keepdim=True), lambda x, w: (x * 2.0 + 1).pow(3),
+    lambda x, w: dt.where(x > 1, x * w, w), lambda x, w: x.max(dim=0)[0] * w, lambda x, w: x[0] * w.mul(2)[[1, 0]], lambda x, w: dt.cat([x, x * w]).prod(),
+    lambda x, w: (x * 1).mul_(w).exp_(), lambda x, w: x.norm() * w.std(),
+])  # fmt: skip
+def test_hooks_see_the_same_on_the_quick_way(program: Any) -> None:
+    assert repr(_hooked(program, False)) == repr(_hooked(program, True))
+
+
+def test_a_pack_hook_that_raises_leaves_the_mode_as_it_was() -> None:
+    x = dt.ones(2, requires_grad=True)
+
+    def refuse(t: dt.Tensor) -> Any:
+        raise ValueError("no room")
+
+    with dt.autograd.graph.saved_tensors_hooks(refuse, lambda t: t):
+        mode = dt.modes.current()
+        for op in (lambda: x * x, lambda: x.exp(), lambda: x.sum(dim=0).exp(), lambda: dt.where(x > 0, x * x, x)):
+            with pytest.raises(ValueError, match="no room"):
+                op()
+            assert dt.modes.current() is mode
+    assert (x * x).grad_fn is not None
+
+
+def test_a_pack_hook_may_not_write_on_the_quick_way() -> None:
+    x = dt.ones(2, requires_grad=True)
+    y = dt.ones(2)
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t), pytest.raises(RuntimeError, match="modifying its input in place"):
+        x * y
+
+
+def test_the_innermost_hooks_are_the_ones_that_are_called() -> None:
+    seen: list = []
+    hooks = lambda name: dt.autograd.graph.saved_tensors_hooks(lambda t: seen.append(name) or t, lambda t: seen.append(f"-{name}") or t)
+    x = dt.ones(2, requires_grad=True)
+    with hooks("outer"):
+        y = x.exp()
+        with hooks("inner"):
+            y = y.exp()
+        with dt.no_grad():
+            x.exp()
+        y = y.exp()
+    y.sum().backward()
+    assert seen == ["outer", "inner", "outer", "-outer", "-inner", "-outer"]
+
+
+def test_a_result_that_is_packed_as_it_is_forms_no_cycle_and_comes_back_with_history() -> None:
+    x = dt.tensor(0.5, requires_grad=True)
+    seen: list = []
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: seen.append(t) or t):
+        y = x.tanh()
+    (first,) = dt.autograd.grad(y, x, create_graph=True)
+    (second,) = dt.autograd.grad(first, x)
+    np.testing.assert_allclose(second.item(), -2 * np.tanh(0.5) * (1 - np.tanh(0.5) ** 2), rtol=1e-5)
+    assert seen[0].grad_fn is y.grad_fn
+
+
+# --- Functions --------------------------------------------------------------------------------------------------------------------------
+
+
+class Scale(dt.autograd.Function):
+    """x * factor, with everything a context offers."""
+
+    @staticmethod
+    def forward(ctx: Any, x: dt.Tensor, factor: Any, other: Any = None) -> dt.Tensor:
+        out = x * factor
+        ctx.save_for_backward(x, None, out)
+        ctx.factor = factor
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, g: dt.Tensor) -> tuple:
+        x, nothing, out = ctx.saved_tensors
+        assert nothing is None and out.tolist() == (x * ctx.factor).tolist()
+        return g * ctx.factor, None, None
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_function_with_options_runs_forward_and_back(create_graph: bool) -> None:
+    x = dt.ones(3, requires_grad=True)
+    y = Scale.apply(x * 2, 3.0)
+    assert y.grad_fn.name() == "ScaleBackward" and y.grad_fn.needs_input_grad == (True, False)
+    assert dt.autograd.grad(y.sum(), x, create_graph=create_graph)[0].tolist() == [6.0] * 3
+
+
+def test_the_saved_values_of_a_function_are_released_and_checked() -> None:
+    x = dt.ones(3, requires_grad=True)
+    y = Scale.apply(x, 3.0)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+    b = x * 1
+    y = Scale.apply(b, 3.0)
+    b.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    y = Scale.apply(x, 3.0)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+
+
+def test_a_function_that_fails_leaves_grad_mode_on() -> None:
+    class Fails(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: dt.Tensor) -> dt.Tensor:
+            raise ValueError("in forward")
+
+    with pytest.raises(ValueError, match="in forward"):
+        Fails.apply(dt.ones(2, requires_grad=True))
+    assert dt.is_grad_enabled()
+
+
+def test_a_function_writes_to_a_view_and_its_base_gets_the_history() -> None:
+    class Double(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: dt.Tensor) -> dt.Tensor:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: dt.Tensor) -> dt.Tensor:
+            return g * 2
+
+    x = dt.ones(3, requires_grad=True)
+    b = x * 1
+    Double.apply(b[1:])
+    assert b.grad_fn.name() == "CopySlices" and b.tolist() == [1.0, 2.0, 2.0]
+    assert dt.autograd.grad(b.sum(), x)[0].tolist() == [1.0, 2.0, 2.0]
+
+
+def test_hooks_pack_what_a_function_saves() -> None:
+    seen: list = []
+    x = dt.ones(2, requires_grad=True)
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.tolist()) or t, lambda t: t):
+        y = Scale.apply(x, 3.0)
+    assert seen == [[1.0, 1.0], [3.0, 3.0]]
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+# --- several threads ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_write_and_go_back_each_on_their_own() -> None:
+    failed: list = []
+
+    def work(seed: int) -> None:
+        try:
+            for k in range(50):
+                x = dt.full((3, 3), float(seed), requires_grad=True)
+                b = x * 1
+                b[k % 3] = 1.0
+                b[:, 1].mul_(2.0)
+                (g,) = dt.autograd.grad(b.sum(), x)
+                wanted = np.ones((3, 3))
+                wanted[:, 1] = 2
+                wanted[k % 3] = 0
+                assert g.tolist() == wanted.tolist()
+        except BaseException as error:
+            failed.append(error)
+
+    team = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in team:
+        thread.start()
+    for thread in team:
+        thread.join()
+    assert not failed
