@@ -686,3 +686,15 @@ def test_a_saved_tensor_that_was_detached_in_place_gives_values_and_no_history()
         dt.autograd.grad(y, x, create_graph=True)
     y.backward()
     assert x.grad.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("wanted", ["both", "the first"])
+@pytest.mark.parametrize("function", ["true_divide", "pow", "atan2", "hypot", "mul"])
+def test_hooks_unpack_each_saved_value_once_whatever_is_asked_for(function: str, wanted: str) -> None:
+    x, y = dt.tensor([1.0, 2.0], requires_grad=True), dt.tensor([3.0, 4.0], requires_grad=True)
+    log: list[str] = []
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: (log.append("pack"), t)[1], lambda t: (log.append("unpack"), t)[1]):
+        out = getattr(dt, function)(x, y).sum()
+    dt.autograd.grad(out, (x, y) if wanted == "both" else x)
+    count = 3 if function in ("pow", "hypot") else 2  # these save their result, too
+    assert log == ["pack"] * count + ["unpack"] * count

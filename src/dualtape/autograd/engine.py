@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Collection, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from sys import getrefcount
 from typing import Any
 
@@ -19,6 +19,8 @@ import numpy as np
 from .. import modes
 from ..arrays.batched import NotBatchable
 from ..arrays.silence import hush, unhush
+from ..overriding import watching
+from ..tensor import Tensor
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import raw_gradient, shown_gradient
@@ -176,7 +178,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     task.reached = reached
     wanted = task.wanted = None if everything else reached  # formulas whose result nobody waits for are not run
     record, anomaly = task.record, task.anomaly
-    usual = not record and anomaly is None
+    usual = anomaly is None and not (record and watching)
     freed = None if task.keep else task.free()
     stops: Collection[Node] = () if everything else {*(task.targets or ()), *(node for node in task.roots if node not in reached)}  # they need not run
     add, ndarray, scalar, references, leaf = np.add, np.ndarray, np.generic, getrefcount, AccumulateGrad
@@ -188,9 +190,11 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         state = joins[edge[0]]
         held = state[1 + edge[1]]
         state[1 + edge[1]] = grad if held is None else add(held, grad)
-    ready = [(-node.seq, node, _taken_from(joins.pop(node))) for node in dict.fromkeys(task.roots) if joins[node][0] == 0]
-    if len(ready) > 1:
-        heapify(ready)  # the youngest first
+    ready: list[tuple[int, Node, Any]] = []  # a heap, the youngest first
+    for node in dict.fromkeys(task.roots):
+        if joins[node][0] == 0:
+            state = joins.pop(node)
+            heappush(ready, (-node.seq, node, state[1] if len(state) == 2 else state[1:]))
     sinks: list[tuple[Node, list]] = []  # leaves: they go before all others, in the order in which they got ready
     only: Any = None  # the youngest node that is ready, if it is younger than all in the heap: a chain needs no heap
     complete: Any = None  # its gradient
@@ -212,23 +216,29 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         else:
             break
         task.node = node
-        pull = node.pull
-        # The quick way of nearly every node (unrolled.py): one output, NumPy's arrays, no hooks, nothing to record.
-        if usual and pull is not None and node.extra is None and (type(grad) is ndarray or isinstance(grad, scalar)) and (everything or node not in stops):
+        pairs = None
+        # The quick way of nearly every node (unrolled.py): one output, NumPy's arrays or plain tensors, no hooks.
+        if usual and node.extra is None and (everything or node not in stops):
             try:
-                pairs = pull(node, grad, wanted, freed)
+                if record:
+                    if type(grad) is Tensor:
+                        pairs = node.pull_recorded(grad, wanted, freed)
+                elif type(grad) is ndarray or type(grad) is list or isinstance(grad, scalar):
+                    pairs = node.pull(grad, wanted, freed)
             except NotBatchable:
-                pairs = _general(node, grad, task)
+                pass
             except Exception as error:
                 error.add_note(f"dualtape: raised in the backward of {node.name()}")
                 raise
-        else:
+        if pairs is None:
             pairs = _general(node, grad, task)
         for edge, grad in pairs:
             child = edge[0]
+            outputs = child.outputs
             if grad is not None:
-                meta = child.outputs[edge[1]]
-                if record or grad.shape != meta[0] or grad.dtype is not meta[1]:
+                meta = outputs[edge[1]]
+                array = grad._array if record else grad
+                if array.shape != meta[0] or array.dtype is not meta[1]:
                     grad = fit_edge(grad, meta, node)
             if child in joins:
                 state = joins[child]
@@ -237,18 +247,19 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                     held = state[place]
                     if held is None:
                         state[place] = grad
-                    elif isinstance(held, scalar) and isinstance(grad, scalar):
-                        state[place] = held + grad  # type: ignore[operator]
-                    elif type(held) is ndarray and references(held) <= HELD and held.base is None and not record and type(grad) is ndarray:
+                    elif type(held) is not ndarray or type(grad) is not ndarray:
+                        state[place] = held + grad if record or isinstance(grad, scalar) else add(held, grad)
+                    elif references(held) <= HELD and held.base is None:
                         add(held, grad, held)  # nothing else holds the array: it takes the sum
                     else:
                         state[place] = add(held, grad)
                 if state[0] > 1:
                     state[0] -= 1
                     continue
-                grad = _taken_from(joins.pop(child))
-            elif len(child.outputs) > 1:
-                several: list = [None] * len(child.outputs)
+                del joins[child]
+                grad = state[1] if len(state) == 2 else state[1:]
+            elif len(outputs) > 1:
+                several: list = [None] * len(outputs)
                 several[edge[1]] = grad
                 grad = several
             if type(child) is leaf:
@@ -263,13 +274,8 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 only, complete = child, grad
             else:
                 heappush(ready, (-child.seq, child, grad))
-        pairs = grad = held = state = None  # a leaf may take an array over only if nothing else holds it
+        pairs = grad = array = held = state = None  # a leaf may take an array over only if nothing else holds it
     task.node = None
-
-
-def _taken_from(state: list) -> Any:
-    """The gradient that a join has gathered: one, or a list for several outputs."""
-    return state[1] if len(state) == 2 else state[1:]
 
 
 def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
@@ -287,9 +293,11 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
     if extra is not None:
         pre_hooks(node, buffer, task)
     try:
-        if node.pull is not None and not record and anomaly is None and type(buffer[0]) is np.ndarray and (extra is None or not extra.post_hooks):
-            try:
-                return node.pull(node, buffer[0], wanted, None if task.keep else task.free())
+        if not record and anomaly is None and type(buffer[0]) is np.ndarray and extra is not None and not extra.post_hooks:
+            try:  # hooks have been called: the quick way will do
+                pairs = node.pull(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
+                if pairs is not None:
+                    return pairs
             except NotBatchable:
                 pass
         grads = node.apply(buffer, record, wanted)

@@ -45,7 +45,12 @@ class Node:
     extra: NodeExtra | None
     selective = True  # whether hooks see only the gradients that the backward asked for
     holds = True  # whether there is something saved to release
-    pull: Any = None  # the quick way, where a kind of node has one: see unrolled.py
+
+    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+        """The quick way, where a kind of node has one (unrolled.py): the edges to follow, each with its gradient; None if there is none."""
+        return None
+
+    pull_recorded = pull  # on tensors, where the backward itself is recorded
 
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays.

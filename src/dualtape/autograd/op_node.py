@@ -6,6 +6,8 @@ formula gets raw arrays, or tensors when the backward is recorded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ class OpNode(Node):
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         op = self.op
         g = grads[0]
-        if record or not op.simple or type(g) is np.ndarray:
+        if record or not op.simple or op.outputs is not None or op.listed_input or type(g) is np.ndarray:
             return self._apply(grads, record, wanted)
         if g is None:
             return (None,) * len(self.edges)
@@ -147,26 +149,23 @@ class OpNode(Node):
         if self.holds:
             self.saved = task.freed or task.free()
 
-    def __getattr__(self, name: str) -> Any:
-        """``_saved_x`` and ``_raw_saved_x`` for each saved name."""
-        raw = name.startswith("_raw_saved_")
-        if not raw and not name.startswith("_saved_"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        wanted = name[11:] if raw else name[7:]
-        known = [s[0] for s in self.op.saves]
-        names = [wanted if wanted in known else s for s in known if wanted in (s, self.op.public_name(s))]
-        if not names:
-            raise AttributeError(f"{type(self).__name__} saves no {wanted!r}: it has {self._saved_names()}")
-        position = known.index(names[0])
-        saved, kind, number = self.op.saves[position]
-        if raw and type(self.saved) is Freed:
-            return SavedVariable(None, kind == OUTPUT, number, self)
+    def _shown(self, position: int) -> Any:
+        """A saved value, as ``_saved_name`` gives it."""
         check_not_freed(self)
+        name, kind, number = self.op.saves[position]
         entry = self.saved[position]
-        if not raw:
-            return entry if kind == ATTRIBUTE or entry is None else self._one_public(entry, saved, kind, number)
-        if kind == ATTRIBUTE or kind == INPUTS:
-            raise AttributeError(f"{type(self).__name__} saves {wanted!r} as a plain value; read _saved_{wanted}")
+        if kind == ATTRIBUTE or entry is None:
+            return entry
+        if kind == INPUTS:
+            return tuple(self._one(e, name, INPUT, 0, True) for e in entry)
+        return self._one(entry, name, kind, number, True)
+
+    def _raw(self, position: int) -> Any:
+        """What keeps a saved value, as ``_raw_saved_name`` gives it: hooks are registered there."""
+        _, kind, number = self.op.saves[position]
+        if type(self.saved) is Freed:
+            return SavedVariable(None, kind == OUTPUT, number, self)
+        entry = self.saved[position]
         if type(entry) is tuple:
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
             places = list(self.saved)
@@ -174,16 +173,19 @@ class OpNode(Node):
             self.saved = tuple(places)
         return entry
 
-    def _one_public(self, entry: Any, name: str, kind: int, number: int) -> Any:
-        if kind == INPUTS:
-            return tuple(self._one(e, name, INPUT, 0, True) for e in entry)
-        return self._one(entry, name, kind, number, True)
 
-    def _saved_names(self) -> str:
-        return ", ".join(f"_saved_{self.op.public_name(name)}" for name, _, _ in self.op.saves) or "nothing saved"
+def saved_properties(op: Any) -> dict[str, property]:
+    """``_saved_x`` for each value that an op's nodes save, and ``_raw_saved_x`` for each tensor among them."""
+    made = {}
+    for position, (name, kind, _) in enumerate(op.saves):
+        made[f"_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._shown, position))
+        if kind != ATTRIBUTE and kind != INPUTS:
+            made[f"_raw_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._raw, position))
+    return made
 
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(f"_saved_{self.op.public_name(name)}" for name, _, _ in self.op.saves)]
+
+def _read(how: Callable, position: int, node: OpNode) -> Any:
+    return how(node, position)
 
 
 def _by_samples(formula: Any, arguments: Any, name: str) -> Any:

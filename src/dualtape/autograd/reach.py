@@ -18,7 +18,7 @@ Joins = dict[Node, list]
 
 def joined(node: Node, edges: int) -> list:
     """The state of a join at the beginning."""
-    return [edges, *(None,) * len(node.outputs)]
+    return [edges, None] if len(node.outputs) == 1 else [edges, *(None,) * len(node.outputs)]
 
 
 def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict[Node, Any], Joins, bool]:

@@ -145,7 +145,7 @@ def set_tangent(tensor: Tensor, level: Level, value: Tensor | None) -> None:
     if level not in tangents:
         level.hold(tangents)
     tangents[level] = value
-    if value is not None and tensor._view is not None:
+    if tensor._view is not None and value is not None:
         base = tensor._view.base._extra
         whole = None if base is None or base.tangents is None else base.tangents.get(level)
         if whole is None or whole._counter is not value._counter:

@@ -1,8 +1,8 @@
 """The quick way through a node: its formulas and what they read, written out as one function.
 
 ``OpNode.apply`` reads from the op's declaration which formula wants which saved value, for every node anew. Most nodes are of ops with one output, on
-NumPy's arrays, with nothing to record: for these the same steps are written out once for each op, as Python source without loops, when its first
-node runs. All checks stay: released values, versions, packed values. The source shows in tracebacks.
+NumPy's arrays: for these the same steps are written out once for each op, as Python source without loops, when its first node runs; and once more
+for tensors, when a backward is recorded. All checks stay: released values, versions, packed values. The source shows in tracebacks.
 """
 
 from __future__ import annotations
@@ -13,64 +13,94 @@ from typing import Any
 import numpy as np
 
 from .node import Freed, check_not_freed
-from .saved import SavedVariable, stale
+from .saved import SavedVariable, output_tensor, stale
 
 ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # as in op_node: what a place in ``saved`` holds
+_KNOWN = {np.ndarray, float, int, bool, complex, type(None)}  # what the quick formulas are for
 
 
-def source(op: Any) -> str:
-    """The function ``pull(node, g, wanted, freed)`` of an op: its edges that are wanted, each with its gradient.
+def source(op: Any, recorded: bool) -> str:
+    """The function ``pull(node, g, wanted, freed)`` of an op: its edges that are wanted, each with its gradient; None if that needs the general way.
 
-    What was saved is let go in exchange for ``freed``, if that is given.
+    What was saved is let go in exchange for ``freed``, if that is given. Where the backward is ``recorded``, gradients and saved values are tensors.
     """
-    edges = "".join(f"e{i}, " for i in range(len(op.loads)))
-    lines = [
-        "def pull(node, g, wanted, freed):",
-        "    saved = node.saved",
-        "    if type(saved) is Freed:",
-        "        check_not_freed(node)",
-        f"    {edges}= node.edges",
-    ]
-    alone = len(op.loads) == 1  # the node runs, so its only edge is wanted
-    if not alone:
-        lines.append("    pairs = []")
-    for i, (_, loads) in enumerate(op.loads):
-        lines.append(f"    if e{i} is not None:" if alone else f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
-        quick = op.inputs[i] in op.quick
-        if quick:
-            lines.append(f"        f = quick{i}")
-        for kind, k in loads:
-            lines.append(f"        v{k} = saved[{k}]")
-            if kind != ATTRIBUTE:
-                name = op.saves[k][0]
-                lines.append(f"        if type(v{k}) is tuple:")
-                lines.append(f"            if v{k}[1][0] != v{k}[2]:")
-                lines.append(f"                raise stale(v{k}, node, {name!r})")
-                lines.append(f"            v{k} = v{k}[0]" if kind == OUTPUT else f"            v{k} = v{k}[0]._array")
-                lines.append(f"        elif type(v{k}) is SavedVariable:")
-                lines.append(f"            v{k} = v{k}.unpack(node, {name!r})._array")
-                if quick:  # saved from another kind of array: its gradient is of that kind, too
-                    lines.append(f"        if type(v{k}) is not ndarray and hasattr(v{k}, 'dtype'):")
-                    lines.append(f"            f = formula{i}")
-        result = f"{'f' if quick else f'formula{i}'}({', '.join(['g', *(f'v{k}' for _, k in loads)])})"
-        lines.append(f"        pairs = ((e{i}, {result}),)" if alone else f"        pairs.append((e{i}, {result}))")
-    if alone:
-        lines.extend(["    else:", "        pairs = ()"])
+    lines = ["def pull(node, g, wanted, freed):", "    saved = node.saved", "    if type(saved) is Freed:", "        check_not_freed(node)"]
+    if op.outputs is not None:
+        lines.append("    g = g if type(g) is list else [g]  # of an op with several outputs, which may have one this time")
+    if _points(op, recorded):
+        lines.append("    point = type(g) is not ndarray  # one number, and so are all it depends on: scalars are quicker than 0-d arrays")
+    if op.listed_input:  # one formula gives the gradients of a list
+        lines.extend(_indented(1, _formula(op, 0, recorded)))
+        lines.append("    pairs = [(e, r) for e, r in zip(node.edges, r) if e is not None and (wanted is None or e[0] in wanted)]")
+    elif len(op.loads) == 1:  # the node runs, so its only edge is wanted
+        lines.extend(["    pairs = ()", "    e, = node.edges", "    if e is not None:", *_indented(2, _formula(op, 0, recorded)), "        pairs = ((e, r),)"])
+    else:
+        lines.extend(["    pairs = []", f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node.edges"])
+        for i in range(len(op.loads)):
+            lines.append(f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
+            lines.extend([*_indented(2, _formula(op, i, recorded)), f"        pairs.append((e{i}, r))"])
     if op.saves_tensors:
         lines.extend(["    if freed is not None:", "        node.saved = freed"])
-    lines.append("    return pairs")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "    return pairs"]) + "\n"
 
 
-def compiled(op: Any) -> Callable:
+def _indented(depth: int, lines: list[str]) -> list[str]:
+    return ["    " * depth + line for line in lines]
+
+
+def _points(op: Any, recorded: bool) -> bool:
+    return op.kind in ("elementwise", "broadcasting") and not recorded
+
+
+def _formula(op: Any, i: int, recorded: bool) -> list[str]:
+    """The lines that compute one gradient, ``r``: they load what its formula asks for, and call it."""
+    g, lines = "g", []
+    if op.outputs is not None:
+        if op.leads[i] >= 0:
+            g = f"g[{op.leads[i]}]"
+        lines.extend([f"if {f'type({g}) is not ndarray' if op.leads[i] >= 0 else 'any([type(each) is not ndarray for each in g])'}:", "    return None"])
+    quick, points = op.inputs[i] in op.quick and not recorded, _points(op, recorded)
+    if quick:
+        lines.append(f"f = formula{i} if point else quick{i}" if points else f"f = quick{i}")
+    for kind, k in op.loads[i][1]:
+        lines.append(f"v{k} = saved[{k}]")
+        if kind == ATTRIBUTE:
+            continue
+        lines.extend(_loaded(op, kind, k, recorded))
+        if points:
+            lines.extend(["if point:", f"    if type(v{k}) is ndarray:", f"        v{k} = v{k}[()]"])
+        if quick:  # saved from another kind of array: its gradient is of that kind, too
+            lines.extend([f"{'el' if points else ''}if type(v{k}) not in known:", f"    f = formula{i}"])
+    arguments = ", ".join([g, *(f"v{k}" for _, k in op.loads[i][1])])
+    return [*lines, f"r = {'f' if quick else f'formula{i}'}({arguments})"]
+
+
+def _loaded(op: Any, kind: int, k: int, recorded: bool) -> list[str]:
+    """The lines that turn a saved entry into the value that formulas get."""
+    name, _, number = op.saves[k]
+    lines = [f"if type(v{k}) is tuple:", f"    if v{k}[1][0] != v{k}[2]:", f"        raise stale(v{k}, node, {name!r})"]
+    if not recorded:
+        lines.append(f"    v{k} = v{k}[0]" if kind == OUTPUT else f"    v{k} = v{k}[0]._array")
+    elif kind == OUTPUT:
+        lines.append(f"    v{k} = output_tensor(v{k}, node, {number})")
+    else:
+        lines.extend([f"    v{k} = v{k}[0]", f"    if not v{k}._requires_grad and not v{k}.requires_grad:", f"        node._check_not_detached({name!r})"])
+    tensors = [k for kind, k in op.loads[0][1] if kind != ATTRIBUTE]
+    if len(op.loads) > 1 or tensors != sorted(tensors):
+        return [*lines, f"elif type(v{k}) is SavedVariable:", "    return None  # hooks unpack all that was saved, once, in the order in which it was"]
+    return [*lines, f"elif type(v{k}) is SavedVariable:", f"    v{k} = v{k}.unpack(node, {name!r}){'' if recorded else '._array'}"]
+
+
+def compiled(op: Any, recorded: bool = False) -> Callable:
     """The function, ready to run; ``op.quick`` has formulas that are for NumPy's arrays alone."""
     import linecache  # only a program that goes backward needs it
 
-    text = source(op)
-    name = f"<dualtape: the backward of {op.name}>"
+    text = source(op, recorded)
+    name = f"<dualtape: the backward of {op.name}{', recorded' if recorded else ''}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     names: dict[str, Any] = {
-        "Freed": Freed, "check_not_freed": check_not_freed, "stale": stale, "SavedVariable": SavedVariable, "ndarray": np.ndarray, "__name__": __name__,
+        "Freed": Freed, "check_not_freed": check_not_freed, "stale": stale, "SavedVariable": SavedVariable, "output_tensor": output_tensor,
+        "ndarray": np.ndarray, "known": _KNOWN, "__name__": __name__,
     }  # fmt: skip
     for i, (key, (formula, _)) in enumerate(zip(op.inputs, op.loads, strict=True)):
         names[f"formula{i}"] = formula
@@ -79,14 +109,17 @@ def compiled(op: Any) -> Callable:
     return names["pull"]
 
 
-def pull_when_needed(op: Any) -> Callable:
-    """The function of an op's nodes, which is written when the first of them runs."""
+def pulls(op: Any) -> dict[str, Callable]:
+    """The functions of an op's nodes, each of which is written when the first node runs it."""
+    return {attribute: _when_needed(op, attribute) for attribute in ("pull", "pull_recorded")}
 
+
+def _when_needed(op: Any, attribute: str) -> Callable:
     def pull(node: Any, g: Any, wanted: Any, freed: Any) -> Any:
-        made = compiled(op)
+        made = compiled(op, attribute == "pull_recorded")
         for kind in op._node_classes:
             if kind is not None:
-                kind.pull = staticmethod(made)
+                setattr(kind, attribute, made)
         return made(node, g, wanted, freed)
 
     return pull

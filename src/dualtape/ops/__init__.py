@@ -16,22 +16,36 @@ from .dispatch import FUNCTIONS as FUNCTIONS
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
 AT_IMPORT = ("elementwise", "arithmetic", "shapes", "joins", "indexing", "conversion", "products", "reductions", "softmax")
-ON_DEMAND = (
-    "diagonals", "norms", "cumulative", "sorting", "statistics", "linalg", "activations", "convolution", "pooling", "normalisation", "losses", "nn",
-)  # fmt: skip
+ON_DEMAND = {  # with the methods of Tensor that each brings: reading one of them reads its family
+    "diagonals": "as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold",
+    "norms": "dist norm renorm",
+    "cumulative": "cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp",
+    "sorting": "argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique unique_consecutive",
+    "statistics": "bincount corrcoef cov histc std var",
+    "linalg": "cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd",
+    "activations": "prelu",
+    "convolution": "",
+    "pooling": "",
+    "normalisation": "",
+    "losses": "xlogy xlogy_",
+    "nn": "",
+    ".random": "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_ uniform_",
+}
 
 for _family in AT_IMPORT:
     import_module(f".{_family}", __name__)
 
 publish.operators()
 
+for _family, _methods in ON_DEMAND.items():
+    for _name in _methods.split():
+        publish.later(_name, f".{_family}", __name__)
+
 
 def load_all() -> None:
     """Read the families that are read on demand."""
     for family in ON_DEMAND:
         import_module(f".{family}", __name__)
-    import_module("..random", __name__)  # its in-place fills are methods too
-    publish.complete()
 
 
 table.Registry.load = staticmethod(load_all)

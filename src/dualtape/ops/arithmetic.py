@@ -20,10 +20,8 @@ _PAIRS = (
 
 
 def _product(g: Any, y: Any) -> Any:
-    """g times the conjugate of an array or a number: a ufunc takes a Python number in slowly, a NumPy scalar multiplies it at once."""
-    if type(y) is np.ndarray:
-        return np.multiply(g, y.conjugate())
-    return np.multiply(g, np.asarray(y.conjugate(), g.dtype)) if type(g) is np.ndarray else g * y.conjugate()
+    """g times the conjugate of an array or a number: a ufunc takes a Python number in slowly."""
+    return np.multiply(g, y.conjugate() if type(y) is np.ndarray else np.asarray(y.conjugate(), g.dtype))
 
 
 def _divided(g: Any, x: Any, y: Any) -> Any:
@@ -71,7 +69,7 @@ op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract
    """)  # fmt: skip
 op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("multiply",),
    quick=dict(x=_product, y=lambda g, x: _product(g, x)),
-   vjp=dict(x=lambda g, y: np.multiply(g, y.conjugate()), y=lambda g, x: np.multiply(g, x.conjugate())),
+   vjp=dict(x=lambda g, y: g * y.conjugate(), y=lambda g, x: g * x.conjugate()),
    samples=_PAIRS,
    doc="""x * y.
 
@@ -81,7 +79,7 @@ op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("m
    """)  # fmt: skip
 _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node="DivBackward0", public=False, method=False,
    inplace=True,
-   vjp=dict(x=lambda g, y: np.true_divide(g, y.conjugate()), y=lambda g, x, y: -g * (x / (y * y)).conjugate()), quick=dict(y=_divided),
+   vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / (y * y)).conjugate()), quick=dict(y=_divided),
    jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
    samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0), sample(real(0, 3), positive(3)),
             edge(exact([1.0, 0.0, -1.0]), exact([0.0, 0.0, np.inf]))),

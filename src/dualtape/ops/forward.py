@@ -8,7 +8,7 @@ linear in the gradient, and the derivative of a linear function is its transpose
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import NoneType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,10 @@ from ..autograd.saved import SavedVariable
 from ..autograd.tangents import Level, active, bare, beneath, is_still, root_of, set_root, set_tangent, tangent, tangents_of
 from ..autograd.unbroadcast import sum_to
 from ..autograd.views import Step, replay
+from ..overriding import MISS
 from ..tensor import Tensor, raw, wrap
+from . import duals
+from .duals import call
 from .table import BILINEAR, LINEAR, Op, formula_names
 
 # --- out of place --------------------------------------------------------------------------------------------------------------
@@ -29,10 +32,14 @@ from .table import BILINEAR, LINEAR, Op, formula_names
 
 def execute(op: Op, values: list, mode: modes.Mode) -> Any:
     """Run ``op`` on bound arguments as if no level were open, then give its results their tangents."""
+    if len(mode.levels) == 1 and mode.forward and mode.levels[0].open:
+        answer = duals.execute(op, values, mode)
+        if answer is not MISS:
+            return answer
     levels = levels_for(op, mode)
     if not levels:
         with _Grounded(mode):
-            return _call(op, values)
+            return call(op, values)
     for place in op.tensor_places:
         value = values[place]
         if isinstance(value, (tuple, list)) and op.params[place] not in ("x", "y"):
@@ -40,7 +47,7 @@ def execute(op: Op, values: list, mode: modes.Mode) -> Any:
     if any(type(getattr(v, "_array", None)) is Batched or type(v) is list for v in values):
         _lift(op, values)
     with beneath(levels[0]):
-        output = _call(op, values)
+        output = call(op, values)
     propagate(op, values, list(output) if op.outputs is not None else [output], levels)
     return output
 
@@ -74,14 +81,6 @@ class _Grounded:
         modes._set(self.mode)
 
 
-def _call(op: Op, values: list) -> Any:
-    """The op by its public function, which knows the short cuts: they are for arguments without the defaults at the end."""
-    count, required, defaults = len(values), op.required, op.defaults
-    while count > required and values[count - 1] is defaults[count - 1 - required]:
-        count -= 1
-    return op.function(*values[:count])
-
-
 def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
     """Give ``results`` of ``op`` on ``values`` their tangents, at every level at which an argument has one."""
     places = op.input_places
@@ -93,10 +92,11 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
                     set_root(result, values[0], level, Step(None, op, tuple(values[1:]), number if op.outputs is not None else None))
             continue
         with beneath(level):
-            mode = modes.current()
-            if mode.plain and not op.view and _derive_raw(op, values, results, given, level, mode.grad):
+            raws = duals.raw_arguments(op, values, modes.current())
+            moved = None if raws is None else duals.raw_tangents(given, modes.current())
+            if raws is not None and moved is not None and duals.push(op, raws, moved, results[0], level):
                 continue
-            if mode.grad and any(r._requires_grad for r in results):
+            if modes.current().grad and any(r._requires_grad for r in results):
                 older = levels[:k]
                 _keep(op, values, results)
                 found = _derive(op, [_bare(v, level, older) for v in values], [bare(r, level, older) for r in results], given)
@@ -105,71 +105,6 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
             for result, one in zip(results, found, strict=True):
                 if one is not None and result._array.dtype.kind in "fc":
                     set_tangent(result, level, one if op.view else _own(_fitted(one, result), result, given))
-
-
-def _derive_raw(op: Op, values: list, results: list, given: list, level: Level, recording: bool) -> bool:
-    """The quick way, where nothing is recorded and no older level is open: formulas run on arrays, as in a backward. False if it is not for this."""
-    out = results[0]._array
-    if len(results) > 1 or type(out) is not np.ndarray or out.dtype.kind not in "fc" or op.jvp is None or op.listed:
-        return False
-    raws: list = list(values)
-    for place in op.tensor_places:
-        value = values[place]
-        if type(value) is Tensor:
-            raws[place] = value._array
-            if type(value._array) is not np.ndarray or (recording and value._requires_grad) or (op.promote is not None and value._array.dtype is not out.dtype):
-                return False
-        elif type(value) not in (float, int, NoneType):
-            return False
-    moved = []
-    for t in given:
-        if t is not None and (type(t._array) is not np.ndarray or (recording and t._requires_grad)):
-            return False
-        moved.append(None if t is None else t._array)
-    try:
-        with np.errstate(all="ignore"):
-            found = _formula(op, raws, out, moved)
-    except (TypeError, ValueError):
-        return False  # as tensors they are brought together first
-    if type(found) is not np.ndarray or found.shape != out.shape or found.dtype is not out.dtype or found.base is not None or found.strides != out.strides:
-        found = _laid_out(found, out)
-    elif any(found is t for t in moved):
-        found = found.copy()
-    set_tangent(results[0], level, wrap(found))
-    return True
-
-
-def _formula(op: Op, raws: list, out: Any, moved: list) -> Any:
-    """The tangent of an op's one result from arrays."""
-    if op.jvp == LINEAR:
-        arguments = list(raws)
-        for place, t in zip(op.input_places, moved, strict=True):
-            arguments[place] = t if t is not None else np.zeros_like(raws[place]) if type(raws[place]) is np.ndarray else 0 if raws[place] is not None else None
-        return op.forward(*arguments)
-    parts = []
-    for name, place, t in zip(op.inputs, op.input_places, moved, strict=True):
-        if t is None:
-            continue
-        if op.jvp == BILINEAR:
-            parts.append(op.forward(*raws[:place], t, *raws[place + 1 :]))
-        else:
-            formula = op.jvp[name]
-            parts.append(formula(*[t if n == "t" else out if n == "out" else _raw_name(op, raws, n) for n in formula_names(formula)]))
-    return parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
-
-
-def _raw_name(op: Op, raws: list, name: str) -> Any:
-    if name in op.params:
-        return raws[op.params.index(name)]
-    _, place, what = op._source(name, ("out",))
-    return getattr(raws[place], what, () if what == "shape" else None)
-
-
-def _laid_out(found: Any, out: np.ndarray) -> np.ndarray:
-    """An array with the shape, dtype and layout of ``out``, in memory of its own."""
-    room = np.empty_like(out)
-    room[...] = found.real if out.dtype.kind != "c" and np.iscomplexobj(found) else found
-    return room
 
 
 def _keep(op: Op, values: list, results: list) -> None:
@@ -218,7 +153,7 @@ def _derive(op: Op, values: list, results: list, given: list) -> list:
 
 
 def _run(op: Op, values: list) -> tuple:
-    return _tuple(_call(op, values))
+    return _tuple(call(op, values))
 
 
 def _tuple(found: Any) -> tuple:

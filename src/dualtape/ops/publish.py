@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[st
 
 
 def _add_method(name: str, function: Callable) -> None:
-    if name not in Tensor.__dict__:
+    if name not in Tensor.__dict__ or type(Tensor.__dict__[name]) is Later:
         setattr(Tensor, name, function)
 
 
@@ -127,21 +128,19 @@ def _reflected(function: Callable) -> Callable:
     return operator
 
 
+class Later:
+    """Stands on Tensor for a method whose family has not been read yet. (A ``__getattr__`` would slow down every read of every attribute.)"""
+
+    __slots__ = ("name", "family", "package")
+
+    def __init__(self, name: str, family: str, package: str) -> None:
+        self.name, self.family, self.package = name, family, package
+
+    def __get__(self, tensor: Any, owner: Any) -> Any:
+        import_module(self.family, self.package)
+        return getattr(owner if tensor is None else tensor, self.name)
 
 
-def _missing(self: Tensor, name: str) -> Any:
-    """Called for an attribute that a tensor has not: it may belong to a family that has not been read yet."""
-    if not name.startswith("_"):
-        table.Registry.load()
-        if name in Tensor.__dict__:
-            return getattr(self, name)
-    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def complete() -> None:
-    """Every family has been read: a missing attribute is missing for good."""
-    if "__getattr__" in Tensor.__dict__:
-        del Tensor.__getattr__  # type: ignore[attr-defined]
-
-
-setattr(Tensor, "__getattr__", _missing)  # noqa: B010 - mypy knows another one
+def later(name: str, family: str, package: str) -> None:
+    """Let the first use of a method read the family that has it."""
+    setattr(Tensor, name, Later(name, family, package))

@@ -18,7 +18,8 @@ from ..arrays.batched import NotBatchable
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
-from ..autograd.views import DEFAULT, INFERENCE, NO_GRAD, Step, View, attach
+from ..autograd.saved import pack_node
+from ..autograd.views import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Step, View, attach
 from ..overriding import watching
 from ..tensor import Tensor, wrap
 from . import table
@@ -39,6 +40,8 @@ def maker(op: Op) -> Callable[[Op], Callable]:
         if op.kind == ELEMENTWISE and op.required == 1 and not op.view:
             return unary
         return first_tensor
+    if op.outputs is LISTED and op.view and op.tensor_places == (0,) and op.varargs is None:
+        return parts
     if op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2:
         return binary
     return general
@@ -70,17 +73,16 @@ def unary(op: Op) -> Callable:
         nonlocal node_type
         if (type(x) is tensor_type or type(x) in plain_types) and not args and not kwargs:
             mode = current()
-            if mode.plain and (x._view is None or fresh(x)):
+            if mode.quick and (x._view is None or fresh(x)):
                 a = x._array
                 try:
                     r = forward(a)
                 except (RuntimeWarning, ValueError, TypeError, NotBatchable):
                     return call(op, (x,), {})
-                if r.dtype is a.dtype:
-                    if isinstance(r, _scalar):
-                        r = asarray(r)
-                    elif type(r) is not _ndarray:
-                        r = settled(r)
+                dtype = r.dtype
+                if dtype is a.dtype:
+                    if type(r) is not _ndarray:
+                        r = asarray(r) if isinstance(r, _scalar) else settled(r)
                     out = new(tensor_type)
                     out._array = r
                     out._edge = out._view = out._grad = out._accumulator = out._extra = None
@@ -91,19 +93,18 @@ def unary(op: Op) -> Callable:
                             node_type = op.node_class()
                         node = new(node_type)
                         node.edges = (x._edge or leaf_edge(x),)
-                        node.outputs = ((r.shape, r.dtype),)
+                        node.outputs = ((r.shape, dtype),)
                         node.extra = None
                         node.seq = sequence()
                         if saves:
-                            kept = (
-                                (x, x._counter, x._counter[0]) if keep_x else None,
-                                (out._array, version, 0) if keep_out else None,
-                            )
+                            kept = ((x, x._counter, x._counter[0]) if keep_x else None, (r, version, 0) if keep_out else None)
                             node.saved = kept + rest if rest else kept
                         else:
                             node.saved = ()
                         out._edge = (node, 0)
                         out._requires_grad = True
+                        if mode.saved_hooks:
+                            pack_node(node, (out,), mode.saved_hooks[-1])
                     return out
         if x is None and "input" in kwargs:
             x = kwargs.pop("input")
@@ -118,7 +119,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
-    plans: list = []  # what to keep, by which of the two need a gradient: x alone, y alone, both; made when the first node is
+    plans: list = []  # what to keep, by whether x and y need a gradient; made when the first node is
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
     new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
@@ -132,66 +133,61 @@ def binary(op: Op, operator: bool = False) -> Callable:
         if type(x) is tensor_type or type(x) in plain_types:
             mode = current()
             a = x._array
-            kind = type(y)
-            if kind is tensor_type or kind in plain_types:
-                kind = tensor_type
+            dtype = a.dtype
+            if type(y) is tensor_type or type(y) in plain_types:
                 b = y._array
-                fits = b.dtype is a.dtype and (y._view is None or fresh(y))
+                fits = b.dtype is dtype and (y._view is None or fresh(y))
+                right = y._requires_grad
             else:
                 b = y
-                fits = numbers and (kind is float or kind is int)
-            if fits and mode.plain and (x._view is None or fresh(x)):
+                fits = numbers and (type(y) is float or type(y) is int)
+                right = False
+            if fits and mode.quick and (x._view is None or fresh(x)):
                 try:
-                    if kind is not tensor_type and (a.dtype is single or a.dtype is double) and type(a) is _ndarray:
-                        b = asarray(y, a.dtype)  # a ufunc takes an array in half the time that it takes a Python number in
+                    if b is y and (dtype is single or dtype is double) and type(a) is _ndarray:
+                        b = asarray(y, dtype)  # a ufunc takes an array in half the time that it takes a Python number in
                     r = forward(a, b)
                 except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable):
                     return call(op, (x, y), {})
-                if r.dtype is a.dtype or not differentiable and b is not y:
-                    if isinstance(r, _scalar):
-                        r = asarray(r)
-                    elif type(r) is not _ndarray:
-                        if type(r) is Batched and mode.grad and (x._requires_grad or kind is tensor_type and y._requires_grad):
+                if r.dtype is dtype or not differentiable and b is not y:
+                    if type(r) is not _ndarray:
+                        if isinstance(r, _scalar):
+                            r = asarray(r)
+                        elif type(r) is Batched and mode.grad and (right or x._requires_grad):
                             from .batching import recorded
 
                             return recorded(op, x, y, r)  # one of the two may have to be batched first
-                        r = settled(r)
+                        else:
+                            r = settled(r)
                     out = new(tensor_type)
                     out._array = r
                     out._edge = out._view = out._grad = out._accumulator = out._extra = None
                     out._requires_grad = False
                     version = out._counter = [0, None]
-                    if differentiable and mode.grad:
-                        left = x._requires_grad
-                        right = kind is tensor_type and y._requires_grad
-                        if (left or right) and both:
-                            if variant is not None:
-                                node = new(op.node_class(variant(x, y)))
-                            else:
-                                if node_type is None:
-                                    node_type = op.node_class()
-                                node = new(node_type)
-                            node.edges = (
-                                (x._edge or leaf_edge(x)) if left else None,
-                                (y._edge or leaf_edge(y)) if right else None,
+                    left = x._requires_grad
+                    if (left or right) and both and mode.grad:
+                        if node_type is None:
+                            node_type = op.node_class()
+                            plans.extend(_pair_plans(op))
+                        node = new(node_type if variant is None else op.node_class(variant(x, y)))
+                        node.edges = ((x._edge or leaf_edge(x)) if left else None, (y._edge or leaf_edge(y)) if right else None)
+                        node.outputs = ((r.shape, dtype),)
+                        node.extra = None
+                        node.seq = sequence()
+                        if saves:
+                            keep_x, keep_y, keep_out = plans[left][right]
+                            kept = (
+                                (x, x._counter, x._counter[0]) if keep_x else None,
+                                ((y, y._counter, y._counter[0]) if isinstance(y, tensor_type) else y) if keep_y else None,
+                                (r, version, 0) if keep_out else None,
                             )
-                            node.outputs = ((r.shape, r.dtype),)
-                            node.extra = None
-                            node.seq = sequence()
-                            if saves:
-                                if not plans:
-                                    plans.extend(_pair_plans(op))
-                                keep_x, keep_y, keep_out = plans[left + 2 * right]
-                                kept = (
-                                    (x, x._counter, x._counter[0]) if keep_x else None,
-                                    ((y, y._counter, y._counter[0]) if kind is tensor_type else y) if keep_y else None,
-                                    (out._array, version, 0) if keep_out else None,
-                                )
-                                node.saved = kept + rest if rest else kept
-                            else:
-                                node.saved = ()
-                            out._edge = (node, 0)
-                            out._requires_grad = True
+                            node.saved = kept + rest if rest else kept
+                        else:
+                            node.saved = ()
+                        out._edge = (node, 0)
+                        out._requires_grad = True
+                        if mode.saved_hooks:
+                            pack_node(node, (out,), mode.saved_hooks[-1])
                     return out
         if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
@@ -206,11 +202,11 @@ def binary(op: Op, operator: bool = False) -> Callable:
 
 
 def _pair_plans(op: Op) -> list:
-    """Whether the formulas of a binary op need x, y and the result: by which of the two need a gradient (neither, x alone, y alone, both)."""
-    plans: list = [None]
-    for needs in ((True, False), (False, True), (True, True)):
-        plan = op.plan(tuple(needs[i] for i, p in enumerate(op.params[:2]) if p in op.inputs))
-        plans.append((0 in plan, 1 in plan, 2 in plan))
+    """Whether the formulas of a binary op need x, y and the result: ``plans[x needs a gradient][y needs one]``."""
+    plans: list = [[None, None], [None, None]]
+    for x, y in ((True, False), (False, True), (True, True)) if op.saves else ():
+        plan = op.plan((x, y))
+        plans[x][y] = (0 in plan, 1 in plan, 2 in plan)
     return plans
 
 
@@ -240,16 +236,18 @@ def first_tensor(op: Op) -> Callable:
     most, alone, bare = len(tails), tails[0], op.quick.get("forward")
     new, sequence, tensor_type, quiet = _new, next_sequence, Tensor, op.quiet
     keep: Any = None  # makes a node's saved values; written when the first node is
+    node_type: Any = None  # if x comes alone; which of several an op has depends on the other arguments
     missing = table._MISSING
 
     def function(x: Any = missing, *args: Any, **kwargs: Any) -> Any:
-        nonlocal keep
+        nonlocal keep, node_type
         mode = current()
-        if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain or "out" in kwargs:
+        if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain or (kwargs and "out" in kwargs):
             return call(op, args if x is missing else (x, *args), kwargs)
         a = x._array
         outer = x._view
-        if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and a.dtype.kind not in "fc"):
+        usual = a.dtype is single or a.dtype is double
+        if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and not usual and a.dtype.kind not in "fc"):
             return call(op, (x, *args), kwargs)
         values: Any = alone
         if args or kwargs:
@@ -258,7 +256,7 @@ def first_tensor(op: Op) -> Callable:
             tail = None if kwargs or len(args) >= most else tails[len(args)]
             values = tuple(bind((x, *args), kwargs)[1:]) if tail is None else args + tail
         try:
-            if values is alone and bare is not None and (a.dtype is single or a.dtype is double) and type(a) is _ndarray:
+            if values is alone and bare is not None and usual and type(a) is _ndarray:
                 r = bare(a)
             elif values is None:
                 return call(op, (x,), {})
@@ -292,10 +290,10 @@ def first_tensor(op: Op) -> Callable:
             view.step, view.creation, view.seen = step, DEFAULT if mode.grad else NO_GRAD, counter[0]
         else:
             counter = out._counter = [0, None]
-        if x._requires_grad and mode.grad and differentiable and r.dtype.kind in "fc":
+        if x._requires_grad and mode.grad and differentiable and (r.dtype is a.dtype or r.dtype.kind in "fc"):
             if keep is None:
-                keep = _keeper(op)
-            node = new(op.node_class(0 if variant is None else variant(x, *values)))
+                keep, node_type = _keeper(op), op.node_class(0 if variant is None or alone is None else variant(None, *alone))
+            node = new(node_type if variant is None or values is alone else op.node_class(variant(x, *values)))
             node.edges = (x._edge or leaf_edge(x),)
             node.outputs = ((r.shape, r.dtype),)
             node.extra = None
@@ -304,6 +302,55 @@ def first_tensor(op: Op) -> Callable:
             out._edge = (node, 0)
             out._requires_grad = True
         return out
+
+    return function
+
+
+def parts(op: Op) -> Callable:
+    """The function of an op that gives several views of one tensor."""
+    forward, bind, current, new, sequence, tensor_type, variant = op.forward, op.bind, modes.current, _new, next_sequence, Tensor, op.variant
+    keep: Any = None
+    missing = table._MISSING
+
+    def function(x: Any = missing, *args: Any, **kwargs: Any) -> Any:
+        nonlocal keep
+        mode = current()
+        if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain:
+            return call(op, args if x is missing else (x, *args), kwargs)
+        a, outer, counter = x._array, x._view, x._counter
+        if type(a) is not _ndarray or (outer is not None and (not fresh(x) or outer.creation is not DEFAULT)):
+            return call(op, (x, *args), kwargs)
+        try:
+            values = tuple(bind((x, *args), kwargs)[1:])
+            arrays = forward(a, *values)
+        except Exception:
+            return call(op, (x, *args), kwargs)  # fails again, in the right words
+        node: Any = None
+        if x._requires_grad and mode.grad:
+            if keep is None:
+                keep = _keeper(op)
+            node = new(op.node_class(0 if variant is None else variant(x, *values)))
+            node.edges = (x._edge or leaf_edge(x),)
+            node.outputs = tuple([(r.shape, r.dtype) for r in arrays])
+            node.extra = None
+            node.seq = sequence()
+            node.saved = keep(x, a, values, None, None)
+        base, previous = (x, None) if outer is None else (outer.base, outer.step)
+        creation, seen = MULTI_OUTPUT if mode.grad else NO_GRAD, counter[0]
+        results = []
+        for number, r in enumerate(arrays):
+            out = new(tensor_type)
+            out._array = r
+            out._edge = None if node is None else (node, number)
+            out._requires_grad = node is not None
+            out._counter = counter
+            out._grad = out._accumulator = out._extra = None
+            step = new(Step)
+            step.op, step.values, step.number, step.previous = op, values, number, previous
+            view = out._view = new(View)
+            view.base, view.step, view.creation, view.seen = base, step, creation, seen
+            results.append(out)
+        return tuple(results)
 
     return function
 

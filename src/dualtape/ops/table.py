@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode
-from ..autograd.unrolled import pull_when_needed
+from ..autograd.op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode, saved_properties
+from ..autograd.unrolled import pulls
 from ..errors import DeclarationError
 
 ELEMENTWISE = "elementwise"  # one input, same shape out
@@ -58,7 +58,7 @@ class Op:
 
     __slots__ = (
         "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places", "input_places",
-        "formulas", "loads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
+        "formulas", "loads", "leads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
         "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans", "result_type",
         "aliases", "torch_name", "complex", "listed", "quiet", "quick", "quick_formulas",
     )  # fmt: skip
@@ -160,9 +160,12 @@ class Op:
         self.sources = tuple(sources)
         used = {k for _, places in self.formulas for k in places if 0 <= k < count}
         self.saves_tensors = any(saves[k][1] != ATTRIBUTE for k in used)
-        # one output, one gradient for each input, ``g`` the formula's first parameter: what a node runs without ceremony
-        self.simple = self.outputs is None and not self.listed and all(n[:1] == ("g",) and "g" not in n[1:] and "grads" not in n for _, n in asked)
+        # the gradient of one output, or those of all, the first parameter of each formula: what a node runs without ceremony
+        gradients = [[k for k in places if not 0 <= k < count] for _, places in self.formulas]
+        self.simple = not any(kind == INPUTS for _, kind, _ in saves) and (self.listed_input or not self.listed)
+        self.simple &= all(len(found) == 1 and places[0] == found[0] for found, (_, places) in zip(gradients, self.formulas, strict=True))
         self.loads = tuple((f, tuple((saves[k][1], k) for k in places[1:])) for f, places in self.formulas) if self.simple else ()
+        self.leads = tuple(-1 if places[0] < 0 else places[0] - count for _, places in self.formulas) if self.simple else ()
 
     def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
         if name in outputs and self.outputs is not LISTED:
@@ -207,9 +210,9 @@ class Op:
         """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
         made = self._node_classes[number]
         if made is None:
-            fields = {"__slots__": (), "op": self, "__module__": __name__, "holds": self.saves_tensors}
+            fields = {"__slots__": (), "op": self, "__module__": __name__, "holds": self.saves_tensors, **saved_properties(self)}
             if self.simple:
-                fields["pull"] = staticmethod(pull_when_needed(self))
+                fields.update(pulls(self))
             made = type(self.node_names[number], (OpNode,), fields)
             self._node_classes[number] = made
         return made
@@ -338,9 +341,9 @@ def _from_derivative(derivative: Callable) -> tuple[dict, dict]:
     """vjp and jvp of an elementwise function from its derivative."""
     names = formula_names(derivative)
     if len(names) == 1:
-        vjp = named(lambda g, value: np.multiply(g, derivative(value).conj()), ("g", *names))
+        vjp = named(lambda g, value: g * derivative(value).conj(), ("g", *names))
     else:
-        vjp = named(lambda g, *values: np.multiply(g, derivative(*values).conj()), ("g", *names))
+        vjp = named(lambda g, *values: g * derivative(*values).conj(), ("g", *names))
     jvp = named(lambda t, *values: np.multiply(t, derivative(*values)), ("t", *names))
     return {"x": vjp}, {"x": jvp}
 
