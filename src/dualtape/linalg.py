@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .ops.contractions import linalg_cross as cross
+from .ops.contractions import multi_dot as multi_dot
 from .ops.linalg import cond as cond
 from .ops.linalg import eigvalsh as eigvalsh
 from .ops.linalg import inverse as inv
@@ -13,9 +15,7 @@ from .ops.linalg import qr as qr
 from .ops.linalg import solve_triangular as solve_triangular
 from .ops.linalg import svdvals as svdvals
 from .ops.linalg_error import LinAlgError as LinAlgError
-from .ops.products import linalg_cross as cross
 from .ops.products import matmul as matmul
-from .ops.products import multi_dot as multi_dot
 from .ops.table import TABLE as _TABLE
 
 cholesky = _TABLE["linalg_cholesky"].function

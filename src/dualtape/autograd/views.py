@@ -8,7 +8,6 @@ asked for it. ``seen`` is the version at which a view's history was last right.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -263,6 +262,8 @@ class AsStridedBackward0(Node):
 
 def twin(node: Node) -> Node:
     """A node that does the same. A node in a ``CopySlices`` must not be in the graph itself too: run there, it would be released."""
+    from copy import copy  # few programs come here
+
     new = copy(node)
     new.seq = next_sequence()
     return new

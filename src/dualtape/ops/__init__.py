@@ -17,6 +17,12 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
 AT_IMPORT = ("elementwise", "arithmetic", "shapes", "joins", "indexing", "conversion", "products", "reductions", "softmax")
 ON_DEMAND = {  # with the methods of Tensor that each brings: reading one of them reads its family
+    "special": "acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_ erfc erfc_"
+    " nan_to_num nan_to_num_ sinc sinc_",
+    "pairs": "addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot hypot_ lerp lerp_ logaddexp",
+    "contractions": "cross inner kron",
+    "gathering": "gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select"
+    " scatter scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim",
     "diagonals": "as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold",
     "norms": "dist norm renorm",
     "cumulative": "cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp",

@@ -11,9 +11,9 @@ from ..arrays.approximations import PART, erf_single
 from ..arrays.sums import row_blocks
 from ..lazy import special
 from .dispatch import FUNCTIONS
-from .elementwise import error_function
 from .formulas import normal_dim, use
 from .samples import apart, edge, exact, ours, real, sample
+from .special import error_function
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, composite, formula_names, named, op
 
 _SMOOTH = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")), edge(exact([0.0, -0.0, 30.0, -30.0])))

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from math import log, pi, sqrt
+from math import log
 from typing import Any
 
 import numpy as np
 
-from ..arrays.approximations import erf_single
 from ..arrays.masks import kept
 from ..lazy import special
-from .samples import above_one, apart, edge, exact, positive, real, sample, unit
+from .samples import apart, edge, exact, positive, real, sample, unit
 from .table import ELEMENTWISE, FLOAT, LINEAR, op
 
-_PLAIN = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")))
+PLAIN = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")))
 _POSITIVE = (sample(positive(3, 4)), sample(positive()), edge(exact([0.0, 1.0, np.inf])))
-_UNIT = (sample(unit(3, 4)), sample(unit()), edge(exact([0.0, 1.0, -1.0])))
+UNIT = (sample(unit(3, 4)), sample(unit()), edge(exact([0.0, 1.0, -1.0])))
 _APART = (sample(apart(3, 4)), sample(apart()), edge(exact([0.0, -0.0, 1.5, -1.5, 2.5])))
 
 # --- sign and rounding --------------------------------------------------------------------------------------------------------
 
-op("neg", np.negative, kind=ELEMENTWISE, vjp=dict(x=lambda g: -g), jvp=LINEAR, samples=_PLAIN, also=("negative",),
+op("neg", np.negative, kind=ELEMENTWISE, vjp=dict(x=lambda g: -g), jvp=LINEAR, samples=PLAIN, also=("negative",),
    doc="""The negative of each element.
 
    >>> import dualtape as dt
    >>> dt.neg(dt.tensor([1.0, -2.0]))
    tensor([-1.,  2.])
    """)  # fmt: skip
-op("positive", np.positive, kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=LINEAR, samples=_PLAIN, inplace=False,
+op("positive", np.positive, kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=LINEAR, samples=PLAIN, inplace=False,
    doc="""The tensor itself.
 
    >>> import dualtape as dt
@@ -117,72 +116,72 @@ op("frac", lambda x: x - np.trunc(x), kind=ELEMENTWISE, vjp=dict(x=lambda g: g),
 # --- powers and exponentials ---------------------------------------------------------------------------------------------------
 
 
-def _function(name: str, forward: Any, derivative: Any, samples: Any, doc: str, **more: Any) -> None:
+def function_row(name: str, forward: Any, derivative: Any, samples: Any, doc: str, **more: Any) -> None:
     op(name, forward, kind=ELEMENTWISE, promote=FLOAT, derivative=derivative, samples=samples, doc=doc, **more)
 
 
-_function("exp", np.exp, lambda out: out, _PLAIN, """e to the power of each element.
+function_row("exp", np.exp, lambda out: out, PLAIN, """e to the power of each element.
 
    >>> import dualtape as dt
    >>> dt.exp(dt.tensor([0.0, 1.0]))
    tensor([1.0000, 2.7183])
    """)  # fmt: skip
-_function("exp2", np.exp2, lambda out: out * log(2.0), _PLAIN, """2 to the power of each element.
+function_row("exp2", np.exp2, lambda out: out * log(2.0), PLAIN, """2 to the power of each element.
 
    >>> import dualtape as dt
    >>> dt.exp2(dt.tensor([0.0, 3.0]))
    tensor([1., 8.])
    """)  # fmt: skip
-_function("expm1", np.expm1, lambda out: out + 1, _PLAIN, """exp(x) - 1, exact for small x.
+function_row("expm1", np.expm1, lambda out: out + 1, PLAIN, """exp(x) - 1, exact for small x.
 
    >>> import dualtape as dt
    >>> dt.expm1(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 1.7183])
    """)  # fmt: skip
-_function("log", np.log, lambda x: np.reciprocal(x), _POSITIVE, """The natural logarithm.
+function_row("log", np.log, lambda x: np.reciprocal(x), _POSITIVE, """The natural logarithm.
 
    >>> import dualtape as dt
    >>> dt.log(dt.tensor([1.0, 10.0]))
    tensor([0.0000, 2.3026])
    """)  # fmt: skip
-_function("log2", np.log2, lambda x: 1 / (x * log(2.0)), _POSITIVE, """The logarithm to base 2.
+function_row("log2", np.log2, lambda x: 1 / (x * log(2.0)), _POSITIVE, """The logarithm to base 2.
 
    >>> import dualtape as dt
    >>> dt.log2(dt.tensor([1.0, 8.0]))
    tensor([0., 3.])
    """)  # fmt: skip
-_function("log10", np.log10, lambda x: 1 / (x * log(10.0)), _POSITIVE, """The logarithm to base 10.
+function_row("log10", np.log10, lambda x: 1 / (x * log(10.0)), _POSITIVE, """The logarithm to base 10.
 
    >>> import dualtape as dt
    >>> dt.log10(dt.tensor([1.0, 50.0]))
    tensor([0.0000, 1.6990])
    """)  # fmt: skip
-_function("log1p", np.log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", doc="""log(1 + x), exact for small x.
+function_row("log1p", np.log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", doc="""log(1 + x), exact for small x.
 
    >>> import dualtape as dt
    >>> dt.log1p(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.6931])
    """)  # fmt: skip
-_function("sqrt", np.sqrt, lambda out: 0.5 / out, _POSITIVE, """The square root; the gradient at 0 is infinite, as PyTorch's.
+function_row("sqrt", np.sqrt, lambda out: 0.5 / out, _POSITIVE, """The square root; the gradient at 0 is infinite, as PyTorch's.
 
    >>> import dualtape as dt
    >>> dt.sqrt(dt.tensor([4.0, 9.0]))
    tensor([2., 3.])
    """)  # fmt: skip
-_function("rsqrt", lambda x: 1 / np.sqrt(x), lambda out: -0.5 * out * out * out, _POSITIVE, """One over the square root.
+function_row("rsqrt", lambda x: 1 / np.sqrt(x), lambda out: -0.5 * out * out * out, _POSITIVE, """One over the square root.
 
    >>> import dualtape as dt
    >>> dt.rsqrt(dt.tensor([4.0, 0.25]))
    tensor([0.5000, 2.0000])
    """)  # fmt: skip
-op("square", np.square, kind=ELEMENTWISE, derivative=lambda x: 2 * x, samples=_PLAIN, node="PowBackward0",
+op("square", np.square, kind=ELEMENTWISE, derivative=lambda x: 2 * x, samples=PLAIN, node="PowBackward0",
    doc="""The square of each element.
 
    >>> import dualtape as dt
    >>> dt.square(dt.tensor([2.0, -3.0]))
    tensor([4., 9.])
    """)  # fmt: skip
-_function("reciprocal", lambda x: 1 / x, lambda out: -out * out, (*_PLAIN[:3], edge(exact([0.0, np.inf, -1.0]))),
+function_row("reciprocal", lambda x: 1 / x, lambda out: -out * out, (*PLAIN[:3], edge(exact([0.0, np.inf, -1.0]))),
    """One over each element.
 
    >>> import dualtape as dt
@@ -192,49 +191,49 @@ _function("reciprocal", lambda x: 1 / x, lambda out: -out * out, (*_PLAIN[:3], e
 
 # --- trigonometric and hyperbolic ------------------------------------------------------------------------------------------------
 
-_function("sin", np.sin, lambda x: np.cos(x), _PLAIN, """The sine.
+function_row("sin", np.sin, lambda x: np.cos(x), PLAIN, """The sine.
 
    >>> import dualtape as dt
    >>> dt.sin(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.8415])
    """)  # fmt: skip
-_function("cos", np.cos, lambda x: -np.sin(x), _PLAIN, """The cosine.
+function_row("cos", np.cos, lambda x: -np.sin(x), PLAIN, """The cosine.
 
    >>> import dualtape as dt
    >>> dt.cos(dt.tensor([0.0, 1.0]))
    tensor([1.0000, 0.5403])
    """)  # fmt: skip
-_function("tan", np.tan, lambda out: 1 + out * out, _UNIT[:2], """The tangent.
+function_row("tan", np.tan, lambda out: 1 + out * out, UNIT[:2], """The tangent.
 
    >>> import dualtape as dt
    >>> dt.tan(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 1.5574])
    """)  # fmt: skip
-_function("asin", np.arcsin, lambda x: 1 / np.sqrt(1 - x * x), _UNIT, """The inverse sine.
+function_row("asin", np.arcsin, lambda x: 1 / np.sqrt(1 - x * x), UNIT, """The inverse sine.
 
    >>> import dualtape as dt
    >>> dt.asin(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 1.5708])
    """, also=("arcsin",))  # fmt: skip
-_function("acos", np.arccos, lambda x: -1 / np.sqrt(1 - x * x), _UNIT, """The inverse cosine.
+function_row("acos", np.arccos, lambda x: -1 / np.sqrt(1 - x * x), UNIT, """The inverse cosine.
 
    >>> import dualtape as dt
    >>> dt.acos(dt.tensor([1.0, 0.0]))
    tensor([0.0000, 1.5708])
    """, also=("arccos",))  # fmt: skip
-_function("atan", np.arctan, lambda x: 1 / (1 + x * x), _PLAIN, """The inverse tangent.
+function_row("atan", np.arctan, lambda x: 1 / (1 + x * x), PLAIN, """The inverse tangent.
 
    >>> import dualtape as dt
    >>> dt.atan(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.7854])
    """, also=("arctan",))  # fmt: skip
-_function("sinh", np.sinh, lambda x: np.cosh(x), _PLAIN, """The hyperbolic sine.
+function_row("sinh", np.sinh, lambda x: np.cosh(x), PLAIN, """The hyperbolic sine.
 
    >>> import dualtape as dt
    >>> dt.sinh(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 1.1752])
    """)  # fmt: skip
-_function("cosh", np.cosh, lambda x: np.sinh(x), _PLAIN, """The hyperbolic cosine.
+function_row("cosh", np.cosh, lambda x: np.sinh(x), PLAIN, """The hyperbolic cosine.
 
    >>> import dualtape as dt
    >>> dt.cosh(dt.tensor([0.0, 1.0]))
@@ -265,86 +264,21 @@ def _sigmoid_gradient(g: Any, out: Any) -> Any:
     return multiply(g, slope, slope)
 
 
-_function("tanh", np.tanh, lambda out: 1 - out * out, _PLAIN, quick=dict(x=_tanh_gradient), doc="""The hyperbolic tangent.
+function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, quick=dict(x=_tanh_gradient), doc="""The hyperbolic tangent.
 
    >>> import dualtape as dt
    >>> dt.tanh(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.7616])
    """)  # fmt: skip
-_function("asinh", np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1), _PLAIN, """The inverse hyperbolic sine.
-
-   >>> import dualtape as dt
-   >>> dt.asinh(dt.tensor([0.0, 1.0]))
-   tensor([0.0000, 0.8814])
-   """, also=("arcsinh",))  # fmt: skip
-_function("acosh", np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)), (sample(above_one(3, 4)), edge(exact([1.0, 2.0]))),
-   """The inverse hyperbolic cosine.
-
-   >>> import dualtape as dt
-   >>> dt.acosh(dt.tensor([1.0, 2.0]))
-   tensor([0.0000, 1.3170])
-   """, also=("arccosh",))  # fmt: skip
-_function("atanh", np.arctanh, lambda x: 1 / (1 - x * x), _UNIT, """The inverse hyperbolic tangent.
-
-   >>> import dualtape as dt
-   >>> dt.atanh(dt.tensor([0.0, 0.5]))
-   tensor([0.0000, 0.5493])
-   """, also=("arctanh",))  # fmt: skip
-
-
-def _sinc(x: Any) -> Any:
-    return np.sinc(x)
-
-
-def _sinc_derivative(x: Any) -> Any:
-    """(cos(pi x) - sinc(x)) / x, and near 0 its series: so that every order is right there."""
-    y = x * np.pi
-    small = np.absolute(y) < 0.1
-    safe = np.where(small, 1, y)
-    series = np.where(small, y, 0)
-    s = series * series
-    near = series * (-1 / 3 + s * (1 / 30 + s * (-1 / 840 + s * (1 / 45360 - s / 3991680))))
-    return np.pi * np.where(small, near, (np.cos(safe) * safe - np.sin(safe)) / (safe * safe))
-
-
-_function("sinc", _sinc, _sinc_derivative, (*_PLAIN[:3], sample(exact([0.0, 0.5, -1.3]))), """sin(pi x) / (pi x), and 1 at 0.
-
-   >>> import dualtape as dt
-   >>> dt.sinc(dt.tensor([0.0, 0.5]))
-   tensor([1.0000, 0.6366])
-   """)  # fmt: skip
-
 # --- special functions --------------------------------------------------------------------------------------------------------------
 
-_TWO_OVER_ROOT_PI = 2 / sqrt(pi)
-
-
-def _in_kind(forward: Any) -> Any:
+def in_kind(forward: Any) -> Any:
     """A function of SciPy with the dtype of its argument: it has no half precision."""
     return lambda x: forward(x).astype(x.dtype, copy=False)
 
 
-def error_function(x: Any) -> Any:
-    """SciPy's erf, or a quicker one where single precision and many elements ask for it."""
-    return erf_single(x) if type(x) is np.ndarray and x.dtype == np.float32 and x.size > _MANY else special.erf(x)
-
-
-_MANY = 2000  # elements from which the passes over a block pay
-
-_function("erf", _in_kind(error_function), lambda x: _TWO_OVER_ROOT_PI * np.exp(-(x * x)), _PLAIN, """The error function.
-
-   >>> import dualtape as dt
-   >>> dt.erf(dt.tensor([0.0, 1.0]))
-   tensor([0.0000, 0.8427])
-   """, complex=False)  # fmt: skip
-_function("erfc", _in_kind(lambda x: special.erfc(x)), lambda x: -_TWO_OVER_ROOT_PI * np.exp(-(x * x)), _PLAIN, """1 - erf(x), exact for large x.
-
-   >>> import dualtape as dt
-   >>> dt.erfc(dt.tensor([0.0, 1.0]))
-   tensor([1.0000, 0.1573])
-   """, complex=False)  # fmt: skip
-_function("sigmoid", _in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))), lambda out: out * (1 - out),
-   (*_PLAIN, edge(exact([-200.0, 0.0, 200.0]))), quick=dict(forward=lambda x: special.expit(x), x=_sigmoid_gradient), doc="""1 / (1 + exp(-x)).
+function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))), lambda out: out * (1 - out),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), quick=dict(forward=lambda x: special.expit(x), x=_sigmoid_gradient), doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt
    >>> dt.sigmoid(dt.tensor([0.0, 2.0]))
@@ -354,6 +288,9 @@ _function("sigmoid", _in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" 
 # --- activations --------------------------------------------------------------------------------------------------------------------
 
 ZERO = {kind: np.asarray(0, kind) for kind in ONE}
+
+
+_MANY = 2000  # elements from which a choice by bits is quicker than by branches
 
 
 def _relu_gradient(g: Any, out: Any) -> Any:
@@ -373,23 +310,4 @@ op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, ou
    >>> import dualtape as dt
    >>> dt.relu(dt.tensor([-1.0, 2.0]))
    tensor([0., 2.])
-   """)  # fmt: skip
-
-
-def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    if x.dtype.kind != "f":
-        return x.copy()
-    limits = np.finfo(x.dtype)
-    high, low = float(limits.max) if posinf is None else posinf, float(limits.min) if neginf is None else neginf
-    return np.where(np.isnan(x), nan or 0.0, np.where(np.isinf(x), np.where(x > 0, high, low), x)).astype(x.dtype)
-
-
-op("nan_to_num", _nan_to_num, kind=ELEMENTWISE,
-   vjp=dict(x=lambda g, x: np.where(np.isfinite(x), g, 0)), jvp=dict(x=lambda t, x: np.where(np.isfinite(x), t, 0)), complex=False,
-   samples=(sample(real(3, 4)), sample(real()), edge(exact([np.nan, np.inf, -np.inf, 1.0])), edge(exact([np.nan, np.inf, -np.inf, 1.0]), 7.0, 1.0, -1.0)),
-   doc="""NaN and infinities replaced: by 0 and by the largest numbers of the dtype, or by what is given; no gradient flows there.
-
-   >>> import dualtape as dt
-   >>> dt.nan_to_num(dt.tensor([float("nan"), 1.0, float("inf")]), posinf=9.0)
-   tensor([0., 1., 9.])
    """)  # fmt: skip

@@ -15,7 +15,7 @@ from .. import dtypes
 from ..arrays import module_of
 from ..tensor import Tensor, raw, wrap
 from .dispatch import FUNCTIONS
-from .table import UFUNCS
+from .table import UFUNCS, Registry
 
 ENTRIES: dict[Callable, Callable] = {}
 CREATIONS: dict[Callable, Callable] = {}  # called with the tensor given as like=
@@ -23,6 +23,8 @@ CREATIONS: dict[Callable, Callable] = {}  # called with the tensor given as like
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
     """``ufunc`` on tensors."""
+    if ufunc not in UFUNCS:
+        Registry.load()  # it may be of a family that has not been read yet
     function = UFUNCS.get(ufunc)
     if function is None:
         raise TypeError(

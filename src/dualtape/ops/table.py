@@ -116,56 +116,45 @@ class Op:
                 raise DeclarationError(f"op {name!r}: the quick formula of {key!r} must have the parameters of the other")
 
     def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
-        asked: list[tuple[Callable, tuple[str, ...]]] = []
+        asked = [(vjp[key], formula_names(vjp[key])) for key in self.inputs]
         saves: list[tuple[str, int, int]] = []
         sources: list[tuple[int, int, str]] = []
-        if self.kind in (ELEMENTWISE, BROADCASTING, CONTRACTION) and any(formula_names(f) != ("g",) for f in vjp.values()):
+        places: dict[str, int] = {}  # of what is saved
+        if self.kind in (ELEMENTWISE, BROADCASTING, CONTRACTION) and any([names != ("g",) for _, names in asked]):
             # a fixed beginning, so that the fast paths can lay the tuple out without looking
-            heads = [p for p in self.params if self.params.index(p) in self.tensor_places]
-            for head in heads:
-                saves.append((head, INPUT, 0))
-                sources.append((INPUT, self.params.index(head), "value"))
+            for place in self.tensor_places:
+                places[self.params[place]] = len(saves)
+                saves.append((self.params[place], INPUT, 0))
+                sources.append((INPUT, place, "value"))
+            places["out"] = len(saves)
             saves.append(("out", OUTPUT, 0))
             sources.append((OUTPUT, 0, "value"))
         outputs = self.outputs if isinstance(self.outputs, tuple) else ("out",)
-        for key in self.inputs:
-            names = formula_names(vjp[key])
-            if not any(n == "g" or n == "grads" or n.startswith("g_") for n in names):
+        gradients = {"grads": -1, "g": 0, **{f"g_{name}": number for number, name in enumerate(outputs)}}  # their numbers; -1: all of them
+        for key, (_, names) in zip(self.inputs, asked, strict=True):
+            if gradients.keys().isdisjoint(names):
                 raise DeclarationError(f"op {self.name!r}: the formula of {key!r} takes no gradient (g)")
             for name in names:
-                if name == "g" or name == "grads" or (name[:2] == "g_" and name[2:] in outputs):
-                    continue
-                if any(name == s[0] for s in saves):
-                    continue
-                saves.append(self._save(name, outputs, listed, key))
-                sources.append(self._source(name, outputs))
-            asked.append((vjp[key], names))
-        index = {s[0]: i for i, s in enumerate(saves)}
+                if name not in gradients and name not in places:
+                    saves.append(self._save(name, outputs, listed, key))
+                    sources.append(self._source(name, outputs))
+                    places[name] = len(saves) - 1
         count = len(saves)
-
-        def place(name: str) -> int:
-            if name == "grads":
-                return -1
-            if name == "g":
-                return count
-            if name[:2] == "g_" and name[2:] in outputs:
-                return count + outputs.index(name[2:])
-            return index[name]
-
-        self.formulas = tuple((f, tuple(place(n) for n in names)) for f, names in asked)
+        for name, number in gradients.items():
+            places[name] = number if number < 0 else count + number
+        self.formulas = tuple([(f, tuple([places[n] for n in names])) for f, names in asked])
         self.quick_formulas = self.formulas
         if self.quick:
-            self.quick_formulas = tuple((self.quick.get(key, f), places) for key, (f, places) in zip(self.inputs, self.formulas, strict=True))
+            self.quick_formulas = tuple([(self.quick.get(key, f), where) for key, (f, where) in zip(self.inputs, self.formulas, strict=True)])
         self.saves = tuple(saves)
         self.sources = tuple(sources)
-        used = {k for _, places in self.formulas for k in places if 0 <= k < count}
-        self.saves_tensors = any(saves[k][1] != ATTRIBUTE for k in used)
+        self.saves_tensors = any([0 <= k < count and saves[k][1] != ATTRIBUTE for _, where in self.formulas for k in where])
         # the gradient of one output, or those of all, the first parameter of each formula: what a node runs without ceremony
-        gradients = [[k for k in places if not 0 <= k < count] for _, places in self.formulas]
-        self.simple = not any(kind == INPUTS for _, kind, _ in saves) and (self.listed_input or not self.listed)
-        self.simple &= all(len(found) == 1 and places[0] == found[0] for found, (_, places) in zip(gradients, self.formulas, strict=True))
-        self.loads = tuple((f, tuple((saves[k][1], k) for k in places[1:])) for f, places in self.formulas) if self.simple else ()
-        self.leads = tuple(-1 if places[0] < 0 else places[0] - count for _, places in self.formulas) if self.simple else ()
+        self.simple = (self.listed_input or not self.listed) and all(
+            [names[0] in gradients and gradients.keys().isdisjoint(names[1:]) for _, names in asked] + [kind != INPUTS for _, kind, _ in saves]
+        )
+        self.loads = tuple([(f, tuple([(saves[k][1], k) for k in where[1:]])) for f, where in self.formulas]) if self.simple else ()
+        self.leads = tuple([gradients[names[0]] for _, names in asked]) if self.simple else ()
 
     def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
         if name in outputs and self.outputs is not LISTED:
