@@ -188,3 +188,12 @@ def test_gradients_of_complex_arguments_are_pytorchs() -> None:
     out, back = vjp(lambda z: z**2, z)
     np.testing.assert_allclose(back(dt.ones_like(out))[0].numpy(), np.conj(2 * z.numpy()))
     np.testing.assert_allclose(jvp(lambda z: z**2, (z,), (z,))[1].numpy(), 2 * z.numpy() ** 2)
+
+
+@pytest.mark.parametrize("moments", [dt.var_mean, dt.std_mean])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_mean_of_one_number_has_a_gradient_though_the_variance_beside_it_has_none(moments: Callable, create_graph: bool) -> None:
+    x = dt.tensor([[1.0, 2.0]], requires_grad=True)
+    spread, mean = moments(x, 0)
+    (g,) = dt.autograd.grad(mean.sum(), x, create_graph=create_graph)
+    assert spread.isnan().all() and g.tolist() == [[1.0, 1.0]]

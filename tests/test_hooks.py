@@ -51,6 +51,17 @@ x.register_post_accumulate_grad_hook(lambda t: note("accumulated", t.grad))
 y.backward()
 log
 
+# a node's hooks see gradients as the next nodes get them
+x, y, z = torch.tensor([[1.], [2.]], requires_grad=True), leaf(3., 4.), torch.tensor([1j, 2.], requires_grad=True)
+for graph in (False, True):
+    for v in (x * y, y + z):
+        def hook(inputs, outputs):
+            log.append([(g.shape, g.dtype) for g in inputs])
+            return tuple(g * 2 for g in inputs)
+        v.grad_fn.register_hook(hook)
+        v.real.sum().backward(create_graph=graph)
+log, [t.grad.detach() for t in (x, y, z)]
+
 # hooks run in the order in which they were registered
 y = leaf(2.) * 1
 for k in range(3):

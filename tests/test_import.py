@@ -48,3 +48,13 @@ def test_gradcheck_is_the_function_however_it_was_imported() -> None:
     setup = "import dualtape.autograd.gradcheck\nimport dualtape as dt\n"
     code = setup + "assert dt.autograd.gradcheck(lambda x: x * 2, dt.ones(1, dtype=dt.float64, requires_grad=True))"
     loaded(code)
+
+
+def test_a_subclass_that_has_a_method_of_its_own_calls_the_one_that_is_read_later() -> None:
+    code = """import dualtape as dt
+class Mine(dt.Tensor):
+    def cumsum(self, dim):
+        return ("mine", super().cumsum(dim).tolist())
+assert "dualtape.ops.cumulative" not in sys.modules
+assert dt.ones(2).as_subclass(Mine).cumsum(0) == ("mine", [1.0, 2.0])"""
+    assert "dualtape.ops.cumulative" in loaded(code)

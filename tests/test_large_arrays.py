@@ -30,6 +30,13 @@ def close(found: Any, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, float(np.abs(expected).max())))
 
 
+@pytest.mark.parametrize("dim", [0, 1, (0, 2), None])
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e6])
+def test_the_variance_of_many_numbers_far_from_zero_is_that_of_double_precision(mean: float, dim: Any) -> None:
+    x = numbers(60, 700, 50, dtype=np.float64).astype(np.float32) + np.float32(mean)
+    np.testing.assert_allclose(dt.tensor(x).var(dim), x.astype(np.float64).var(dim, ddof=1), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("shape", [(20, 300, 70), (9, 5, 8000), (600, 1, 512)])
 def test_running_sums_side_by_side_are_numpys_to_the_bit(shape: tuple, dim: int) -> None:
@@ -308,6 +315,17 @@ def test_what_is_not_finite_at_the_edge_of_an_image_reaches_only_the_weights_tha
     out.backward(dt.tensor(numbers(*out.shape, seed=2)))
     finite = np.isfinite(weight.grad.numpy())
     assert not finite[:, 2, :, 1:].any() and finite[:, 2, :, 0].all() and np.delete(finite, 2, 1).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_weight_that_is_not_finite_reaches_only_the_inputs_that_it_saw(value: float) -> None:
+    weight = numbers(6, 8, 3, 3)
+    weight[1, 2, 0, 0] = value  # with no padding it sees neither the last two rows nor the last two columns
+    images = dt.tensor(numbers(2, 8, 32, 32, seed=1), requires_grad=True)
+    out = functional.conv2d(images, dt.tensor(weight))
+    out.backward(dt.tensor(numbers(*out.shape, seed=2)))
+    finite = np.isfinite(images.grad.numpy())
+    assert not finite[:, 2, :-2, :-2].any() and finite[:, 2, -2:].all() and finite[:, 2, :, -2:].all() and np.delete(finite, 2, 1).all()
 
 
 def test_a_large_convolution_over_a_batch_of_weights_is_that_of_a_loop() -> None:

@@ -388,6 +388,17 @@ y = (x * w).exp().sum()
 g, = torch.autograd.grad(y, x)
 names(g), g.inner
 
+# a plain gradient comes to what a wrapper computed
+class Opened(Wrapper):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        result = func(*unwrapped(args), **(kwargs or {}))
+        return Opened(result) if result.ndim else result
+w = Opened(torch.tensor([1., 2.]), requires_grad=True)
+y = (w * w).sum()
+y.backward()
+names(y, w.grad), w.grad.inner
+
 # what a node saves of a wrapper
 w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
 y = w.exp()

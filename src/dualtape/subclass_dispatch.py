@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import modes
-from .arrays import Absent
+from .arrays import Absent, settle
 from .autograd import saved as saving
-from .autograd.node import edge_of
+from .autograd.node import Node, edge_of
 from .autograd.op_node import OUTPUT, OpNode
 from .autograd.other_gradients import raw_gradient
 from .autograd.versions import bump
@@ -176,8 +176,10 @@ class AskingNode(OpNode):
 
     __slots__ = ()
 
+    pull = Node.pull  # the quick way of its kind asks nobody
+
     def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
-        tensors = [grad if grad is None or isinstance(grad, Tensor) else wrap(grad) for grad in grads]
+        tensors = [grad if grad is None or isinstance(grad, Tensor) else wrap(settle(grad)) for grad in grads]
         results = self._apply(tensors, True)
         return results if record else [None if result is None else raw_gradient(result) for result in results]
 

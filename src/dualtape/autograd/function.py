@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors, modes
+from ..arrays import settle
 from ..tensor import Tensor, alias, wrap
 from . import function_batching
 from . import saved as saving
@@ -151,7 +152,7 @@ class FunctionCtx(Node):
                 return None
             if grad is None:
                 return wrap(np.zeros(shape, dtype)) if self._materialize else None
-            return grad if record else wrap(grad)
+            return grad if record else wrap(settle(grad))  # a number may come as NumPy's scalar, which cannot be written to
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
         backward = cls.vjp if cls.backward is Function.backward else cls.backward

@@ -10,6 +10,7 @@ import numpy as np
 from ..tensor import Tensor
 from .node import AccumulateGrad, Node
 from .other_gradients import is_other, raw_gradient, shown_gradient
+from .unbroadcast import fit, fit_recorded
 
 if TYPE_CHECKING:
     from .engine import GraphTask
@@ -82,7 +83,14 @@ def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
 
 def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
     """Run a node's post-hooks on the gradients it produced."""
-    for hook in tuple(node.extra.post_hooks.values()):
+    hooks = tuple(node.extra.post_hooks.values())
+    if hooks:  # they see gradients as the next nodes get them: summed over what was broadcast, and cast
+        fitted = fit_recorded if task.record else fit
+        grads = [
+            grad if edge is None or grad is None else fitted(grad, edge[0].outputs[edge[1]], node)
+            for edge, grad in zip(node.edges, grads, strict=True)
+        ]
+    for hook in hooks:
         shown = tuple(
             None if edge is None or (node.selective and edge[0] not in task.reached) else _shown(grad, task)
             for edge, grad in zip(node.edges, grads, strict=True)

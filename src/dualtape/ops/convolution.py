@@ -259,7 +259,7 @@ def _transposed(x: Any, weight: Any, bias: Any, sizes: tuple, stride: tuple, pad
     around = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True))
     turnable = min(around, default=0) >= 0 and all(m == n + a - p for m, n, a, p in zip(sizes, out, around, padding, strict=True))
     flat = _flat((x, weight, bias), (made, w.shape[1], *kernel), out, stride, around, dilation, sizes) if turnable else None
-    if flat is not None:  # a convolution with the kernel turned round
+    if flat is not None and np.isfinite(weight).all():  # a convolution with the kernel turned round; the zeros around x must not meet infinities
         turned = w.reshape(groups, -1, made, *kernel)[(..., *(slice(None, None, -1) for _ in kernel))].swapaxes(1, 2)
         return _flat_convolution(x, turned.reshape(groups, made, -1), bias, around, flat)
     columns = np.matmul(w.swapaxes(1, 2), x.reshape(n, groups, w.shape[1], prod(out)))

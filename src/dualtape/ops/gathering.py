@@ -350,8 +350,17 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     d = normal_dim(dim, input.ndim)
     a, b = list(input._array.shape), list(index._array.shape)
     a[d] = b[d] = 1
-    common = list(np.broadcast_shapes(tuple(a), tuple(b)))
-    common[d] = input._array.shape[d]
+    try:
+        common = list(np.broadcast_shapes(tuple(a), tuple(b)))
+    except ValueError as error:
+        raise RuntimeError(f"take_along_dim: {error}") from None
+    n = common[d] = input._array.shape[d]
     wide = shapes.expand(input, tuple(common))
     common[d] = index._array.shape[d]
-    return FUNCTIONS["gather"](wide, d, shapes.expand(index, tuple(common)))
+    places = shapes.expand(index, tuple(common))
+    try:
+        return FUNCTIONS["gather"](wide, d, places)
+    except errors.IndexOutOfBounds:
+        if not n:
+            raise
+        return FUNCTIONS["gather"](wide, d, places % n)  # round and round, as PyTorch counts here: -1 is the last

@@ -138,7 +138,7 @@ class Later:
 
     def __get__(self, tensor: Any, owner: Any) -> Any:
         import_module(self.family, self.package)
-        return getattr(owner if tensor is None else tensor, self.name)
+        return Tensor.__dict__[self.name].__get__(tensor, owner)  # not a subclass's own, which may be what asks here by super()
 
 
 def later(name: str, family: str, package: str) -> None:

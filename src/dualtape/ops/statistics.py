@@ -27,10 +27,20 @@ def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
     n = count(x.shape, dim)
     mean = np.true_divide(add_reduce(wide, axis, None, None, True), n)
     off = wide - mean
-    squares = off.real * off.real + off.imag * off.imag if x.dtype.kind == "c" else off * off
-    # at no degree of freedom: 0 / 0 or something / 0, as PyTorch
-    variance = np.true_divide(add_reduce(squares, axis, None, None, keepdim), max(n - correction, 0))
+    variance = _mean_square(off, axis, n - correction, keepdim)
+    if off.size > _MANY and off.dtype.char in "fF" and type(off) is np.ndarray and (abs(mean) > _FAR * np.sqrt(variance.reshape(mean.shape))).any():
+        off -= np.true_divide(add_reduce(off, axis, None, None, True), n)  # what the mean was rounded by is not small beside the deviations
+        variance = _mean_square(off, axis, n - correction, keepdim)
     return variance, mean if keepdim else mean.reshape(variance.shape)
+
+
+_MANY, _FAR = 500, 1000  # numbers in all from which it is worth a look, and times the deviation from which a mean in single precision is too coarse
+
+
+def _mean_square(off: Any, axis: Any, count: float, keepdim: bool) -> Any:
+    squares = off.real * off.real + off.imag * off.imag if off.dtype.kind == "c" else off * off
+    # at no degree of freedom: 0 / 0 or something / 0, as PyTorch
+    return np.true_divide(add_reduce(squares, axis, None, None, keepdim), max(count, 0))
 
 
 def _var_mean(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
@@ -67,6 +77,11 @@ def _var_tangent(t: Any, x: Any, dim: Any, correction: float, keepdim: bool) -> 
     return total(np.real(t * _slope(x, dim, correction).conj()), dim, keepdim)
 
 
+def _if_asked(g: Any, gradient: Any, x: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    """The gradient by way of a variance beside a mean: without degrees of freedom it is no number, unless nobody asked for the variance."""
+    return gradient if count(x.shape, dim) > correction else np.where(restore(g, x.shape, dim, keepdim) == 0, 0, gradient)
+
+
 def _mean_gradient(g: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     return spread(g / max(count(x.shape, dim), 1), x.shape, dim, keepdim)
 
@@ -86,14 +101,16 @@ _std_op = op("std_op", lambda x, dim, correction, keepdim: _std_mean(x, dim, cor
    doc="The standard deviation.")  # fmt: skip
 _var_mean_op = op("var_mean_op", _var_mean, kind=REDUCTION, public=False, method=False, node="VarMeanBackward0", torch_name="-", samples=_INNER,
    outputs=("var", "mean"),
-   vjp=dict(x=lambda g_var, g_mean, x, dim, correction, keepdim: _var_gradient(g_var, x, dim, correction, keepdim) + _mean_gradient(g_mean, x, dim, keepdim)),
+   vjp=dict(x=lambda g_var, g_mean, x, dim, correction, keepdim:
+                _if_asked(g_var, _var_gradient(g_var, x, dim, correction, keepdim), x, dim, correction, keepdim) + _mean_gradient(g_mean, x, dim, keepdim)),
    jvp=dict(x=lambda t, x, dim, correction, keepdim: (_var_tangent(t, x, dim, correction, keepdim), _mean_tangent(t, x, dim, keepdim))),
    doc="Variance and mean.")  # fmt: skip
 
 _std_mean_op = op("std_mean_op", _std_mean, kind=REDUCTION, public=False, method=False, node="StdMeanBackward0", torch_name="-", samples=_INNER[:3],
    outputs=("std", "mean"),
-   vjp=dict(x=lambda g_std, g_mean, x, std, dim, correction, keepdim: _var_gradient(_half_over(g_std, std), x, dim, correction, keepdim)
-            + _mean_gradient(g_mean, x, dim, keepdim)),
+   vjp=dict(x=lambda g_std, g_mean, x, std, dim, correction, keepdim:
+                _if_asked(g_std, _var_gradient(_half_over(g_std, std), x, dim, correction, keepdim), x, dim, correction, keepdim)
+                + _mean_gradient(g_mean, x, dim, keepdim)),
    jvp=dict(x=lambda t, x, std, dim, correction, keepdim: (_half_over(_var_tangent(t, x, dim, correction, keepdim), std), _mean_tangent(t, x, dim, keepdim))),
    doc="Standard deviation and mean.")  # fmt: skip
 

@@ -94,6 +94,8 @@ def inplace(op: Op) -> Callable:
                 old._edge, old._requires_grad = x._edge, left
         elif counter is UNTRACKED:
             return unusual(x, y, alpha=alpha)
+        elif other_tensor and y._counter is counter and b is not a:
+            b = b.copy()  # where they overlap, NumPy writes to a copy of a, which it drops if it then complains about a value
         try:
             ufunc(a, b, a) if binary_op else ufunc(a, a)
         except (RuntimeWarning, FloatingPointError):
@@ -270,6 +272,7 @@ def inplace_general(op: Op) -> Callable:
         raws = values.copy()
         dtype: Any = None
         needs = False
+        scalars = None
         for place, joins in layout:
             value = values[place]
             kind = type(value)
@@ -284,7 +287,7 @@ def inplace_general(op: Op) -> Callable:
             elif place == 0 or not numbers or kind is not float and kind is not int:
                 return call_inplace(op, args, kwargs)
             elif promoted:
-                raws[place] = asarray(value, dtype)
+                scalars = [place] if scalars is None else [*scalars, place]
         for place in options:
             if not _holds_nothing(values[place]):
                 return call_inplace(op, args, kwargs)
@@ -296,6 +299,8 @@ def inplace_general(op: Op) -> Callable:
             return call_inplace(op, args, kwargs)
         silenced = hush()
         try:
+            for place in scalars or ():
+                raws[place] = asarray(values[place], dtype)
             r = forward(*raws)
             if r.shape != a.shape or r.dtype is not dtype:
                 return call_inplace(op, args, kwargs)
