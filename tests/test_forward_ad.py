@@ -15,6 +15,7 @@ import pytest
 import dualtape as dt
 import dualtape.autograd.forward_ad as fwAD
 from blocks import blocks
+from dualtape import modes
 from dualtape.autograd.function import once_differentiable
 from dualtape.autograd.tangents import Level
 from same_program import needs_torch, same
@@ -1454,6 +1455,21 @@ def uncollected() -> Iterator[None]:
 
 @pytest.mark.usefixtures("uncollected")
 class TestNothingIsKeptAlive:
+    def test_a_level_forgets_what_is_gone_and_finds_all_that_is_not(self) -> None:
+        with fwAD.dual_level():
+            (level,) = modes.current().levels
+            y = dual([1.0], [1.0])
+            kept = []
+            for k in range(3000):
+                y = y * 1.0
+                if k % 20 == 0:
+                    kept.append(y)
+            assert len(level._held) < 1000
+            assert all(tangent(one) is not None for one in kept)
+        with fwAD.dual_level():
+            assert all(tangent(one) is None for one in kept)
+        assert not any(one._extra.tangents for one in kept)
+
     def test_a_tangent_goes_with_its_tensor(self) -> None:
         with fwAD.dual_level():
             x = dual([1.0], [1.0])

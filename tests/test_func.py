@@ -12,6 +12,7 @@ import pytest
 
 import dualtape as dt
 from blocks import blocks
+from dualtape.arrays.batched import Batched
 from dualtape.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 from same_program import needs_torch, same
 
@@ -164,6 +165,10 @@ F.jacrev(lambda d: d["a"] * d["b"].sum())({"a": x, "b": x})
 (F.jacrev(lambda x: (x ** 2, x), has_aux=True)(x), F.jacfwd(lambda x: (x ** 2, x), has_aux=True)(x))
 # chunks of rows
 F.jacrev(lambda x: x ** 2 * x.sum(), chunk_size=2)(x)
+# one row at a time
+F.jacrev(lambda x, y: (x ** 2 * y.sum(), y[:1], x.sum()), argnums=(0, 1), chunk_size=1)(x, x + 1)
+# Hessian of a tree of which one output has one element
+F.hessian(lambda x: {"a": (x ** 3).sum(), "b": x[:1] ** 2, "c": x ** 2})(x)
 # chunks of nothing
 F.jacrev(lambda x: x, chunk_size=0)(x)
 # shapes of more dimensions
@@ -457,3 +462,16 @@ def test_functional_call_and_grad_and_value() -> None:
     params = {"first.weight": dt.eye(2), "first.bias": dt.zeros(2)}
     gradients, value = grad_and_value(lambda p, x: functional_call(net, p, x).sum())(params, dt.ones(2))
     assert value.shape == () and gradients["first.weight"].shape == (2, 2)
+
+
+def test_a_jacobian_of_one_row_is_pulled_back_without_a_batch() -> None:
+    kinds: list = []
+
+    def function(x: dt.Tensor, rows: int) -> dt.Tensor:
+        y = x * 2
+        y.register_hook(lambda g: kinds.append(type(g._array)))
+        return y.sum().expand(rows)
+
+    for rows, chunk_size in ((1, None), (2, None), (2, 1)):
+        assert jacrev(function, chunk_size=chunk_size)(dt.ones(3), rows).tolist() == [[2.0] * 3] * rows
+    assert kinds == [np.ndarray, Batched, np.ndarray, np.ndarray]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import inspect
 import warnings
 import weakref
 from typing import Any
@@ -274,6 +276,22 @@ def test_as_a_decorator() -> None:
 
     assert squared.__name__ == "squared" and squared.__doc__ == "Each number squared."
     assert squared(dt.tensor([1.0, 3.0])).tolist() == [1.0, 9.0]
+
+
+@pytest.mark.parametrize("transform", [vmap, dt.func.grad, dt.func.jacfwd, dt.func.jacrev])
+def test_a_transformed_function_has_its_functions_name_signature_and_attributes(transform: Any) -> None:
+    def squared(a: dt.Tensor, *, sign: int = 1) -> dt.Tensor:
+        """Each number squared."""
+        return sign * a * a
+
+    plain = transform(squared)
+    squared.unit = "m2"  # type: ignore[attr-defined]
+    marked = transform(squared)
+    for made in (plain, marked):
+        assert (made.__name__, made.__doc__, made.__module__) == ("squared", "Each number squared.", __name__)
+        assert made.__wrapped__ is squared and inspect.signature(made) == inspect.signature(squared)
+    assert marked.unit == "m2" and not hasattr(plain, "unit")
+    assert transform(functools.partial(squared, sign=-1))(dt.tensor(3.0) if transform is not vmap else dt.tensor([3.0])) is not None
 
 
 # --- gradients inside ------------------------------------------------------------------------------------------------------------------

@@ -82,14 +82,21 @@ class Mode:
     def replace(self, **changes: Any) -> Mode:
         """A copy with some settings changed."""
         new = object.__new__(Mode)
-        for name in Mode.__slots__[:-4]:
-            setattr(new, name, changes.pop(name) if name in changes else getattr(self, name))
-        if changes:
-            raise TypeError(f"no such mode: {', '.join(changes)}")
+        new.grad, new.inference, new.anomaly, new.saved_hooks, new.levels = self.grad, self.inference, self.anomaly, self.saved_hooks, self.levels
+        new.forward, new.batches, new.functions, new.dispatches, new.threads = self.forward, self.batches, self.functions, self.dispatches, self.threads
+        new.profiler, new.asked = self.profiler, self.asked
+        new.subclass_functions, new.subclass_dispatch = self.subclass_functions, self.subclass_dispatch
+        for name, value in changes.items():
+            if name not in _SETTINGS:
+                raise TypeError(f"no such mode: {name}")
+            setattr(new, name, value)
         new.quick = not (new.inference or new.anomaly or new.levels or new.functions or new.dispatches or new.profiler)
         new.plain = new.quick and not new.saved_hooks
         new.silent = new.unhooked = None
         return new
+
+
+_SETTINGS = frozenset(Mode.__slots__[:-4])  # the others are derived
 
 
 def _initial() -> Mode:

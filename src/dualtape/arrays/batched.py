@@ -12,16 +12,21 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from math import prod
-from types import SimpleNamespace
+from operator import attrgetter, index
 from typing import Any
 
 import numpy
 
-from .protocol import module_of, register_module, settle
+from .protocol import module_of, settle
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
 RULES: dict[Callable, Callable] = {}  # NumPy's functions on batched arrays; filled when the first level is made
+_complete = False  # whether they are
+_UFUNC: Any = numpy.ufunc  # under this, what ufuncs do where it is not the same ufunc on the arrays inside
+_PLAIN_KEYS = {int, slice, type(None), type(Ellipsis)}
+_WHOLE = slice(None)
+_ndarray, _scalar = numpy.ndarray, numpy.generic
 _numbers = itertools.count(1)
 _warned: set[str] = set()
 
@@ -59,8 +64,11 @@ class Level:
     __slots__ = ("number", "size", "randomness", "open")
 
     def __init__(self, size: int, randomness: str = "error") -> None:
-        from . import batched_products, batched_rules  # noqa: F401 - fill RULES
+        global _complete
+        if not _complete:  # an import statement takes longer than the rest
+            from . import batched_maker, batched_products, batched_rules  # noqa: F401 - fill RULES, and say what makes batched arrays
 
+            _complete = True
         self.number = next(_numbers)
         self.size = size
         self.randomness = randomness
@@ -68,66 +76,6 @@ class Level:
 
     def __repr__(self) -> str:
         return f"<vmap level {self.number} of {self.size} samples>"
-
-
-class Maker:
-    """Stands for the module whose functions make arrays batched as a given one is: by its levels, and no others.
-
-    What is made for writing into has its place for every sample; constants are the same for all.
-    """
-
-    __slots__ = ("level", "below")
-
-    add = SimpleNamespace(at=lambda out, index, values: add_at(out, index, values))
-    lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=lambda x, shape, strides: _as_strided(x, shape, strides)))
-
-    def __init__(self, array: Batched) -> None:
-        self.level: Level = array.level
-        self.below = module_of(array.values)  # makes the arrays inside
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Maker) and self.level is other.level and self.below == other.below
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def zeros(self, shape: Any, dtype: Any = float) -> Batched:
-        return Batched(self.below.zeros(self._all(shape), dtype), self.level)
-
-    def ones(self, shape: Any, dtype: Any = float) -> Batched:
-        return Batched(self.below.ones(self._all(shape), dtype), self.level)
-
-    def empty(self, shape: Any, dtype: Any = float) -> Batched:
-        return Batched(self.below.empty(self._all(shape), dtype), self.level)
-
-    def full(self, shape: Any, value: Any, dtype: Any = None) -> Batched:
-        if not isinstance(value, Batched):
-            return Batched(self.below.full(self._all(shape), value, dtype), self.level)
-        out = self.empty(shape, value.dtype if dtype is None else dtype)
-        out[...] = value
-        return out
-
-    def asarray(self, values: Any, dtype: Any = None) -> Batched:
-        if isinstance(values, Batched) and values.level is self.level:
-            return values if dtype is None or values.dtype == dtype else values.astype(dtype)
-        return Batched(self.below.asarray(values, dtype)[None], self.level)
-
-    def arange(self, *args: Any, dtype: Any = None) -> Batched:
-        return Batched(self.below.arange(*args, dtype=dtype)[None], self.level)
-
-    def eye(self, *args: Any, **kwargs: Any) -> Batched:
-        return Batched(self.below.eye(*args, **kwargs)[None], self.level)
-
-    def ascontiguousarray(self, x: Batched) -> Batched:
-        return x if x.flags.c_contiguous else Batched(module_of(x.values).ascontiguousarray(x.values), x.level)
-
-    def on_host(self, function: Callable, *arrays: Any) -> Any:
-        """What only NumPy and SciPy have, of each sample."""
-        from .kernels import on_host
-
-        return per_sample(lambda *each: on_host(function, *each), newest(arrays), arrays, {}, "a function of SciPy's")
-
-    def _all(self, shape: Any) -> tuple:
-        return (self.level.size, *(shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
 def _reading(name: str, phrase: str) -> Callable:
@@ -155,10 +103,85 @@ def _no_address() -> Any:
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: inside vmap a sample has no memory of its own")
 
 
-def _alike(inputs: tuple, first: Batched) -> bool:
-    """Whether the inputs are numbers and arrays of one level and one number of dimensions: hidden axes then stand above each other."""
-    level, rank = first.level, first.values.ndim
-    return all(type(i) is float or type(i) is int or (type(i) is Batched and i.level is level and i.values.ndim == rank) for i in inputs)
+def _aligned(inputs: tuple, level: Level) -> list | None:
+    """The arrays inside a ufunc's inputs, their hidden axes above each other; None if another level or kind of array is among them."""
+    arrays: list = []
+    rank = 0
+    even = True
+    for i in inputs:
+        kind = type(i)
+        if kind is Batched:
+            if i.level is not level:
+                return None
+            i = i.values
+            if i.ndim != rank:
+                even = even and not rank
+                rank = max(rank, i.ndim)
+        elif kind is _ndarray:
+            if i.ndim >= rank:
+                even, rank = False, i.ndim + 1
+        elif kind is not float and kind is not int and not isinstance(i, _scalar):
+            return None
+        arrays.append(i)
+    return arrays if even else [padded(i, level, rank - 1) for i in inputs]
+
+
+def _write(ufunc: Any, inputs: tuple, out: Any) -> bool:
+    """Write a ufunc's result into ``out``, if all are batched alike; False, with nothing done, if not."""
+    arrays = _aligned((*inputs, out), out.level) if type(out) is Batched else None
+    if arrays is None or arrays[-1] is not out.values:
+        return False
+    try:
+        ufunc(*arrays[:-1], out=arrays[-1])
+    except (TypeError, ValueError):
+        return False  # no room, or not the dtype: that is said elsewhere
+    return True
+
+
+def padded(x: Any, level: Level, rank: int) -> Any:
+    """The array inside with a sample's rank filled up to ``rank``, ready to broadcast; other operands as they are."""
+    if type(x) is Batched and x.level is level:
+        lead = rank + 1 - x.values.ndim
+        return x.values[(_WHOLE, *(None,) * lead)] if lead else x.values
+    return x
+
+
+def inner_axis(axis: Any, ndim: int) -> int:
+    """An axis of a sample as one of the array inside."""
+    axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis % ndim + 1
+
+
+def inner_axes(axis: Any, ndim: int) -> Any:
+    """The same of one axis, of several, or of all (None)."""
+    if axis is None:
+        return tuple(range(1, ndim + 1))
+    return tuple([inner_axis(a, ndim) for a in axis]) if isinstance(axis, (tuple, list)) else inner_axis(axis, ndim)
+
+
+class _Flags:
+    """The flags of one sample's memory; of a sample without elements as NumPy has them."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, array: Batched) -> None:
+        self._of = array
+
+    c_contiguous = property(lambda self: self._dense(1))
+    f_contiguous = property(lambda self: self._dense(-1))
+    writeable = property(lambda self: getattr(self._of.values.flags, "writeable", True))
+
+    def _dense(self, order: int) -> bool:
+        values = self._of.values
+        step = values.dtype.itemsize
+        for n, stride in zip(values.shape[1:][::-order], values.strides[1:][::-order], strict=True):
+            if n != 1:
+                if stride != step:
+                    return not self._of.size
+                step *= n
+        return True
 
 
 class Batched(np.lib.mixins.NDArrayOperatorsMixin):
@@ -175,17 +198,28 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     # --- NumPy's protocols ---------------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs and ufunc.nout == 1 and ufunc.signature is None and _alike(inputs, self):
-            return Batched(ufunc(*[i.values if type(i) is Batched else i for i in inputs]), self.level)
-        from .batched_rules import call_ufunc
-
-        if any(hasattr(i, "_array") for i in inputs):
-            return NotImplemented  # a tensor: its own answer
-        return call_ufunc(newest((inputs, kwargs)), ufunc, method, inputs, kwargs)
+        if method == "__call__" and not kwargs and ufunc.nout == 1 and ufunc.signature is None:
+            level = self.level
+            if len(inputs) == 1:
+                return Batched(ufunc(self.values), level)
+            x, y = inputs if len(inputs) == 2 else (None, None)
+            if type(x) is Batched and type(y) is Batched and x.level is level and y.level is level and x.values.ndim == y.values.ndim:
+                return Batched(ufunc(x.values, y.values), level)  # nearly always: the hidden axes stand above each other
+            arrays = _aligned(inputs, level)
+            if arrays is not None:
+                return Batched(ufunc(*arrays), level)
+        elif method == "__call__" and len(kwargs) == ufunc.nout == 1 and "out" in kwargs and ufunc.signature is None:
+            if _write(ufunc, inputs, kwargs["out"][0]):
+                return kwargs["out"][0]
+        for i in inputs:
+            if type(i) is not Batched and hasattr(i, "_array"):
+                return NotImplemented  # a tensor: its own answer
+        return RULES[_UFUNC](newest((inputs, kwargs)), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
-        if any(hasattr(kind, "_array") for kind in types):
-            return NotImplemented
+        for kind in types:
+            if kind is not Batched and hasattr(kind, "_array"):
+                return NotImplemented
         level = newest((args, kwargs)) or self.level  # with like=, the arguments hold no batched array
         rule = RULES.get(func)
         if rule is not None:
@@ -194,7 +228,7 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
 
     # --- shape and memory of one sample -----------------------------------------------------------------------------------------
 
-    dtype = property(lambda self: self.values.dtype)
+    dtype = property(attrgetter("values.dtype"))
     shape = property(lambda self: self.values.shape[1:])
     ndim = property(lambda self: self.values.ndim - 1)
     size = property(lambda self: prod(self.values.shape[1:]))
@@ -206,15 +240,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     device = property(lambda self: self.values.device)
     real = property(lambda self: Batched(self.values.real, self.level))
     imag = property(lambda self: Batched(self.values.imag, self.level))
-    T = property(lambda self: np.transpose(self))
-
-    @property
-    def flags(self) -> Any:
-        pairs = [(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
-        dense = lambda order: all(s == self.itemsize * prod(n for n, _ in order[k + 1 :]) for k, (_, s) in enumerate(order))
-        empty = self.size == 0
-        writeable = getattr(self.values.flags, "writeable", True)
-        return SimpleNamespace(c_contiguous=empty or dense(pairs), f_contiguous=empty or dense(pairs[::-1]), writeable=writeable)
+    flags = property(_Flags)
+    T = property(lambda self: Batched(self.values.transpose((0, *range(self.values.ndim - 1, 0, -1))), self.level))
 
     def samples(self) -> Iterator[Any]:
         """The sample arrays, one after the other."""
@@ -232,6 +259,13 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     # --- reading and writing ------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is not tuple:
+            key = (key,)
+        for part in key:
+            if type(part) not in _PLAIN_KEYS:
+                break
+        else:  # a part of each sample, by numbers and slices
+            return Batched(self.values[(_WHOLE, *key)], self.level)
         from .batched_index import get
 
         level = newest(key)
@@ -240,9 +274,29 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         return get(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        parts = key if type(key) is tuple else (key,)
+        for part in parts:
+            if type(part) not in _PLAIN_KEYS:
+                break
+        else:
+            if self._set(parts, value):
+                return
         from .batched_index import put
 
         put(self, key, value)
+
+    def _set(self, key: tuple, value: Any) -> bool:
+        """Write a number, or what is batched alike, to a part of each sample; False, with nothing done, if it is not for this."""
+        target = self.values[(_WHOLE, *key)]
+        if type(value) is Batched:
+            values = value.values
+            if value.level is not self.level or values.ndim > target.ndim or values.shape[0] not in (1, target.shape[0]):
+                return False
+            value = padded(value, self.level, target.ndim - 1)
+        elif type(value) is not float and type(value) is not int:
+            return False
+        target[...] = value
+        return True
 
     def copy(self, order: str = "C") -> Batched:
         values = self.values
@@ -273,10 +327,27 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         return np.ravel(self).copy()
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Any:
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+        values = self.values
+        sizes = tuple([index(n) for n in (shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)])
+        rest = prod([n for n in sizes if n != -1])
+        if -1 in sizes:
+            if sizes.count(-1) > 1 or not rest or self.size % rest:
+                raise ValueError(f"cannot reshape array of size {self.size} into shape {sizes}")
+            sizes = tuple([self.size // rest if n == -1 else n for n in sizes])
+        elif rest != self.size:
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {sizes}")
+        return Batched(values.reshape((values.shape[0], *sizes)), self.level)
+
+    def conj(self) -> Batched:
+        return np.conjugate(self) if self.values.dtype.kind == "c" else self
+
+    conjugate = conj
 
     def transpose(self, *axes: Any) -> Any:
         return np.transpose(self, None if not axes else axes[0] if len(axes) == 1 else axes)
+
+    def __neg__(self) -> Batched:
+        return Batched(np.negative(self.values), self.level)
 
     # --- Python's protocols -------------------------------------------------------------------------------------------------------
 
@@ -305,7 +376,7 @@ def _method(name: str, function: Callable) -> Any:
 
 
 for _name in (
-    "all any argmax argmin argpartition argsort conj conjugate cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round searchsorted"
+    "all any argmax argmin argpartition argsort cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round searchsorted"
     " squeeze std sum swapaxes take trace var clip"
 ).split():
     setattr(Batched, _name, _method(_name, getattr(np, _name)))
@@ -313,7 +384,27 @@ for _name in (
 for _name in "item tolist get __bool__ __array__ __int__ __float__ __complex__ __index__ __dlpack__ __dlpack_device__".split():
     setattr(Batched, _name, _reading(_name, _CONTROL_FLOW if _name == "__bool__" else _ITEM))
 
-register_module(Batched, Maker)
+
+
+def _operator(name: str, ufunc: Any) -> None:
+    """An operator on what is batched alike, or on an array and a number, goes straight to the arrays inside."""
+    general = getattr(Batched, name)
+
+    def operator(self: Batched, other: Any) -> Any:
+        values, level = self.values, self.level
+        if type(other) is Batched:
+            if other.level is level and other.values.ndim == values.ndim:
+                return Batched(ufunc(values, other.values), level)
+        elif type(other) is float or type(other) is int:
+            return Batched(ufunc(values, other), level)
+        return general(self, other)
+
+    operator.__name__ = name
+    setattr(Batched, name, operator)
+
+
+for _name, _ufunc in (("__add__", np.add), ("__sub__", np.subtract), ("__mul__", np.multiply), ("__truediv__", np.true_divide), ("__pow__", np.power)):
+    _operator(_name, _ufunc)
 
 CREATIONS = frozenset((np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.asarray, np.array))  # called with like=
 
@@ -346,12 +437,37 @@ def any_batched(values: list) -> bool:
     return False
 
 
+def alike(made: Any, x: Any, y: Any) -> bool:
+    """Whether both arguments of what was ``made`` are batched as that is, by the same levels; a number goes with all."""
+    if type(made) is not Batched:
+        return type(x) is not Batched and type(y) is not Batched
+    if type(x) is not Batched or x.level is not made.level:
+        return False
+    if type(y) is float or type(y) is int:
+        return alike(made.values, x.values, y)
+    return type(y) is Batched and y.level is made.level and alike(made.values, x.values, y.values)
+
+
 def newest(values: Any) -> Any:
     """The newest level of the batched arrays in ``values``, nested in tuples, lists and dicts; or None."""
+    kind = type(values)
+    if kind is Batched:
+        return values.level
+    if kind is dict:
+        values = values.values()
+    elif kind is not tuple and kind is not list:
+        return None
     found = None
-    for array in _walk(values):
-        if found is None or array.level.number > found.number:
-            found = array.level
+    for value in values:
+        kind = type(value)
+        if kind is Batched:
+            level = value.level
+        elif (kind is tuple or kind is list or kind is dict) and value:
+            level = newest(value)
+        else:
+            continue
+        if found is None or (level is not None and level.number > found.number):
+            found = level
     return found
 
 
@@ -514,16 +630,3 @@ def stacked(made: list, level: Level) -> Any:
     if type(whole) is Batched and whole.level.number > level.number:  # axis 0 of what is batched anew belongs to the older level
         return batch(whole, level, 0)
     return Batched(whole, level)
-
-
-def _as_strided(x: Batched, shape: Any, strides: Any) -> Batched:
-    values = x.values
-    made = module_of(values).lib.stride_tricks.as_strided(values, (values.shape[0], *shape), (values.strides[0], *strides))
-    return Batched(made, x.level)
-
-
-def add_at(out: Any, index: Any, values: Any) -> None:
-    """``np.add.at`` with batched arrays."""
-    from .batched_index import add
-
-    add(out, index, values)

@@ -22,6 +22,10 @@ def _matmul(level: Level, a: Any, b: Any, **kwargs: Any) -> Any:
         raise ValueError("matmul: Input operand does not have enough dimensions")
     left, right = front(a, level), front(b, level)
     row, column = a.ndim == 1, b.ndim == 1
+    if column and a.ndim == 2 and left.shape[0] == 1 and not kwargs:  # one matrix for all samples: their vectors are the rows of another
+        return Batched(np.matmul(right, left[0, ...].T), level)
+    if row and b.ndim == 2 and right.shape[0] == 1 and not kwargs:
+        return Batched(np.matmul(left, right[0, ...]), level)
     if row:
         left = left[:, None, :]
     if column:
@@ -84,10 +88,11 @@ def _tensordot(level: Level, a: Any, b: Any, axes: Any = 2) -> Any:
 
 @rule(np.dot)
 def _dot(level: Level, a: Any, b: Any, out: Any = None) -> Any:
-    if not np.ndim(a) or not np.ndim(b):
+    ranks = getattr(a, "ndim", 0), getattr(b, "ndim", 0)
+    if not all(ranks):
         return np.multiply(a, b)
-    if a.ndim <= 2 and b.ndim <= 2:
-        return np.matmul(a, b)
+    if max(ranks) <= 2:
+        return _matmul(level, a, b)
     return np.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy
 
-from .batched import RULES, Batched, DynamicShape, Level, NotBatchable, holds, newest, per_sample
+from .batched import RULES, Batched, DynamicShape, Level, NotBatchable, holds, inner_axes, inner_axis, newest, padded, per_sample
 from .protocol import module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
@@ -46,30 +45,8 @@ def front(x: Any, level: Level) -> Any:
     return (x if hasattr(x, "ndim") else np.asarray(x))[None]
 
 
-def _padded(x: Any, level: Level, rank: int) -> Any:
-    """The array inside with a sample's rank filled up to ``rank``, ready to broadcast; other operands as they are."""
-    if type(x) is Batched and x.level is level:
-        lead = rank + 1 - x.values.ndim
-        return x.values[(_WHOLE, *(None,) * lead)] if lead else x.values
-    return x
-
-
 def _rank(values: Any) -> int:
     return max((v.ndim for v in values if hasattr(v, "ndim")), default=0)
-
-
-def _axis(axis: Any, ndim: int) -> int:
-    """An axis of a sample as one of the array inside."""
-    axis = index(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
-    return axis % ndim + 1
-
-
-def _axes(axis: Any, ndim: int) -> Any:
-    if axis is None:
-        return tuple(range(1, ndim + 1))
-    return tuple(_axis(a, ndim) for a in axis) if isinstance(axis, (tuple, list)) else _axis(axis, ndim)
 
 
 def wrapped(made: Any, level: Level) -> Any:
@@ -87,6 +64,7 @@ def _flat(x: Any, level: Level) -> Any:
 # --- ufuncs ----------------------------------------------------------------------------------------------------------------------
 
 
+@rule(np.ufunc)
 def call_ufunc(level: Level, ufunc: Any, method: str, inputs: tuple, kwargs: dict) -> Any:
     """A ufunc, or one of its methods, on batched arrays."""
     out = kwargs.pop("out", None)
@@ -101,11 +79,11 @@ def call_ufunc(level: Level, ufunc: Any, method: str, inputs: tuple, kwargs: dic
         where = kwargs.get("where", True)
         rank = _rank((*inputs, where))
         if where is not True:
-            kwargs["where"] = _padded(where, level, rank)
-        return wrapped(ufunc(*(_padded(i, level, rank) for i in inputs), **kwargs), level)
+            kwargs["where"] = padded(where, level, rank)
+        return wrapped(ufunc(*(padded(i, level, rank) for i in inputs), **kwargs), level)
     if method in ("reduce", "accumulate"):
         x, axis = inputs[0], kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
-        return Batched(getattr(ufunc, method)(front(x, level), axis=_axes(axis, x.ndim), **kwargs), level)
+        return Batched(getattr(ufunc, method)(front(x, level), axis=inner_axes(axis, x.ndim), **kwargs), level)
     if method == "at" and ufunc is np.add:
         from .batched_index import add
 
@@ -141,7 +119,7 @@ CORE: dict[str, Callable] = {}  # the rules of generalised ufuncs, by name
 
 def _reduction(function: Callable) -> None:
     def answer(level: Level, a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return Batched(function(front(a, level), _axes(axis, a.ndim), *args, **kwargs), level)
+        return Batched(function(front(a, level), inner_axes(axis, a.ndim), *args, **kwargs), level)
 
     RULES[function] = answer
 
@@ -177,7 +155,7 @@ def _along(function: Callable, default: Any, before: int = 0) -> None:
         if newest((given, kwargs)) is not None:
             return per_sample(function, level, (a, *given), {**kwargs, "axis": axis}, f"numpy.{function.__name__}")
         values = _flat(a, level) if axis is None or not a.ndim else front(a, level)
-        return wrapped(function(values, *given, axis=1 if axis is None or not a.ndim else _axis(axis, a.ndim), **kwargs), level)
+        return wrapped(function(values, *given, axis=1 if axis is None or not a.ndim else inner_axis(axis, a.ndim), **kwargs), level)
 
     def scalar(level: Level, a: Any, *args: Any, **kwargs: Any) -> Any:
         made = answer(level, a, *args, **kwargs)
@@ -198,7 +176,7 @@ def _argmax(level: Level, a: Any, axis: Any = None, out: Any = None, keepdims: b
     if axis is None:
         made = function(_flat(a, level), 1)
         return Batched(made.reshape((made.shape[0], *(1,) * (a.ndim if keepdims else 0))), level)
-    return Batched(function(front(a, level), _axis(axis, a.ndim), keepdims=keepdims), level)
+    return Batched(function(front(a, level), inner_axis(axis, a.ndim), keepdims=keepdims), level)
 
 
 @rule(np.argmin)
@@ -208,31 +186,20 @@ def _argmin(level: Level, a: Any, axis: Any = None, out: Any = None, keepdims: b
 
 @rule(np.flip)
 def _flip(level: Level, m: Any, axis: Any = None) -> Any:
-    return Batched(np.flip(front(m, level), _axes(axis, m.ndim)), level)
+    return Batched(np.flip(front(m, level), inner_axes(axis, m.ndim)), level)
 
 
 @rule(np.roll)
 def _roll(level: Level, a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return np.reshape(np.roll(np.ravel(a), shift, 0), a.shape)
-    return Batched(np.roll(front(a, level), shift, _axes(axis, a.ndim)), level)
+    return Batched(np.roll(front(a, level), shift, inner_axes(axis, a.ndim)), level)
 
 
 # --- shapes --------------------------------------------------------------------------------------------------------------------------
 
 
-@rule(np.reshape)
-def _reshape(level: Level, a: Any, shape: Any = None, order: str = "C", **ignored: Any) -> Any:
-    sizes = tuple(index(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
-    if -1 in sizes:
-        rest = prod(n for n in sizes if n != -1)
-        if sizes.count(-1) > 1 or not rest or a.size % rest:
-            raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
-        sizes = tuple(a.size // rest if n == -1 else n for n in sizes)
-    if prod(sizes) != a.size:
-        raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
-    values = front(a, level)
-    return Batched(values.reshape((values.shape[0], *sizes)), level)
+RULES[np.reshape] = lambda level, a, shape=None, order="C", **ignored: a.reshape(shape)
 
 
 @rule(np.ravel)
@@ -245,7 +212,7 @@ def _transpose(level: Level, a: Any, axes: Any = None) -> Any:
     if axes is None:
         inner = tuple(range(a.ndim, 0, -1))
     else:
-        inner = tuple(_axis(d, a.ndim) for d in axes)
+        inner = tuple(inner_axis(d, a.ndim) for d in axes)
         if len(inner) != a.ndim:
             raise ValueError("axes don't match array")
     return Batched(front(a, level).transpose((0, *inner)), level)
@@ -253,24 +220,24 @@ def _transpose(level: Level, a: Any, axes: Any = None) -> Any:
 
 @rule(np.swapaxes)
 def _swapaxes(level: Level, a: Any, axis1: int, axis2: int) -> Any:
-    return Batched(front(a, level).swapaxes(_axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
+    return Batched(front(a, level).swapaxes(inner_axis(axis1, a.ndim), inner_axis(axis2, a.ndim)), level)
 
 
 @rule(np.moveaxis)
 def _moveaxis(level: Level, a: Any, source: Any, destination: Any) -> Any:
     listed = lambda axes: list(axes) if hasattr(axes, "__iter__") else [axes]
-    return Batched(np.moveaxis(front(a, level), *([_axis(d, a.ndim) for d in listed(axes)] for axes in (source, destination))), level)
+    return Batched(np.moveaxis(front(a, level), *([inner_axis(d, a.ndim) for d in listed(axes)] for axes in (source, destination))), level)
 
 
 @rule(np.expand_dims)
 def _expand_dims(level: Level, a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return Batched(np.expand_dims(front(a, level), tuple(_axis(d, a.ndim + len(axes)) for d in axes)), level)
+    return Batched(np.expand_dims(front(a, level), tuple(inner_axis(d, a.ndim + len(axes)) for d in axes)), level)
 
 
 @rule(np.squeeze)
 def _squeeze(level: Level, a: Any, axis: Any = None) -> Any:
-    axes = tuple(d + 1 for d, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
+    axes = tuple(d + 1 for d, n in enumerate(a.shape) if n == 1) if axis is None else inner_axes(axis, a.ndim)
     return Batched(np.squeeze(front(a, level), axes), level)
 
 
@@ -279,7 +246,7 @@ def _broadcast_to(level: Level, array: Any, shape: Any, subok: bool = False) -> 
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if array.ndim > len(shape):
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
-    values = _padded(array, level, len(shape))
+    values = padded(array, level, len(shape))
     return Batched(np.broadcast_to(values, (values.shape[0], *shape)), level)
 
 
@@ -299,12 +266,12 @@ def _atleast_1d(level: Level, *arrays: Any) -> Any:
 def _tile(level: Level, A: Any, reps: Any) -> Any:
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     rank = max(A.ndim, len(reps))
-    return Batched(np.tile(_padded(A, level, rank), (1, *(1,) * (rank - len(reps)), *reps)), level)
+    return Batched(np.tile(padded(A, level, rank), (1, *(1,) * (rank - len(reps)), *reps)), level)
 
 
 @rule(np.diagonal)
 def _diagonal(level: Level, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return Batched(np.diagonal(front(a, level), offset, _axis(axis1, a.ndim), _axis(axis2, a.ndim)), level)
+    return Batched(np.diagonal(front(a, level), offset, inner_axis(axis1, a.ndim), inner_axis(axis2, a.ndim)), level)
 
 
 @rule(np.trace)
@@ -328,7 +295,7 @@ def _concatenate(level: Level, arrays: Any, axis: Any = 0, out: Any = None, dtyp
     parts = [_flat(a, level) if axis is None else front(a, level) for a in arrays]
     n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
     parts = [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]
-    made = np.concatenate(parts, 1 if axis is None else _axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting)
+    made = np.concatenate(parts, 1 if axis is None else inner_axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting)
     if type(made) is np.ndarray and not made.flags.c_contiguous:  # NumPy goes by the parts, in which the hidden axis may lie anywhere
         made = made.copy()
     return Batched(made, level)
@@ -338,7 +305,7 @@ def _concatenate(level: Level, arrays: Any, axis: Any = 0, out: Any = None, dtyp
 def _stack(level: Level, arrays: Any, axis: int = 0, out: Any = None, **kwargs: Any) -> Any:
     if len({a.shape for a in arrays}) != 1:
         raise ValueError("all input arrays must have the same shape")
-    return np.concatenate([np.expand_dims(a, axis) for a in arrays], _axis(axis, arrays[0].ndim + 1) - 1, **kwargs)
+    return np.concatenate([np.expand_dims(a, axis) for a in arrays], inner_axis(axis, arrays[0].ndim + 1) - 1, **kwargs)
 
 
 # --- elementwise functions that are no ufuncs ------------------------------------------------------------------------------------------
@@ -349,13 +316,13 @@ def _where(level: Level, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
         _nonzero(level, condition)
     rank = _rank((condition, x, y))
-    return Batched(np.where(*(_padded(v, level, rank) for v in (condition, x, y))), level)
+    return Batched(np.where(*(padded(v, level, rank) for v in (condition, x, y))), level)
 
 
 def _elementwise(function: Callable) -> None:
     def answer(level: Level, *args: Any, **kwargs: Any) -> Any:
         rank = _rank((*args, *kwargs.values()))
-        return wrapped(function(*(_padded(a, level, rank) for a in args), **{k: _padded(v, level, rank) for k, v in kwargs.items()}), level)
+        return wrapped(function(*(padded(a, level, rank) for a in args), **{k: padded(v, level, rank) for k, v in kwargs.items()}), level)
 
     RULES[function] = answer
 
@@ -383,7 +350,7 @@ def _copyto(level: Level, dst: Any, src: Any, casting: str = "same_kind", where:
     _check_target(dst, src, where)
     rank = dst.ndim
     if type(dst) is Batched and dst.level is level:
-        np.copyto(dst.values, _padded(src, level, rank), casting=casting, where=_padded(where, level, rank))
+        np.copyto(dst.values, padded(src, level, rank), casting=casting, where=padded(where, level, rank))
 
 
 # --- making arrays ----------------------------------------------------------------------------------------------------------------------
@@ -477,10 +444,10 @@ def _take(level: Level, a: Any, indices: Any, axis: Any = None, out: Any = None,
     if axis is None:
         a, axis = np.ravel(a), 0
     if newest(indices) is None and mine(a, level):
-        return Batched(np.take(a.values, indices, _axis(axis, a.ndim), **({} if mode == "raise" else {"mode": mode})), level)
+        return Batched(np.take(a.values, indices, inner_axis(axis, a.ndim), **({} if mode == "raise" else {"mode": mode})), level)
     if not mine(a, level):
         a = Batched(a[None], level)
-    return a[(_WHOLE,) * (_axis(axis, a.ndim) - 1) + (indices,)]
+    return a[(_WHOLE,) * (inner_axis(axis, a.ndim) - 1) + (indices,)]
 
 
 def _aligned(level: Level, *arrays: Any) -> list:
@@ -494,17 +461,17 @@ def _aligned(level: Level, *arrays: Any) -> list:
 def _take_along_axis(level: Level, arr: Any, indices: Any, axis: Any = -1) -> Any:
     if axis is None:
         return np.take_along_axis(np.ravel(arr), indices, 0)
-    return Batched(np.take_along_axis(*_aligned(level, arr, indices), _axis(axis, arr.ndim)), level)
+    return Batched(np.take_along_axis(*_aligned(level, arr, indices), inner_axis(axis, arr.ndim)), level)
 
 
 @rule(np.put_along_axis)
 def _put_along_axis(level: Level, arr: Any, indices: Any, values: Any, axis: int) -> None:
     _check_target(arr, indices, values)
     rank = arr.ndim
-    places, given = _padded(indices, level, rank), _padded(values, level, rank)
+    places, given = padded(indices, level, rank), padded(values, level, rank)
     if hasattr(places, "ndim") and places.ndim == rank:
         places = places[None]
-    np.put_along_axis(arr.values, np.broadcast_to(places, (arr.values.shape[0], *places.shape[1:])), given, _axis(axis, rank))
+    np.put_along_axis(arr.values, np.broadcast_to(places, (arr.values.shape[0], *places.shape[1:])), given, inner_axis(axis, rank))
 
 
 @rule(np.searchsorted)

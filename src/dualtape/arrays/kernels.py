@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .batched import Batched, innermost
+from .batched import Batched, inner_axes, innermost
 from .protocol import module_of
 from .sums import row_blocks, row_step, sum_axes
 
@@ -25,6 +25,8 @@ def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bo
     """``ufunc.reduce`` on any kind of array."""
     if isinstance(x, (np.ndarray, np.generic)):
         return ufunc.reduce(x, axis, dtype, None, keepdims)
+    if type(x) is Batched:
+        return Batched(reduce(ufunc, x.values, inner_axes(axis, x.ndim), dtype, keepdims), x.level)
     if axis == ():
         return x.astype(dtype) if dtype is not None else x.copy() if hasattr(x, "copy") else x
     function = getattr(np, _REDUCTIONS[ufunc.__name__])
@@ -37,6 +39,8 @@ def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepd
     """The sum over axes, with the signature of ``np.add.reduce``."""
     if type(x) is np.ndarray and dtype is None:
         return sum_axes(x, axis, keepdims)
+    if type(x) is Batched:
+        return Batched(add_reduce(x.values, inner_axes(axis, x.ndim), dtype, None, keepdims), x.level)
     if isinstance(x, (np.ndarray, np.generic)):
         return np.add.reduce(x, axis, dtype, None, keepdims)  # type: ignore[call-overload]
     return reduce(np.add, x, axis, dtype, keepdims)

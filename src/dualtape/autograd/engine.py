@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from ..arrays.batched import NotBatchable
+from ..arrays.batched import Batched, NotBatchable
 from ..arrays.silence import hush, unhush
 from ..overriding import watching
 from ..tensor import Tensor
@@ -223,7 +223,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 if record:
                     if type(grad) is Tensor:
                         pairs = node.pull_recorded(grad, wanted, freed)
-                elif type(grad) is ndarray or type(grad) is list or isinstance(grad, scalar):
+                elif type(grad) is ndarray or type(grad) is list or isinstance(grad, scalar) or type(grad) is Batched:
                     pairs = node.pull(grad, wanted, freed)
             except NotBatchable:
                 pass

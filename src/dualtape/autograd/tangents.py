@@ -11,6 +11,7 @@ write to either reaches the other. The primal that ``unpack_dual`` gives is cut 
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from .. import modes
@@ -20,21 +21,36 @@ from .views import Step, replay
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
+ref = weakref.ref
 STILL = None  # the tangent of a view that is cut off from its base's: none
 
 
 class Level:
     """A scope in which tangents live. Closing it takes its tangents from everything that has any."""
 
-    __slots__ = ("open", "_held", "_inside")
+    __slots__ = ("open", "_held", "_room", "_inside")
 
     def __init__(self) -> None:
         self.open = True
-        self._held: set[weakref.ref] = set()
+        self._held: deque[weakref.ref] = deque()  # what has tangents here
+        self._room = 100  # with more than so many held, those that are gone are looked for
         self._inside: tuple[modes.Mode, modes.Mode] | None = None
 
     def hold(self, tangents: Tangents) -> None:
-        self._held.add(weakref.ref(tangents, self._held.discard))
+        self._held.append(ref(tangents))
+        if len(self._held) > self._room:
+            self._sort_out()
+
+    def _sort_out(self) -> None:
+        """Forget what is gone; one by one, so that other threads may go on."""
+        held = self._held
+        self._room = 2 * len(held)
+        for _ in range(len(held)):
+            if held:
+                one = held.popleft()
+                if one() is not None:
+                    held.append(one)
+        self._room = 2 * len(held) + 100
 
     def close(self) -> None:
         """Drop every tangent of this level."""
@@ -44,7 +60,8 @@ class Level:
             tangents = self._held.pop()()
             if tangents is not None:
                 tangents.pop(self, None)
-                tangents.apart.discard(self)
+                if tangents.apart:
+                    tangents.apart -= {self}
                 if tangents.roots is not None:
                     tangents.roots.pop(self, None)
 
@@ -60,11 +77,8 @@ class Level:
 class Tangents(dict):
     """A tensor's tangents by level; shared with what is saved of the tensor."""
 
-    __slots__ = ("apart", "roots", "__weakref__")
-
-    def __init__(self) -> None:
-        self.apart: set[Level] = set()  # where the tangent of a view is no view of its base's: it was given by make_dual
-        self.roots: dict[Level, tuple[Tensor, Step]] | None = None  # the tensor without tangent that this is a view of, and the way from there
+    apart: frozenset[Level] = frozenset()  # where the tangent of a view is no view of its base's: it was given by make_dual
+    roots: dict[Level, tuple[Tensor, Step]] | None = None  # the tensor without tangent that this is a view of, and the way from there
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__  # it is the set of one tensor, whatever is in it
@@ -141,7 +155,10 @@ def is_still(tensor: Tensor, level: Level) -> bool:
 
 def set_tangent(tensor: Tensor, level: Level, value: Tensor | None) -> None:
     """Give ``tensor`` a tangent."""
-    tangents = tangents_of(tensor)
+    extra = tensor._extra or tensor._more()
+    tangents = extra.tangents
+    if tangents is None:
+        tangents = extra.tangents = Tangents()
     if level not in tangents:
         level.hold(tangents)
     tangents[level] = value
@@ -149,9 +166,9 @@ def set_tangent(tensor: Tensor, level: Level, value: Tensor | None) -> None:
         base = tensor._view.base._extra
         whole = None if base is None or base.tangents is None else base.tangents.get(level)
         if whole is None or whole._counter is not value._counter:
-            tangents.apart.add(level)
-        else:
-            tangents.apart.discard(level)
+            tangents.apart |= {level}
+        elif tangents.apart:
+            tangents.apart -= {level}
 
 
 def kept_tangents(tensor: Tensor) -> Tangents:

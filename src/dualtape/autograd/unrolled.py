@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Batched
 from .node import Freed, check_not_freed
 from .saved import SavedVariable, output_tensor, stale
 
@@ -61,7 +62,7 @@ def _formula(op: Any, i: int, recorded: bool) -> list[str]:
         lines.extend([f"if {f'type({g}) is not ndarray' if op.leads[i] >= 0 else 'any([type(each) is not ndarray for each in g])'}:", "    return None"])
     quick, points = op.inputs[i] in op.quick and not recorded, _points(op, recorded)
     if quick:
-        lines.append(f"f = formula{i} if point else quick{i}" if points else f"f = quick{i}")
+        lines.append(f"f = formula{i} if {'point' if points else 'type(g) is Batched'} else quick{i}")
     for kind, k in op.loads[i][1]:
         lines.append(f"v{k} = saved[{k}]")
         if kind == ATTRIBUTE:
@@ -100,7 +101,7 @@ def compiled(op: Any, recorded: bool = False) -> Callable:
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     names: dict[str, Any] = {
         "Freed": Freed, "check_not_freed": check_not_freed, "stale": stale, "SavedVariable": SavedVariable, "output_tensor": output_tensor,
-        "ndarray": np.ndarray, "known": _KNOWN, "__name__": __name__,
+        "ndarray": np.ndarray, "Batched": Batched, "known": _KNOWN, "__name__": __name__,
     }  # fmt: skip
     for i, (key, (formula, _)) in enumerate(zip(op.inputs, op.loads, strict=True)):
         names[f"formula{i}"] = formula

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..arrays import Batched, zeros
 from ..autograd.tangents import tangent
+from ..ops import FUNCTIONS
 from ..tensor import Tensor, wrap
-from .pytree import tree_flatten, tree_unflatten
-from .scope import as_numpy, as_tensors, check_argnums, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
+from .pytree import tree_unflatten
+from .scope import as_numpy, as_tensors, check_argnums, named_as, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
 from .transforms import Pulled, forward_level, push
+from .vmap import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -33,9 +35,7 @@ def _chunks(n: int, size: int | None) -> list[tuple[int, int]]:
 
 
 def _joined(parts: Any) -> Any:
-    from .. import cat
-
-    return parts[0] if len(parts) == 1 else cat(list(parts))
+    return parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
 
 
 def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
@@ -69,20 +69,25 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
     if chunk_size is not None and chunk_size < 1:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
-    @functools.wraps(func)
+    @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         who = "jacrev(f)(*args)"
         places = check_argnums(argnums, len(args))
-        numpy = speaks_numpy((args, kwargs))
+        numpy = speaks_numpy(args, kwargs)
         pulled = Pulled(with_chosen(func, args, kwargs, places), tuple(args[n] for n in places), has_aux, who)
         pulled.check_tensors(who)
         rows = []
         for k, output in enumerate(pulled.outputs):
             parts = []
-            for start, stop in _chunks(output.numel(), chunk_size):
+            chunks = _chunks(output.numel(), chunk_size)
+            for start, stop in chunks:
                 cotangents: list = [None] * len(pulled.outputs)
-                cotangents[k] = basis(output, start, stop)
-                parts.append(pulled.pull(cotangents, True, None, batched=True))
+                units = cotangents[k] = basis(output, start, stop)
+                batched = stop - start != 1  # one row needs no batch
+                if not batched:
+                    cotangents[k] = wrap(units._array[0, ...])
+                found = pulled.pull(cotangents, True, None, batched=batched, partial=True)
+                parts.append(found if batched or len(chunks) == 1 else [g.reshape(1, *g.shape) for g in found])
             columns = [_joined(column).reshape(*output.shape, *x.shape) for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)]
             nested = tree_unflatten(columns, pulled.spec)
             rows.append(nested if isinstance(argnums, tuple) else nested[0])
@@ -124,14 +129,12 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
             [3., 7.]])
     """
 
-    @functools.wraps(func)
+    @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        from .vmap import vmap
-
         who = "jacfwd(f)(*args)"
         places = check_argnums(argnums, len(args))
-        numpy = speaks_numpy((args, kwargs))
-        points, spec = tree_flatten(as_tensors(tuple(args[n] for n in places), who))
+        numpy = speaks_numpy(args, kwargs)
+        points, spec = as_tensors(tuple([args[n] for n in places]), who)
         for x in points:
             if x._array.dtype.kind not in "fc":
                 raise ValueError(f"{who}: expected floating point or complex arguments to differentiate, got {x.dtype!r}")

@@ -77,6 +77,7 @@ class TreeSpec:
 
 
 _LEAF = TreeSpec(None, None, [])
+_ROWS = {kind: [TreeSpec(kind, None, [_LEAF] * n) for n in range(8)] for kind in (tuple, list)}  # a spec is never changed: these are made once
 
 
 def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[Iterable, Any]], unflatten_fn: Callable[[Iterable, Any], Any], **ignored: Any) -> None:
@@ -123,6 +124,13 @@ def _flatten(tree: Any, is_leaf: Callable[[Any], bool] | None, leaves: list) -> 
     if kind is None:
         leaves.append(tree)
         return _LEAF
+    if is_leaf is None and (kind is tuple or kind is list) and len(tree) < 8:  # a few leaves side by side, as arguments nearly always are
+        for child in tree:
+            if type(child) in _KINDS or isinstance(child, tuple):
+                break
+        else:
+            leaves.extend(tree)
+            return _ROWS[kind][len(tree)]
     children, context = _KINDS[kind].flatten(tree)
     return TreeSpec(kind, context, [_flatten(child, is_leaf, leaves) for child in children])
 

@@ -6,7 +6,6 @@ differentiates is recorded while an inner one runs, the inner one's own backward
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,8 @@ from ..autograd.api import grad as gradients
 from ..autograd.forward_ad import _check, dual
 from ..autograd.tangents import Level, tangent
 from ..tensor import Tensor
-from .pytree import tree_flatten, tree_map, tree_structure, tree_unflatten
-from .scope import Scope, as_numpy, as_tensors, check_argnums, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
+from .pytree import tree_map, tree_structure, tree_unflatten
+from .scope import Scope, as_numpy, as_tensors, check_argnums, named_as, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
 
 __all__ = ["Pulled", "forward_level", "grad", "grad_and_value", "jvp", "linearize", "push", "value_and_grad", "vjp"]
 
@@ -28,7 +27,7 @@ class Pulled:
     """A function recorded at a point: its results, and the way back from them."""
 
     def __init__(self, func: Callable, primals: tuple, has_aux: bool, who: str) -> None:
-        leaves, self.spec = tree_flatten(as_tensors(primals, who))
+        leaves, self.spec = as_tensors(primals, who)
         with Scope() as self.scope:
             self.inputs = [self.scope.inward(leaf) for leaf in leaves]
             output, self.aux = split_aux(func(*tree_unflatten(self.inputs, self.spec)), has_aux, who)
@@ -38,15 +37,15 @@ class Pulled:
     def check_tensors(self, who: str) -> None:
         self.outputs, self.out_spec = only_tensors(self.output, f"{who}: expected f(*primals)")
 
-    def pull(self, cotangents: list, retain: bool, create: bool | None, batched: bool = False) -> list:
-        """The gradients of the inputs, given those of the outputs; a batch of them if those are ``batched`` (None then means zero)."""
+    def pull(self, cotangents: list, retain: bool, create: bool | None, batched: bool = False, partial: bool = False) -> list:
+        """The gradients of the inputs, given those of the outputs; a batch of them if those are ``batched``. With ``partial``, None means zero."""
         mode = modes.current()
         batch = (next(len(c) for c in cotangents if c is not None),) if batched else ()
         if create is None:
             if self.reaching is None:
                 self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
             create = mode.grad and (self.reaching or any(c is not None and c.requires_grad for c in cotangents))
-        pairs = [(o, c) for o, c in zip(self.outputs, cotangents, strict=True) if o.requires_grad and not (batched and c is None)]
+        pairs = [(o, c) for o, c in zip(self.outputs, cotangents, strict=True) if o.requires_grad and not (partial and c is None)]
         if not pairs:
             return [zeros_for(x, batch) for x in self.inputs]
         outputs, starts = zip(*pairs, strict=True)
@@ -97,7 +96,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function."
                 f" cotangents: {given}, primal output: {pulled.out_spec}"
             )
-        leaves = tree_flatten(as_tensors(cotangents, "vjp_fn"))[0]
+        leaves = as_tensors(cotangents, "vjp_fn")[0]
         return convert(tree_unflatten(pulled.pull(leaves, retain_graph, create_graph), pulled.spec))
 
     output = convert(pulled.shown(pulled.output))
@@ -123,7 +122,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     (tensor([2., 6.]), tensor(10.))
     """
 
-    @functools.wraps(func)
+    @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad_and_value(f)(*args)")
         return gradient, ((value, aux) if has_aux else value)
@@ -152,7 +151,7 @@ def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     array([3., 3.])
     """
 
-    @functools.wraps(func)
+    @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "value_and_grad(f)(*args)")
         return ((value, aux) if has_aux else value), gradient
@@ -180,7 +179,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     tensor(240.)
     """
 
-    @functools.wraps(func)
+    @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad(f)(*args)")
         return (gradient, aux) if has_aux else gradient
@@ -191,7 +190,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kwargs: dict, who: str) -> tuple:
     places = check_argnums(argnums, len(args))
     primals = tuple(args[n] for n in places)
-    numpy = speaks_numpy((args, kwargs))
+    numpy = speaks_numpy(args, kwargs)
     pulled = Pulled(with_chosen(func, args, kwargs, places), primals, has_aux, who)
     value = pulled.output
     if not isinstance(value, Tensor):
@@ -201,9 +200,11 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
             f"{who}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
     pulled.outputs = [value]
-    shown = pulled.shown((value, pulled.aux))
+    pulled.reaching = pulled.scope.reaches_out(value)
+    shown = pulled.scope.outward(value, pulled.reaching)
+    aux = pulled.shown(pulled.aux) if has_aux else None
     gradient = tree_unflatten(pulled.pull([None], False, None), pulled.spec)
-    result = (gradient if isinstance(argnums, tuple) else gradient[0], *shown)
+    result = (gradient if isinstance(argnums, tuple) else gradient[0], shown, aux)
     return as_numpy(result) if numpy else result
 
 
@@ -258,16 +259,16 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{who}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     spec, given = tree_structure(primals), tree_structure(tangents)
-    if spec != given:
+    if spec is not given and spec != given:
         raise RuntimeError(
             f"{who}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 tensors, tangents"
             f" also must be. Got primals with structure {spec} and tangents with structure {given}"
         )
     if not spec.num_leaves:
         raise RuntimeError(f"{who}: Expected primals to contain at least one Tensor.")
-    numpy = speaks_numpy((primals, tangents))
-    points = tree_flatten(as_tensors(primals, who))[0]
-    directions = tree_flatten(as_tensors(tangents, who))[0]
+    numpy = speaks_numpy(primals, tangents)
+    points = as_tensors(primals, who)[0]
+    directions = as_tensors(tangents, who)[0]
     for x, t in zip(points, directions, strict=True):
         if x._array.dtype.kind not in "fc" or t._array.dtype.kind not in "fc":
             raise ValueError(f"{who}: Expected primals and tangents to be floating point or complex, got {x.dtype!r} and {t.dtype!r}")
@@ -318,7 +319,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
 
     def jvp_fn(*tangents: Any) -> Any:
         """The derivative along ``tangents``, one for each primal."""
-        leaves, given = tree_flatten(as_tensors(tangents, "jvp_fn"))
+        leaves, given = as_tensors(tangents, "jvp_fn")
         if given != pulled.spec:
             raise RuntimeError(f"Expected the tangents {given} to have the same structure as the primals {pulled.spec}")
         for k, (x, t) in enumerate(zip(pulled.inputs, leaves, strict=True)):

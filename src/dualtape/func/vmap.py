@@ -7,7 +7,6 @@ dimensions of what it returns are shown again. Nothing is traced: Python code ru
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from .. import modes
@@ -18,6 +17,7 @@ from ..ops import FUNCTIONS
 from ..ops.batching import batch, unbatch
 from ..tensor import Tensor
 from .pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from .scope import named_as
 
 __all__ = ["vmap"]
 
@@ -58,14 +58,18 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
-    @wraps(func)
+    @named_as(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         size, leaves, dims, spec = _inputs(args, in_dims, func)
-        given = [*leaves, *tree_leaves(kwargs)]
-        arrays_only = any(is_array(leaf) for leaf in given) and not any(isinstance(leaf, Tensor) for leaf in given)
-        leaves, kwargs = [_seen(leaf) for leaf in leaves], tree_map(_seen, kwargs)
-        call = lambda *inner: func(*inner, **kwargs)
-        call.__name__ = _name(func)
+        given = [*leaves, *tree_leaves(kwargs)] if kwargs else leaves
+        arrays_only = False
+        if any([not isinstance(leaf, Tensor) for leaf in given]):
+            arrays_only = any(is_array(leaf) for leaf in given) and not any(isinstance(leaf, Tensor) for leaf in given)
+            leaves, kwargs = [_seen(leaf) for leaf in leaves], tree_map(_seen, kwargs)
+        call: Callable = func
+        if kwargs:
+            call = lambda *inner: func(*inner, **kwargs)
+            call.__name__ = _name(func)
         if chunk_size is None or chunk_size >= size:
             result = _flat(call, size, leaves, dims, spec, out_dims, randomness)
         else:
@@ -86,24 +90,28 @@ def _seen(leaf: Any) -> Any:
 
 def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list, Any]:
     """The number of samples, the leaves of the arguments, the dimension of each, and how they are nested."""
-    name = _name(func)
-    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}.")
+        raise ValueError(
+            f"{_call(func, in_dims)}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+        )
     if not args:
         raise ValueError(
-            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs."
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs."
             " The latter is unsupported."
         )
     leaves, spec = tree_flatten(tuple(args))
     dims = broadcast_prefix(in_dims, spec)
     if dims is None:
-        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r}, inputs {spec}.")
+        raise ValueError(f"{_call(func, in_dims)}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r}, inputs {spec}.")
+    sizes = set()
     for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
-        dims[i] = _checked(leaf, dim, call)
-    sizes = {leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None}
+        if dim is not None:
+            if type(dim) is not int or not isinstance(leaf, Tensor) or not -leaf.ndim <= dim < leaf.ndim:
+                _check(leaf, dim, _call(func, in_dims))
+            dims[i] = dim % leaf.ndim
+            sizes.add(leaf.shape[dim])
     if not sizes:
-        raise ValueError(f"{call}: vmap: Expected at least one Tensor to vmap over, but `in_dims` is None for all inputs")
+        raise ValueError(f"{_call(func, in_dims)}: vmap: Expected at least one Tensor to vmap over, but `in_dims` is None for all inputs")
     if len(sizes) > 1:
         found = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {found} for the mapped dimension")
@@ -114,10 +122,12 @@ def _is_tensor(leaf: Any) -> bool:
     return isinstance(leaf, Tensor) or is_array(leaf)
 
 
-def _checked(leaf: Any, dim: Any, call: str) -> int | None:
-    """The dimension of one input, counted from the front."""
-    if dim is None:
-        return None
+def _call(func: Callable, in_dims: Any) -> str:
+    return f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+
+
+def _check(leaf: Any, dim: Any, call: str) -> None:
+    """Raise unless an input has this dimension."""
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise ValueError(f"{call}: Got in_dim={dim!r} for an input but in_dim must be either an integer dimension or None.")
     if not _is_tensor(leaf):
@@ -130,7 +140,6 @@ def _checked(leaf: Any, dim: Any, call: str) -> int | None:
             f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected in_dim to satisfy"
             f" -{leaf.ndim} <= in_dim < {leaf.ndim}."
         )
-    return dim % leaf.ndim
 
 
 def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
@@ -147,16 +156,15 @@ def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_di
 
 
 def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
-    incompatible = ValueError(
-        f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure"
-        f" {out_dims!r} but outputs has structure {spec}."
-    )
     if not spec.is_leaf() or not isinstance(out_dims, tuple):
         dims = broadcast_prefix(out_dims, spec)
     else:
         dims = [out_dims[0]] if len(out_dims) == 1 else None
     if dims is None:
-        raise incompatible
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure"
+            f" {out_dims!r} but outputs has structure {spec}."
+        )
     for dim in dims:
         if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
             raise ValueError(
@@ -174,6 +182,8 @@ def _outputs(made: Any, out_dims: Any, level: Level, func: Callable) -> Any:
 
 
 def _shown(leaf: Any, dim: int | None, level: Level, func: Callable) -> Any:
+    if dim is not None and isinstance(leaf, Tensor) and -leaf.ndim - 1 <= dim <= leaf.ndim:
+        return unbatch(leaf, level, dim % (leaf.ndim + 1))
     name = _name(func)
     if dim is None:
         if isinstance(leaf, Tensor) and is_batched(leaf._array, level):
@@ -181,9 +191,7 @@ def _shown(leaf: Any, dim: int | None, level: Level, func: Callable) -> Any:
         return leaf
     if not isinstance(leaf, Tensor):
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(leaf)}. Did you mean to set out_dims= to None for output?")
-    if not -leaf.ndim - 1 <= dim <= leaf.ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-leaf.ndim - 1}, {leaf.ndim}], but got {dim})")
-    return unbatch(leaf, level, dim % (leaf.ndim + 1))
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-leaf.ndim - 1}, {leaf.ndim}], but got {dim})")
 
 
 def _chunked(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str, chunk_size: int) -> Any:

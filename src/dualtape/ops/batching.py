@@ -14,9 +14,10 @@ from .. import modes
 from ..arrays import Batched
 from ..arrays import batched as arrays
 from ..arrays.batched import Level
+from ..autograd.tangents import tangent
 from ..overriding import MISS
-from ..tensor import Tensor, wrap
-from .dispatch import FUNCTIONS, call, compute, record
+from ..tensor import Tensor, raw, wrap
+from .dispatch import FUNCTIONS, compute, record
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, LINEAR, TABLE, Op, op
 
 
@@ -75,7 +76,7 @@ def lift(tensor: Tensor, level: Level) -> Tensor:
     if arrays.is_batched(tensor._array, level):
         return tensor
     mode = modes.current()
-    if mode.levels or (mode.grad and tensor.requires_grad):
+    if (mode.grad and tensor.requires_grad) or any([tangent(tensor, each) is not None for each in mode.levels if each.open]):
         return _lift.function(tensor, level)
     lifted = wrap(arrays.lift(tensor._array, level))
     lifted._counter = tensor._counter
@@ -103,45 +104,47 @@ def lift_arguments(row: Op, values: list, raws: list) -> None:
             raws[place] = [v._array for v in values[place]]
 
 
-def pointwise(row: Op, values: list, mode: modes.Mode) -> Any:
-    """The quick way of an op that works element by element, on tensors batched by one level: the forward on all samples' values. MISS if it is not for this."""
+def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
+    """The quick way of an op that works element by element, on tensors of one rank of which ``first`` is batched by one level: the forward on all
+    samples' values, with what is not batched lifted. MISS if it is not for this.
+    """
     if row.kind not in (ELEMENTWISE, BROADCASTING) or row.outputs is not None or mode.anomaly is not None or mode.inference:
         return MISS
-    first = values[0]._array
-    level, dtype, rank = first.level, first.values.dtype, first.values.ndim
-    if dtype.kind not in "fc" or type(first.values) is Batched:
+    level, dtype, rank, kind = first.level, first.values.dtype, first.values.ndim, type(first.values)
+    if dtype.kind not in "fc" or kind is Batched:
         return MISS
-    raws, samples, needs = list(values), list(values), False
+    raws, needs = list(values), False
     for place in row.tensor_places:
         value = values[place]
         if type(value) is Tensor:
-            array = samples[place] = value._array
-            if type(array) is not Batched or array.level is not level or type(array.values) is Batched or value._view is not None:
+            array = value._array
+            if array.dtype is not dtype or array.ndim != rank - 1 or (value._view is not None and type(array) is Batched):
                 return MISS
-            if array.values.dtype is not dtype or array.values.ndim != rank:
+            if type(array) is kind:
+                value = values[place] = lift(value, level)
+                array = value._array
+            if type(array) is not Batched or array.level is not level or type(array.values) is not kind:
                 return MISS
             raws[place] = array.values
             needs = needs or value._requires_grad
         elif type(value) not in (float, int) or not row.scalars:
             return MISS
     made = compute(row, raws)
-    if not isinstance(made, type(first.values)):
+    if not isinstance(made, kind):
         return MISS
     result = wrap(Batched(made, level))
     if needs and mode.grad:
-        record(row, values, samples, [result])
+        record(row, values, [v._array if type(v) is Tensor else v for v in values], [result])
     return result
 
 
 def recorded(row: Op, x: Tensor, y: Any, made: Any) -> Tensor:
-    """The result ``made`` of two arguments, recorded, if both are batched alike; else the op once more, with both batched first."""
+    """The result ``made`` of two arguments of which one is batched and the other is not, or not as that is: it is lifted, and the op recorded."""
     values = row.bind((x, y), {})
-    arrays_of = [v._array if isinstance(v, Tensor) else v for v in values]
-    for array in arrays_of[:2]:
-        if type(array) not in (float, int) and (type(array) is not Batched or array.level is not made.level or type(array.values) is Batched):
-            return call(row, (x, y), {})
+    raws = [raw(value) for value in values]
+    lift_arguments(row, values, raws)
     result = wrap(made)
-    record(row, values, arrays_of, [result])
+    record(row, values, raws, [result])
     return result
 
 
@@ -156,13 +159,9 @@ def _mapped(value: Any, function: Callable) -> Any:
     return function(value)
 
 
-def _raw(value: Any) -> Any:
-    return value._array if isinstance(value, Tensor) else value
-
-
 def by_samples(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
     """``function`` of tensors on each sample of the newest level, recorded as any other operations are, and what it gives stacked."""
-    level = arrays.newest(_mapped((args, kwargs), _raw))
+    level = arrays.newest(_mapped((args, kwargs), raw))
     if level is None:
         return function(*args, **kwargs)
     arrays.warn_slow(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
         if unhooked.plain and _usual(args) and (not kwargs or "out" not in kwargs and _usual(kwargs.values())):
             return _packing(op, args, kwargs, mode, unhooked)
     try:
+        if mode.levels and not kwargs and not watching:
+            return _forward_args(op, args, mode)
         if kwargs and "out" in kwargs:
             rest = dict(kwargs)
             out = rest.pop("out")
@@ -105,15 +108,14 @@ def execute(op: Op, values: list) -> Any:
             return answer
     mode = modes.current()
     if mode.levels and not watching:
-        from .forward import execute as moving
-
-        return moving(op, values, mode)
-    if type(values[0]) is Tensor and type(values[0]._array) is Batched and not watching:
-        from .batching import pointwise
-
-        answer = pointwise(op, values, mode)
-        if answer is not MISS:
-            return answer
+        return _forward(op, values, mode)
+    if not watching:
+        for value in values[:2]:
+            if type(value) is Tensor and type(value._array) is Batched:
+                answer = _pointwise(op, values, mode, value._array)
+                if answer is not MISS:
+                    return answer
+                break
     raws = unwrap(op, values)
     arrays = compute(op, raws)
     several = op.outputs is not None
@@ -138,6 +140,23 @@ def execute(op: Op, values: list) -> Any:
     return tuple(results) if op.outputs is LISTED else op.result_type(results)  # type: ignore[misc]
 
 
+def later(module: str, name: str) -> Callable:
+    """A function of a module that is read when it is first called; an import statement in the caller would cost each call what a small op does."""
+    found: Any = None
+
+    def function(*args: Any) -> Any:
+        nonlocal found
+        if found is None:
+            found = getattr(import_module(f".{module}", __package__), name)
+        return found(*args)
+
+    return function
+
+
+_forward_args, _forward = later("forward", "run"), later("forward", "execute")
+_pointwise, _lift_arguments = later("batching", "pointwise"), later("batching", "lift_arguments")
+
+
 def unwrap(op: Op, values: list) -> list:
     """The raw arguments of the forward; arrays in ``values`` become tensors on the way."""
     raws = list(values)
@@ -157,9 +176,7 @@ def unwrap(op: Op, values: list) -> list:
             values[place] = _as_tensor(op, place, value)
             raws[place] = values[place]._array
     if any_batched(raws):
-        from .batching import lift_arguments
-
-        lift_arguments(op, values, raws)
+        _lift_arguments(op, values, raws)
     for place in op.tensor_places:
         if type(raws[place]) is not np.ndarray and module_of(raws[place]) is not np:
             _gather_numbers(op, values, raws, raws[place])

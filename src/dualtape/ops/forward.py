@@ -24,22 +24,29 @@ from ..autograd.views import Step, replay
 from ..overriding import MISS
 from ..tensor import Tensor, raw, wrap
 from . import duals
-from .duals import call
 from .table import BILINEAR, LINEAR, Op, formula_names
 
 # --- out of place --------------------------------------------------------------------------------------------------------------
 
 
+def run(op: Op, args: tuple, mode: modes.Mode) -> Any:
+    """Run ``op`` on positional arguments."""
+    answer = duals.execute(op, args, mode)
+    return _execute(op, op.bind(args, {}), mode) if answer is MISS else answer
+
+
 def execute(op: Op, values: list, mode: modes.Mode) -> Any:
-    """Run ``op`` on bound arguments as if no level were open, then give its results their tangents."""
-    if len(mode.levels) == 1 and mode.forward and mode.levels[0].open:
-        answer = duals.execute(op, values, mode)
-        if answer is not MISS:
-            return answer
+    """Run ``op`` on bound arguments."""
+    answer = duals.execute(op, duals.trimmed(op, values), mode)
+    return _execute(op, values, mode) if answer is MISS else answer
+
+
+def _execute(op: Op, values: list, mode: modes.Mode) -> Any:
+    """The op as if no level were open, then its results get their tangents."""
     levels = levels_for(op, mode)
     if not levels:
         with _Grounded(mode):
-            return call(op, values)
+            return _call(op, values)
     for place in op.tensor_places:
         value = values[place]
         if isinstance(value, (tuple, list)) and op.params[place] not in ("x", "y"):
@@ -47,9 +54,14 @@ def execute(op: Op, values: list, mode: modes.Mode) -> Any:
     if any(type(getattr(v, "_array", None)) is Batched or type(v) is list for v in values):
         _lift(op, values)
     with beneath(levels[0]):
-        output = call(op, values)
+        output = _call(op, values)
     propagate(op, values, list(output) if op.outputs is not None else [output], levels)
     return output
+
+
+def _call(op: Op, values: list) -> Any:
+    """The op by its public function, which knows the short cuts."""
+    return op.function(*duals.trimmed(op, values))
 
 
 def levels_for(op: Op, mode: modes.Mode) -> tuple:
@@ -92,9 +104,7 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
                     set_root(result, values[0], level, Step(None, op, tuple(values[1:]), number if op.outputs is not None else None))
             continue
         with beneath(level):
-            raws = duals.raw_arguments(op, values, modes.current())
-            moved = None if raws is None else duals.raw_tangents(given, modes.current())
-            if raws is not None and moved is not None and duals.push(op, raws, moved, results[0], level):
+            if duals.push(op, values, given, results[0], level):
                 continue
             if modes.current().grad and any(r._requires_grad for r in results):
                 older = levels[:k]
@@ -118,7 +128,9 @@ def _keep(op: Op, values: list, results: list) -> None:
         if kind == OUTPUT and type(entry) is tuple and len(entry) == 3:
             kept[k] = (*entry, tangents_of(results[number]))
         elif type(entry) is SavedVariable and entry._tangents is None:
-            entry._tangents = tangents_of(results[number] if kind == OUTPUT else values[op.params.index(name)])
+            known = entry._tangents = tangents_of(results[number] if kind == OUTPUT else values[op.params.index(name)])
+            if kind == OUTPUT and entry.entry is not None:  # it was packed as it is
+                entry.entry = (*entry.entry[:3], known)
     node.saved = tuple(kept)
 
 
@@ -153,7 +165,7 @@ def _derive(op: Op, values: list, results: list, given: list) -> list:
 
 
 def _run(op: Op, values: list) -> tuple:
-    return _tuple(call(op, values))
+    return _tuple(_call(op, values))
 
 
 def _tuple(found: Any) -> tuple:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import modes
 from ..arrays import Batched, is_array, settle
-from ..arrays.batched import NotBatchable
+from ..arrays.batched import NotBatchable, alike
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
@@ -23,13 +23,14 @@ from ..autograd.views import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Step, Vi
 from ..overriding import watching
 from ..tensor import Tensor, wrap
 from . import table
-from .dispatch import call
+from .dispatch import call, later
 from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, Op
 
 _new = object.__new__
 _ndarray = np.ndarray
 _scalar = np.generic  # what NumPy gives for a 0-d result
 asarray = np.asarray
+recorded = later("batching", "recorded")
 single, double = np.dtype(np.float32), np.dtype(np.float64)
 plain_types: set[type] = set()  # subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
 
@@ -153,12 +154,10 @@ def binary(op: Op, operator: bool = False) -> Callable:
                     if type(r) is not _ndarray:
                         if isinstance(r, _scalar):
                             r = asarray(r)
-                        elif type(r) is Batched and mode.grad and (right or x._requires_grad):
-                            from .batching import recorded
-
-                            return recorded(op, x, y, r)  # one of the two may have to be batched first
-                        else:
+                        elif type(r) is not Batched:
                             r = settled(r)
+                        elif mode.grad and (right or x._requires_grad) and not alike(r, a, b):
+                            return recorded(op, x, y, r) if both else call(op, (x, y), {})  # one of the two has to be batched first
                     out = new(tensor_type)
                     out._array = r
                     out._edge = out._view = out._grad = out._accumulator = out._extra = None
