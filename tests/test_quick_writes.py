@@ -564,3 +564,12 @@ def test_threads_write_and_go_back_each_on_their_own() -> None:
     for thread in team:
         thread.join()
     assert not failed
+
+
+def test_a_write_beside_an_overlapping_operand_computes_as_if_that_were_a_copy() -> None:
+    b = dt.arange(6.0).reshape(2, 3)
+    b.mul_(b[0])  # PyTorch refuses: see docs/differences.md
+    assert b.tolist() == [[0.0, 1.0, 4.0], [0.0, 4.0, 10.0]]
+    c = dt.arange(5.0)
+    c[1:] = c[:-1]
+    assert c.tolist() == [0.0, 0.0, 1.0, 2.0, 3.0]

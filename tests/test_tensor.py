@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -636,3 +637,19 @@ def test_an_unknown_attribute_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         leaf().nonsense
     assert not hasattr(leaf(), "nonsense")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.eq(None), lambda x: dt.add(x, None), lambda x: x.add_(None), lambda x: x.copy_(None), lambda x: x.masked_fill_(x > 0, None),
+        lambda x: dt.maximum(x, None), lambda x: dt.lerp(x, x, None), lambda x: x.fill_(None), lambda x: dt.mm(x, None),
+    ],
+)  # fmt: skip
+def test_none_is_no_tensor(call: Callable) -> None:
+    x = dt.arange(6.0).reshape(2, 3)
+    with pytest.raises(TypeError, match="must be a Tensor"):
+        call(x)
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] and x._version == 0
+    assert (x == None) is False  # noqa: E711 - which is what Python asks
+    assert dt.clamp(x, None, 1.0).max() == 1

@@ -25,7 +25,7 @@ from ..autograd.views import Step, attach, check_write, rebase, twin, untrack
 from ..device import of as device_of
 from ..overriding import MISS, Foreign, watching
 from ..tensor import Tensor, wrap
-from .table import FLOAT, LISTED, Op, Registry
+from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
 
 _new = object.__new__
 FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
@@ -166,8 +166,11 @@ def unwrap(op: Op, values: list) -> list:
             if value._view is not None and modes.current().grad:
                 edge_of(value)  # a view that may not be used says so before anything is computed
             raws[place] = value._array
-        elif value is None or isinstance(value, (bool, int, float, complex)):
-            if value is not None and not op.scalars:
+        elif value is None:
+            if (op.scalars or op.kind == CONTRACTION) and not (place >= op.required and op.defaults[place - op.required] is None):
+                raise errors.not_a_tensor(op.name, op.params[place], value)
+        elif isinstance(value, (bool, int, float, complex)):
+            if not op.scalars:
                 raise errors.not_a_tensor(op.name, op.params[place], value)
         elif isinstance(value, (list, tuple)) and op.params[place] not in ("x", "y"):
             values[place] = [_as_tensor(op, place, v) for v in value]
