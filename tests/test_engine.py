@@ -514,3 +514,12 @@ def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
     finally:
         row.loads, row.quick = kept[:2]
         row.node_class().pull = kept[2]
+
+
+def test_a_leaf_that_became_a_result_takes_no_gradient() -> None:
+    x = dt.ones(2, requires_grad=True)
+    y = x + x
+    x.requires_grad_(False)
+    x.add_(y)
+    with pytest.raises(RuntimeError, match="leaf variable has been moved into the graph interior"):
+        x.backward(dt.ones(2))

@@ -698,3 +698,14 @@ def test_hooks_unpack_each_saved_value_once_whatever_is_asked_for(function: str,
     dt.autograd.grad(out, (x, y) if wanted == "both" else x)
     count = 3 if function in ("pow", "hypot") else 2  # these save their result, too
     assert log == ["pack"] * count + ["unpack"] * count
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_value_written_over_is_an_error_even_if_the_gradient_asked_for_needs_another(create_graph: bool) -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    y = x.clone()
+    z = x * y
+    with dt.no_grad():
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        dt.autograd.grad(z.sum(), y, create_graph=create_graph)

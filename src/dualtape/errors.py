@@ -50,6 +50,13 @@ def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
     )
 
 
+def moved_leaf() -> RuntimeError:
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior: it was written in place after its requires_grad was taken away, so that it is a leaf no"
+        " longer; write to a clone() of it, or detach() what was computed from it"
+    )
+
+
 def dtype_write(op: str, source: Any, target: Any) -> RuntimeError:
     return RuntimeError(
         f"{op}: result type {source} can't be cast to the desired output type {target}: an in-place operation keeps its"

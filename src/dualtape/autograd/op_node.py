@@ -40,6 +40,7 @@ class OpNode(Node):
         saved = self.saved
         if type(saved) is Freed:
             check_not_freed(self)
+        saving.check_versions(self)
         results: list = []
         for edge, (formula, loads) in zip(self.edges, op.loads, strict=False):
             if edge is None or (wanted is not None and edge[0] not in wanted):

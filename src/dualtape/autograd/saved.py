@@ -87,6 +87,13 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
 _places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those of results come last
 
 
+def check_versions(node: Any) -> None:
+    """Raise if a value that a node of a declared op has saved was written over since."""
+    for entry, (name, kind, _) in zip(node.saved, node.op.saves, strict=True):
+        if type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:
+            raise stale(entry, node, name)
+
+
 def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
     """The raw array of an entry."""
     if type(entry) is SavedVariable:

@@ -43,6 +43,8 @@ def capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None
 def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     """The gradient of a leaf is complete: to the leaf's hooks with it, then to who asked for it, or to the leaf."""
     variable = node.variable
+    if variable._edge is not None and buffer[0] is not None:
+        raise errors.moved_leaf()
     if variable._extra is not None or node.extra is not None:
         tensor_hooks(node, buffer, task)
     captures = task.captures

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Batched
 from .node import Freed, check_not_freed
-from .saved import SavedVariable, output_tensor, stale
+from .saved import SavedVariable, check_versions, output_tensor, stale
 
 ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # as in op_node: what a place in ``saved`` holds
 _KNOWN = {np.ndarray, float, int, bool, complex, type(None)}  # what the quick formulas are for
@@ -37,6 +37,8 @@ def source(op: Any, recorded: bool) -> str:
         lines.extend(["    pairs = ()", "    e, = node.edges", "    if e is not None:", *_indented(2, _formula(op, 0, recorded)), "        pairs = ((e, r),)"])
     else:
         lines.extend(["    pairs = []", f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node.edges"])
+        if op.saves_tensors:  # as in PyTorch, a value that was written over is an error whichever gradients are asked for
+            lines.extend(["    if wanted is not None:", "        check_versions(node)"])
         for i in range(len(op.loads)):
             lines.append(f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
             lines.extend([*_indented(2, _formula(op, i, recorded)), f"        pairs.append((e{i}, r))"])
@@ -101,7 +103,7 @@ def compiled(op: Any, recorded: bool = False) -> Callable:
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     names: dict[str, Any] = {
         "Freed": Freed, "check_not_freed": check_not_freed, "stale": stale, "SavedVariable": SavedVariable, "output_tensor": output_tensor,
-        "ndarray": np.ndarray, "Batched": Batched, "known": _KNOWN, "__name__": __name__,
+        "check_versions": check_versions, "ndarray": np.ndarray, "Batched": Batched, "known": _KNOWN, "__name__": __name__,
     }  # fmt: skip
     for i, (key, (formula, _)) in enumerate(zip(op.inputs, op.loads, strict=True)):
         names[f"formula{i}"] = formula
