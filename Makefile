@@ -43,6 +43,7 @@ bench: $(STAMPS)/oracle $(STAMPS)/package
 bench-scaling: $(STAMPS)/oracle $(STAMPS)/package
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.footprint
+	$(BIN)/python -m benchmarks.budget
 
 bench-peers: $(STAMPS)/oracle | $(STAMPS)/venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PEERS)

@@ -71,3 +71,11 @@ def test_the_installed_size_leaves_byte_code_out(tmp_path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     assert footprint.installed_bytes("small_package") == 6
     assert footprint.installed_bytes("no_such_package") is None
+
+
+def test_the_budget_adds_up() -> None:
+    from benchmarks import budget
+
+    for parts in (budget.forward(number=50), budget.backward(runs=2)):
+        assert sum(parts.values()) == pytest.approx(2 * parts["together"])
+        assert parts["together"] > 0
