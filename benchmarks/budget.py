@@ -31,11 +31,11 @@ out._counter = [0, None]
 """
 NODE = """
 node = new(kind)
-node.edges = (edge, None)
-node.outputs = ((r.shape, r.dtype),)
-node.extra = None
-node.seq = next_sequence()
-node.saved = (None, (y, y._counter, 0), None)
+node._edges = (edge, None)
+node._shape, node._dtype = r.shape, r.dtype
+node._extra = None
+node._seq = next_sequence()
+node._saved = (None, (y, y._counter, 0), None)
 out = (node, 0)
 """
 CHECKS = """
@@ -85,9 +85,9 @@ def backward(runs: int = 200) -> dict[str, float]:
 
     def nodes(value: Any) -> list:
         found, node = [], value.grad_fn
-        while node.edges:
+        while node._edges:
             found.append(node)
-            node = node.edges[0][0]
+            node = node._edges[0][0]
         return found
 
     def timed(prepare: Callable[[], Any], step: Callable[[Any], Any]) -> float:
@@ -101,8 +101,8 @@ def backward(runs: int = 200) -> dict[str, float]:
 
     freed = Freed(None)
     reached = timed(chain, lambda value: reach([value.grad_fn], None))
-    kept = timed(lambda: nodes(chain()), lambda found: [node.pull(g, None, None) for node in found])
-    released = timed(lambda: nodes(chain()), lambda found: [node.pull(g, None, freed) for node in found])
+    kept = timed(lambda: nodes(chain()), lambda found: [node._pull(g, None, None) for node in found])
+    released = timed(lambda: nodes(chain()), lambda found: [node._pull(g, None, freed) for node in found])
     whole = timed(lambda: chain().sum(), lambda value: value.backward())
     return {
         "finding what is reached": reached, "formulas and the unrolled functions around them": kept, "releasing what was saved": released - kept,

@@ -281,10 +281,10 @@ def test_stacks_and_the_search_for_nan_are_switched_separately() -> None:
     x = dt.tensor([0.0], requires_grad=True)
     with dt.autograd.detect_anomaly(stacks=False):
         y = x.sqrt() * 0
-        assert y.grad_fn.extra is None
+        assert y.grad_fn._extra is None
         with pytest.raises(RuntimeError, match="nan values"):
             y.backward()
     with dt.autograd.detect_anomaly(check_nan=False):
         y = x.sqrt() * 0
-        assert y.grad_fn.extra.stack
+        assert y.grad_fn._extra.stack
         y.backward()

@@ -501,10 +501,10 @@ def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
 
     calls: list = []
     row = dt.ops.table.TABLE["mul"]
-    kept = row.loads, row.quick, row.node_class().pull
+    kept = row.loads, row.quick, row.node_class()._pull
     row.loads = tuple((lambda *a, f=formula, k=k: (calls.append(k), f(*a))[1], loads) for k, (formula, loads) in enumerate(row.loads))
     row.quick = {}
-    row.node_class().pull = compiled(row)
+    row.node_class()._pull = compiled(row)
     try:
         x, y = leaf(2.0), leaf(3.0)
         dt.autograd.grad(x * y, x)
@@ -513,7 +513,7 @@ def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
         assert calls == [0, 0, 1]
     finally:
         row.loads, row.quick = kept[:2]
-        row.node_class().pull = kept[2]
+        row.node_class()._pull = kept[2]
 
 
 def test_a_leaf_that_became_a_result_takes_no_gradient() -> None:

@@ -585,7 +585,7 @@ y.backward()
 
 # trailing None gradients
 x = leaf(1.)
-made(lambda ctx, x: x * 2, lambda ctx, g: (g, None, None)).apply(x).backward()
+made(lambda ctx, x: x * 2, lambda ctx, g: (g, None, g)).apply(x).backward()
 x.grad
 
 # no gradient at all
@@ -1236,3 +1236,29 @@ def test_forward_may_return_a_named_tuple() -> None:
     assert isinstance(out, Pair)
     (out.a + out.b).backward()
     assert x.grad.item() == 5.0
+
+
+@pytest.mark.parametrize("name", ["edges", "saved", "outputs", "extra", "seq", "pull", "apply", "release", "holds", "selective", "cls", "name", "shape"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_context_takes_attributes_of_any_name(name: str, recorded: bool) -> None:
+    class Scaled(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            setattr(ctx, name, factor)
+            ctx.save_for_backward(x)
+            return x * x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g * getattr(ctx, name), None
+
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    y = Scaled.apply(x, 3.0)
+    handle = y.register_hook(lambda g: g * 1)
+    (grad,) = dt.autograd.grad(y.sum(), x, create_graph=recorded)
+    assert grad.tolist() == [6.0, 12.0]
+    handle.remove()
+    Scaled.backward = staticmethod(lambda ctx, g: (g, None, g))
+    with pytest.raises(RuntimeError, match="ScaledBackward returned an incorrect number of gradients"):
+        dt.autograd.grad(Scaled.apply(x, 3.0).sum(), x, create_graph=recorded)

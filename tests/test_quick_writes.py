@@ -239,8 +239,8 @@ def test_an_assignment_does_what_the_whole_way_does(base: str, value: str, monke
     quick = [_written(key, base, value) for key in KEYS]
     monkeypatch.setattr(keys, "assign", lambda *args: False)
     monkeypatch.setattr(keys, "view_at", lambda *args: None)
-    monkeypatch.setattr(views.CopySlices, "pull", lambda *args: None)
-    monkeypatch.setattr(views.AsStridedBackward0, "pull", lambda *args: None)
+    monkeypatch.setattr(views.CopySlices, "_pull", lambda *args: None)
+    monkeypatch.setattr(views.AsStridedBackward0, "_pull", lambda *args: None)
     for key, found in zip(KEYS, quick, strict=True):
         wanted = _written(key, base, value)
         assert found[:5] == wanted[:5], key

@@ -19,7 +19,7 @@ def _hooks(tensor: Tensor) -> Any:
     if tensor.grad_fn is None:
         return None if tensor._extra is None else tensor._extra.hooks or None
     node, number = tensor._edge[:2]  # type: ignore[index]
-    return None if node.extra is None else node.extra.tensor_hooks.get(number) or None
+    return None if node._extra is None else node._extra.tensor_hooks.get(number) or None
 
 
 def _as_hooks(hooks: Any) -> dict:
@@ -70,7 +70,7 @@ def _set_grad_dtype(tensor: Tensor, value: Any) -> None:
         raise RuntimeError(f"Cannot set grad_dtype to {value!r}: there is already a gradient of {tensor._grad.dtype!r}; clear it first (.grad = None)")
     tensor._more().grad_dtype = value
     if tensor._accumulator is not None:
-        tensor._accumulator.outputs = ((tensor._array.shape, None if value is None else value.numpy),)
+        tensor._accumulator._dtype = None if value is None else value.numpy
 
 
 def _volatile(tensor: Tensor) -> bool:

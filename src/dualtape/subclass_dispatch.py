@@ -149,7 +149,7 @@ def _settle_node(op: Any, results: list) -> None:
     if not isinstance(node, OpNode):
         return
     node.__class__ = _asking_class(type(node))  # type: ignore[assignment]
-    kept = list(node.saved)
+    kept = list(node._saved)
     for place, (_, kind, number) in enumerate(op.saves):
         entry = kept[place]
         if kind == OUTPUT and type(entry) is tuple and isinstance(entry[0], Absent):
@@ -157,7 +157,7 @@ def _settle_node(op: Any, results: list) -> None:
             bare = of_class(alias(result), type(result))
             bare.__dict__.update(result.__dict__)
             kept[place] = (bare, entry[1], entry[2])
-    node.saved = tuple(kept)
+    node._saved = tuple(kept)
 
 
 _asking: dict[type, type] = {}
@@ -176,9 +176,9 @@ class AskingNode(OpNode):
 
     __slots__ = ()
 
-    pull = Node.pull  # the quick way of its kind asks nobody
+    _pull = Node._pull  # the quick way of its kind asks nobody
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         tensors = [grad if grad is None or isinstance(grad, Tensor) else wrap(settle(grad)) for grad in grads]
         results = self._apply(tensors, True)
         return results if record else [None if result is None else raw_gradient(result) for result in results]

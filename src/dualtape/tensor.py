@@ -418,7 +418,7 @@ class Tensor(Memory, Protocols):
         """Whether this non-leaf tensor keeps its gradient."""
         if self._edge is None:
             return False
-        extra = self._edge[0].extra
+        extra = self._edge[0]._extra
         return extra is not None and self._edge[1] in extra.retained
 
     def register_hook(self, hook: Callable) -> RemovableHandle:

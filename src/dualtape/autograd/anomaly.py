@@ -66,11 +66,11 @@ class Anomaly:
         extra = _extra(node)
         if extra is None or extra.stack is None:
             lines.append(
-                f"Error detected in {node.name()}. No forward pass information available: turn anomaly detection on in the forward"
+                f"Error detected in {node._title()}. No forward pass information available: turn anomaly detection on in the forward"
                 " pass too"
             )
         else:
-            lines.append(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{_told(extra.stack)}")
+            lines.append(f"Error detected in {node._title()}. Traceback of forward call that caused the error:\n{_told(extra.stack)}")
         seen = {node}
         parent = None if extra is None else extra.parent
         while parent is not None and parent not in seen:
@@ -78,7 +78,7 @@ class Anomaly:
             extra = _extra(parent)
             where = "no forward pass information available" if extra is None or extra.stack is None else _told(extra.stack)
             lines.append(
-                f"Previous calculation was induced by {parent.name()}. Traceback of forward call that induced the previous"
+                f"Previous calculation was induced by {parent._title()}. Traceback of forward call that induced the previous"
                 f" calculation:\n{where}"
             )
             parent = None if extra is None else extra.parent
@@ -90,7 +90,7 @@ class Anomaly:
         """Raise if a gradient that ``node`` has computed has NaN."""
         if not self.check_nan:
             return
-        for i, (edge, grad) in enumerate(zip(node.edges, grads, strict=True)):
+        for i, (edge, grad) in enumerate(zip(node._edges, grads, strict=True)):
             if edge is None or grad is None:
                 continue
             count = _nans(grad)
@@ -99,7 +99,7 @@ class Anomaly:
                 whence = "passed on from the gradient it was given" if any(given) else "which had none in the gradient it was given"
                 size = int(np.prod(grad.shape))
                 error = RuntimeError(
-                    f"Function '{node.name()}' returned nan values in its {i}th output: {count} of {size} entries, {whence}."
+                    f"Function '{node._title()}' returned nan values in its {i}th output: {count} of {size} entries, {whence}."
                 )
                 self.explain(node, error)
                 raise error
@@ -107,8 +107,8 @@ class Anomaly:
 
 def _extra(node: Any) -> Any:
     """What a node remembers; a view that was written keeps it with the operation that wrote."""
-    inner = getattr(node, "fn", None) if node.extra is None or node.extra.stack is None else None
-    return node.extra if inner is None else inner.extra
+    inner = getattr(node, "fn", None) if node._extra is None or node._extra.stack is None else None
+    return node._extra if inner is None else inner._extra
 
 
 def _nans(grad: Any) -> int:

@@ -150,7 +150,7 @@ grad = overridable(grad)  # type: ignore[assignment]
 def _zeros(target: Any) -> Tensor:
     if isinstance(target, Tensor):
         return wrap(np.zeros_like(target._array))
-    shape, dtype = target.node.outputs[target.output_nr]
+    shape, dtype = target.node._outputs[target.output_nr]
     return wrap(np.zeros(shape, dtype))
 
 
@@ -164,7 +164,7 @@ def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None,
     for i, (root, start) in enumerate(zip(roots, starts, strict=True)):
         if not isinstance(start, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(start).__name__}")
-        shape = tuple(root.shape) if isinstance(root, Tensor) else root.node.outputs[root.output_nr][0]
+        shape = tuple(root.shape) if isinstance(root, Tensor) else root.node._outputs[root.output_nr][0]
         if start.ndim == 0 or tuple(start.shape[1:]) != shape or start.shape[0] != starts[0].shape[0]:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining"
@@ -209,7 +209,7 @@ def _starts(roots: list, grads: list, record: bool) -> list[tuple[Edge, Any]]:
 
 def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
-    shape, dtype = edge[0].outputs[edge[1]]
+    shape, dtype = edge[0]._outputs[edge[1]]
     if grad is None:
         if prod(shape) != 1:
             raise errors.non_scalar(shape)

@@ -194,7 +194,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     for node in dict.fromkeys(task.roots):
         if joins[node][0] == 0:
             state = joins.pop(node)
-            heappush(ready, (-node.seq, node, state[1] if len(state) == 2 else state[1:]))
+            heappush(ready, (-node._seq, node, state[1] if len(state) == 2 else state[1:]))
     sinks: list[tuple[Node, list]] = []  # leaves: they go before all others, in the order in which they got ready
     only: Any = None  # the youngest node that is ready, if it is younger than all in the heap: a chain needs no heap
     complete: Any = None  # its gradient
@@ -218,28 +218,28 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         task.node = node
         pairs = None
         # The quick way of nearly every node (unrolled.py): one output, NumPy's arrays or plain tensors, no hooks.
-        if usual and node.extra is None and (everything or node not in stops):
+        if usual and node._extra is None and (everything or node not in stops):
             try:
                 if record:
                     if type(grad) is Tensor:
-                        pairs = node.pull_recorded(grad, wanted, freed)
+                        pairs = node._pull_recorded(grad, wanted, freed)
                 elif type(grad) is ndarray or type(grad) is list or isinstance(grad, scalar) or type(grad) is Batched:
-                    pairs = node.pull(grad, wanted, freed)
+                    pairs = node._pull(grad, wanted, freed)
             except NotBatchable:
                 pass
             except Exception as error:
-                error.add_note(f"dualtape: raised in the backward of {node.name()}")
+                error.add_note(f"dualtape: raised in the backward of {node._title()}")
                 raise
         if pairs is None:
             pairs = _general(node, grad, task)
         for edge, grad in pairs:
             child = edge[0]
-            outputs = child.outputs
+            shape = child._shape
             if grad is not None:
-                meta = outputs[edge[1]]
+                shape, dtype = (shape, child._dtype) if shape is not None else child._dtype[edge[1]]
                 array = grad._array if record else grad
-                if array.shape != meta[0] or array.dtype is not meta[1]:
-                    grad = fit_edge(grad, meta, node)
+                if array.dtype is not dtype or array.shape != shape:
+                    grad = fit_edge(grad, (shape, dtype), node)
             if child in joins:
                 state = joins[child]
                 if grad is not None:
@@ -258,22 +258,22 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                     continue
                 del joins[child]
                 grad = state[1] if len(state) == 2 else state[1:]
-            elif len(outputs) > 1:
-                several: list = [None] * len(outputs)
+            elif child._shape is None:
+                several: list = [None] * len(child._dtype)
                 several[edge[1]] = grad
                 grad = several
             if type(child) is leaf:
                 sinks.append((child, [grad]))
             elif only is None:
-                if not ready or child.seq > -ready[0][0]:
+                if not ready or child._seq > -ready[0][0]:
                     only, complete = child, grad
                 else:
-                    heappush(ready, (-child.seq, child, grad))
-            elif child.seq > only.seq:
-                heappush(ready, (-only.seq, only, complete))
+                    heappush(ready, (-child._seq, child, grad))
+            elif child._seq > only._seq:
+                heappush(ready, (-only._seq, only, complete))
                 only, complete = child, grad
             else:
-                heappush(ready, (-child.seq, child, grad))
+                heappush(ready, (-child._seq, child, grad))
         pairs = grad = array = held = state = None  # a leaf may take an array over only if nothing else holds it
     task.node = None
 
@@ -281,7 +281,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
 def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
     """Run a node in the general way, with hooks and captures: the edges to follow, each with its gradient."""
     buffer = grad if type(grad) is list else [grad]
-    extra, wanted, anomaly, record = node.extra, task.wanted, task.anomaly, task.record
+    extra, wanted, anomaly, record = node._extra, task.wanted, task.anomaly, task.record
     grad = None
     if extra is not None:
         tensor_hooks(node, buffer, task)
@@ -295,14 +295,14 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
     try:
         if not record and anomaly is None and type(buffer[0]) is np.ndarray and extra is not None and not extra.post_hooks:
             try:  # hooks have been called: the quick way will do
-                pairs = node.pull(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
+                pairs = node._pull(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
                 if pairs is not None:
                     return pairs
             except NotBatchable:
                 pass
-        grads = node.apply(buffer, record, wanted)
+        grads = node._pull_general(buffer, record, wanted)
     except Exception as error:
-        error.add_note(f"dualtape: raised in the backward of {node.name()}")
+        error.add_note(f"dualtape: raised in the backward of {node._title()}")
         if anomaly is not None:
             anomaly.explain(node, error)
         raise
@@ -311,10 +311,10 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
     if anomaly is not None:
         anomaly.look(node, buffer, grads)
     if not task.keep:
-        node.release(task)
+        node._release(task)
     return [
         (edge, grad)
-        for edge, grad in zip(node.edges, grads)  # noqa: B905 - as many as there are edges: the nodes see to that
+        for edge, grad in zip(node._edges, grads)  # noqa: B905 - as many as there are edges: the nodes see to that
         if edge is not None and (wanted is None or edge[0] in wanted)
     ]
 
@@ -322,14 +322,14 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
 def call_node(node: Node, grads: tuple) -> Any:
     """Run one node by hand on gradient tensors."""
     record = modes.current().grad
-    if len(grads) != len(node.outputs):
-        raise RuntimeError(f"{node.name()} takes {len(node.outputs)} gradients, got {len(grads)}")
+    if len(grads) != len(node._outputs):
+        raise RuntimeError(f"{node._title()} takes {len(node._outputs)} gradients, got {len(grads)}")
     buffer = [g if record or g is None else raw_gradient(g) for g in grads]
     with np.errstate(all="ignore"):
-        results = node.apply(buffer, record)
+        results = node._pull_general(buffer, record)
     shown = tuple(
         None if edge is None or g is None
-        else (fit_recorded(g, edge[0].outputs[edge[1]], node) if record else shown_gradient(fit(g, edge[0].outputs[edge[1]], node)))
-        for edge, g in zip(node.edges, results, strict=True)
+        else (fit_recorded(g, edge[0]._outputs[edge[1]], node) if record else shown_gradient(fit(g, edge[0]._outputs[edge[1]], node)))
+        for edge, g in zip(node._edges, results, strict=True)
     )  # fmt: skip
     return shown[0] if len(shown) == 1 else shown

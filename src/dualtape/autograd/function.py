@@ -32,8 +32,8 @@ class FunctionCtx(Node):
         "_arguments", "_results", "_recorded",
     )  # fmt: skip
 
-    selective = False
-    cls: Any  # the Function; each has a subclass of its own as the class of its nodes
+    _selective = False
+    _cls: Any  # the Function; each has a subclass of its own as the class of its nodes
     needs_input_grad: tuple
     _arguments: tuple  # how the arguments were nested, _TENSOR where a tensor was
     _results: Any  # the same for the results
@@ -45,11 +45,11 @@ class FunctionCtx(Node):
         self._non_differentiable: tuple = ()
         self._materialize = True
         self.needs_input_grad = ()
-        self.edges = ()
-        self.outputs = ()
-        self.saved = ()
-        self.extra = None
-        self.seq = -1
+        self._edges = ()
+        self._outputs = ()
+        self._saved = ()
+        self._extra = None
+        self._seq = -1
         self._recorded = False
 
     # --- what forward and setup_context call --------------------------------------------------------------------------------
@@ -91,10 +91,10 @@ class FunctionCtx(Node):
             return tuple(self._to_save_forward)
         if not self._recorded:
             return tuple(self._to_save or ())
-        if type(self.saved) is Freed:
+        if type(self._saved) is Freed:
             check_not_freed(self)
         found: list = []
-        for i, place in enumerate(self.saved):
+        for i, place in enumerate(self._saved):
             entry, is_output, number = place or (None, False, 0)
             if entry is None:
                 found.append(None)
@@ -106,45 +106,45 @@ class FunctionCtx(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        if type(self.saved) is Freed:
+        if type(self._saved) is Freed:
             check_not_freed(self)
         places = []
-        for place in self.saved:
+        for place in self._saved:
             entry, is_output, number = place or (None, False, 0)
             if type(entry) is not saving.SavedVariable:
                 entry = saving.SavedVariable(entry, is_output, number, self)
             places.append((entry, is_output, number))
         raws = tuple(place[0] for place in places)
-        self.saved = tuple(None if raw.is_none() else place for place, raw in zip(places, raws, strict=True))
+        self._saved = tuple(None if raw.is_none() else place for place, raw in zip(places, raws, strict=True))
         return raws
 
     def name(self) -> str:
-        return f"{self.cls.__name__}Backward"
+        return f"{self._cls.__name__}Backward"
 
     # --- the node's part -----------------------------------------------------------------------------------------------------------
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
-        return self._pulled(grads, record, self.edges)
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
+        return self._pulled(grads, record, self._edges)
 
-    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The same where ``forward`` returned one tensor, on NumPy's arrays."""
-        cls = self.cls
+        cls = self._cls
         if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp:
             return None
-        grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self.edges))
-        if freed is not None and self.saved:
-            self.saved = freed
-        return [(edge, grad) for edge, grad in zip(self.edges, grads, strict=True) if edge is not None and (wanted is None or edge[0] in wanted)]
+        grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self._edges))
+        if freed is not None and self._saved:
+            self._saved = freed
+        return [(edge, grad) for edge, grad in zip(self._edges, grads, strict=True) if edge is not None and (wanted is None or edge[0] in wanted)]
 
     def _pulled(self, grads: list, record: bool, edges: Any) -> list:
         """What ``backward`` makes of ``grads``, one gradient for each of ``edges``."""
-        cls = self.cls
+        cls = self._cls
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
             raise RuntimeError(
                 f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {cls.__name__} has both, and they are two"
                 " names for one thing"
             )
-        rest = iter(zip(grads, self.outputs, strict=True))
+        rest = iter(zip(grads, self._outputs, strict=True))
 
         def shown(leaf: Any) -> Tensor | None:
             grad, (shape, dtype) = next(rest)
@@ -169,7 +169,7 @@ class FunctionCtx(Node):
             results = results[: len(given)]
         if len(results) != len(given):
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {len(given)}, got {len(results)}):"
+                f"function {self._title()} returned an incorrect number of gradients (expected {len(given)}, got {len(results)}):"
                 " a tuple with one for each argument of forward, None for those that are not tensors"
             )
         arranged: list = []
@@ -186,7 +186,7 @@ class FunctionCtx(Node):
                 grads = _leaves(result)
                 if len(grads) != len(leaves):
                     raise RuntimeError(
-                        f"function {self.name()}: the gradient of argument {i} must be nested as the argument is"
+                        f"function {self._title()}: the gradient of argument {i} must be nested as the argument is"
                         f" ({len(leaves)} entries, got {len(grads)})"
                     )
             for leaf, one in zip(leaves, grads, strict=True):
@@ -194,7 +194,7 @@ class FunctionCtx(Node):
                     arranged.append(self._checked(one, next(edges), i, record))
                 elif one is not None:
                     raise RuntimeError(
-                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the"
+                        f"function {self._title()} returned a gradient different than None at position {i + 1}, but the"
                         " corresponding forward input was not a Variable"
                     )
         return arranged
@@ -205,18 +205,18 @@ class FunctionCtx(Node):
             return None
         if not isinstance(grad, Tensor):
             raise RuntimeError(
-                f"function {self.name()}: expected Variable or None (got {type(grad).__name__}) as the gradient of"
+                f"function {self._title()}: expected Variable or None (got {type(grad).__name__}) as the gradient of"
                 f" argument {i}; wrap it with dualtape.tensor(...)"
             )
         if edge is None:
             return None
-        if grad._array.dtype.kind == "c" and edge[0].outputs[edge[1]][1].kind != "c":
-            raise RuntimeError(f"function {self.name()} returned a complex gradient for the real argument {i}: return its real part")
+        if grad._array.dtype.kind == "c" and edge[0]._outputs[edge[1]][1].kind != "c":
+            raise RuntimeError(f"function {self._title()} returned a complex gradient for the real argument {i}: return its real part")
         return grad if record else grad._array
 
-    def release(self, task: Any) -> None:
-        if self.saved and type(self.saved) is not Freed:
-            self.saved = task.freed or task.free()
+    def _release(self, task: Any) -> None:
+        if self._saved and type(self._saved) is not Freed:
+            self._saved = task.freed or task.free()
 
 
 class _Marker:
@@ -300,7 +300,7 @@ class Function:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"__slots__": (), "cls": cls})
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"__slots__": (), "_cls": cls})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
@@ -396,9 +396,9 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
     if recording:  # one new result
         ctx._arguments = tuple([_TENSOR if isinstance(a, Tensor) else None for a in args])
         ctx._results = _TENSOR
-        ctx.outputs = ((output._array.shape, output._array.dtype),)
-        ctx.edges = edges
-        ctx.seq = next_sequence()
+        ctx._shape, ctx._dtype = output._array.shape, output._array.dtype
+        ctx._edges = edges
+        ctx._seq = next_sequence()
         output._edge, output._requires_grad = (ctx, 0), True
         kept: list = []
         for tensor in ctx._to_save or ():
@@ -406,7 +406,7 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
                 kept.append((saving.save_output(output, ctx, 0), True, 0))
             else:
                 kept.append(None if tensor is None else (saving.save(tensor), False, 0))
-        ctx.saved = tuple(kept)
+        ctx._saved = tuple(kept)
         ctx._recorded = True
         ctx._to_save = ctx._to_save_forward = None
     return output
@@ -454,10 +454,10 @@ def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
 class _Wrapping:
     """The second half of ``apply``: from forward's results to recorded tensors."""
 
-    __slots__ = ("ctx", "args", "tensors", "edges", "recording", "levels")
+    __slots__ = ("ctx", "args", "tensors", "_edges", "recording", "levels")
 
     def __init__(self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, recording: bool, levels: tuple) -> None:
-        self.ctx, self.args, self.tensors, self.edges, self.recording, self.levels = ctx, args, tensors, edges, recording, levels
+        self.ctx, self.args, self.tensors, self._edges, self.recording, self.levels = ctx, args, tensors, edges, recording, levels
 
     def result(self, output: Any) -> Any:
         ctx = self.ctx
@@ -469,7 +469,7 @@ class _Wrapping:
             marked = lambda leaf: _TENSOR if isinstance(leaf, Tensor) else None
             ctx._arguments = tuple(_mapped(a, marked) if _holds(a, _is_tensor) else None for a in self.args)
             ctx._results = _mapped(output, marked)
-            ctx.outputs = tuple(
+            ctx._outputs = tuple(
                 (leaf._array.shape, leaf._array.dtype) if isinstance(leaf, Tensor) else _NO_TENSOR for leaf in leaves
             )
         if self.recording:
@@ -492,8 +492,8 @@ class _Wrapping:
     def _begin(self) -> None:
         """Make the context a node."""
         ctx = self.ctx
-        ctx.edges = self.edges
-        ctx.seq = next_sequence()
+        ctx._edges = self._edges
+        ctx._seq = next_sequence()
         anomaly = modes.current().anomaly
         if anomaly:
             anomaly.remember(ctx)
@@ -504,13 +504,13 @@ class _Wrapping:
         for tensor in ctx._dirty:
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
-                    f"{ctx.cls.__name__}: some elements marked as dirty during the forward method were not returned as output. The"
+                    f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as output. The"
                     " inputs that are modified inplace must all be outputs of the Function"
                 )
-            check_write(tensor, ctx.name(), self.recording and self._differentiable(tensor))
+            check_write(tensor, ctx._title(), self.recording and self._differentiable(tensor))
             if self.recording and tensor._view is not None and sum(isinstance(leaf, Tensor) for leaf in leaves) > 1:
                 raise RuntimeError(
-                    f"{ctx.cls.__name__}: If your Function modifies inplace an input that is a view of another Tensor, your Function"
+                    f"{ctx._cls.__name__}: If your Function modifies inplace an input that is a view of another Tensor, your Function"
                     " cannot return more than one Tensor: clone() the input first, or split the Function in two"
                 )
 
@@ -558,7 +558,7 @@ class _Wrapping:
                 kept.append((saving.save_output(tensor, ctx, number) if is_output else saving.save(tensor), is_output, number))
             else:
                 kept.append((saving.save(tensor), False, 0))
-        ctx.saved = tuple(kept)
+        ctx._saved = tuple(kept)
         ctx._recorded = True
 
 

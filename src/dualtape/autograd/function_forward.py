@@ -21,7 +21,7 @@ def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> No
     for level in levels:
         given = [_tangent_of(leaf, level, ctx) for leaf in leaves]
         with beneath(level):
-            if ctx.cls.jvp is Function.jvp:
+            if ctx._cls.jvp is Function.jvp:
                 found = _transposed(ctx, leaves, given, results)
             else:
                 rest = iter(given)
@@ -35,7 +35,7 @@ def _tangent_of(leaf: Any, level: Level, ctx: FunctionCtx) -> Tensor | None:
     if not isinstance(leaf, Tensor):
         return None
     found = tangent(leaf, level)
-    if found is None and ctx._materialize and ctx.cls.jvp is not Function.jvp and leaf._array.dtype.kind in "fc":
+    if found is None and ctx._materialize and ctx._cls.jvp is not Function.jvp and leaf._array.dtype.kind in "fc":
         return _like(leaf, "zeros_like")
     return found
 
@@ -48,11 +48,11 @@ def _like(tensor: Tensor, name: str) -> Tensor:
 
 def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:
     """What ``jvp`` returns, one for each result."""
-    found = _leaves(ctx.cls.jvp(ctx, *given))
+    found = _leaves(ctx._cls.jvp(ctx, *given))
     if len(found) != len(results):
         raise RuntimeError(
             f"Function's jvp returned an invalid number of forward gradients (expected {len(results)} but got {len(found)}):"
-            f" {ctx.cls.__name__}.jvp returns one for each result of forward, None for those that are no tensors"
+            f" {ctx._cls.__name__}.jvp returns one for each result of forward, None for those that are no tensors"
         )
     return found
 
@@ -62,7 +62,7 @@ def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: Level, given: li
     from ..ops.forward import laid_out_like, lies_like
     from .forward_ad import _check
 
-    name = ctx.cls.__name__
+    name = ctx._cls.__name__
     if t is None:
         if isinstance(result, Tensor) and any(result is d for d in ctx._dirty):
             old = tangent(result, level)
@@ -84,7 +84,7 @@ def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: Level, given: li
         return
     shared = any(one is not None and t._counter is one._counter for one in given)
     if result._is_view() and not is_still(result, level) and any(one is not None for one in given):
-        if not shared and ctx.cls.jvp is not Function.jvp:
+        if not shared and ctx._cls.jvp is not Function.jvp:
             raise RuntimeError(
                 "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
                 f" {name}: return the same view of the tangent, or clone() the result of forward"
@@ -100,7 +100,7 @@ class _Place(Node):
     __slots__ = ()
 
     def __init__(self, tensor: Tensor) -> None:
-        self.outputs = ((tensor._array.shape, tensor._array.dtype),)
+        self._shape, self._dtype = tensor._array.shape, tensor._array.dtype
 
 
 def _moves(ctx: FunctionCtx, result: Any) -> bool:
@@ -112,7 +112,7 @@ def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> l
     """The tangents of the results from ``backward``."""
     from ..ops.forward import real_inner
 
-    record, name = modes.current().grad, ctx.cls.__name__
+    record, name = modes.current().grad, ctx._cls.__name__
     ctx._to_save_forward = None
     with modes.enable_grad():
         gradients = [_like(r, "ones_like").requires_grad_() if _moves(ctx, r) else None for r in results]
@@ -121,7 +121,7 @@ def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> l
         pairs = [(p, t) for p, (_, t) in zip(pulled, tensors, strict=True) if p is not None and t is not None]
         if any(not p.requires_grad and p._array.any() for p, _ in pairs):
             raise _no_rule(name, "its backward does not compute with differentiable operations")
-        total = real_inner(pairs, ctx.name())
+        total = real_inner(pairs, ctx._title())
     asked = [g for g in gradients if g is not None]
     found: Any = iter([None] * len(asked))
     if total is not None and total.requires_grad:

@@ -49,7 +49,7 @@ class _Error(Node):
 
     __slots__ = ()
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     def name(self) -> str:
@@ -59,8 +59,8 @@ class _Error(Node):
 def _barred(tensor: Tensor, args: tuple) -> Tensor:
     new = alias(tensor)
     node = _Error()
-    node.edges = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
-    node.outputs = ((new._array.shape, new._array.dtype),)
-    node.saved, node.extra, node.seq = (), None, next_sequence()
+    node._edges = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
+    node._shape, node._dtype = new._array.shape, new._array.dtype
+    node._saved, node._extra, node._seq = (), None, next_sequence()
     new._edge, new._requires_grad = (node, 0), True
     return new

@@ -41,7 +41,7 @@ def tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
         if extra is not None:
             for hook in tuple(extra.hooks.values()):
                 _tensor_hook(hook, node, 0, buffer, task)
-    extra = node.extra
+    extra = node._extra
     if extra is None:
         return
     for number, hooks in extra.tensor_hooks.items():
@@ -55,20 +55,20 @@ def tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
 
 def pre_hooks(node: Any, buffer: list, task: GraphTask) -> None:
     """Run a node's pre-hooks."""
-    for hook in tuple(node.extra.pre_hooks.values()):
+    for hook in tuple(node._extra.pre_hooks.values()):
         result = hook(tuple(_shown(grad, task) for grad in buffer))
         if result is not None:
-            result = _as_tuple(result, len(buffer), f"a pre-hook of {node.name()}")
+            result = _as_tuple(result, len(buffer), f"a pre-hook of {node._title()}")
             for number, value in enumerate(result):
-                buffer[number] = None if value is None else _taken(value, task, node.outputs[number], hook)
+                buffer[number] = None if value is None else _taken(value, task, node._outputs[number], hook)
 
 
 def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: GraphTask) -> None:
     result = hook(_shown(buffer[number], task))
     if result is not None:
         if buffer[number] is None:
-            raise RuntimeError(f"can't replace a None gradient with a non-None value: output {number} of {node.name()} was not used")
-        buffer[number] = _taken(result, task, node.outputs[number], hook)
+            raise RuntimeError(f"can't replace a None gradient with a non-None value: output {number} of {node._title()} was not used")
+        buffer[number] = _taken(result, task, node._outputs[number], hook)
 
 
 def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
@@ -83,24 +83,24 @@ def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
 
 def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
     """Run a node's post-hooks on the gradients it produced."""
-    hooks = tuple(node.extra.post_hooks.values())
+    hooks = tuple(node._extra.post_hooks.values())
     if hooks:  # they see gradients as the next nodes get them: summed over what was broadcast, and cast
         fitted = fit_recorded if task.record else fit
         grads = [
-            grad if edge is None or grad is None else fitted(grad, edge[0].outputs[edge[1]], node)
-            for edge, grad in zip(node.edges, grads, strict=True)
+            grad if edge is None or grad is None else fitted(grad, edge[0]._outputs[edge[1]], node)
+            for edge, grad in zip(node._edges, grads, strict=True)
         ]
     for hook in hooks:
         shown = tuple(
-            None if edge is None or (node.selective and edge[0] not in task.reached) else _shown(grad, task)
-            for edge, grad in zip(node.edges, grads, strict=True)
+            None if edge is None or (node._selective and edge[0] not in task.reached) else _shown(grad, task)
+            for edge, grad in zip(node._edges, grads, strict=True)
         )
         result = hook(shown, tuple(_shown(grad, task) for grad in buffer))
         if result is not None:
-            result = _as_tuple(result, len(node.edges), f"a hook of {node.name()}")
+            result = _as_tuple(result, len(node._edges), f"a hook of {node._title()}")
             grads = [
-                None if edge is None or value is None else _taken(value, task, edge[0].outputs[edge[1]], hook)
-                for edge, value in zip(node.edges, result, strict=True)
+                None if edge is None or value is None else _taken(value, task, edge[0]._outputs[edge[1]], hook)
+                for edge, value in zip(node._edges, result, strict=True)
             ]
     return grads
 

@@ -1,8 +1,8 @@
 """The graph: nodes, edges, and the sink of a leaf.
 
-A node is what an operation leaves behind: ``edges`` to the nodes of its inputs (``(node, output number)`` or ``None``),
-``outputs`` (the shape and dtype of each of its results), what it saved, and a sequence number. The engine calls
-``apply``; nothing here walks the graph.
+A node is what an operation leaves behind: edges to the nodes of its inputs (``(node, output number)`` or ``None``), the shape
+and dtype of its result, what it saved, and a sequence number. All that begins with an underscore: a Function's context is its node,
+and other names are its user's. Nothing here walks the graph.
 """
 
 from __future__ import annotations
@@ -36,30 +36,40 @@ class Node:
     ('MulBackward0', True)
     """
 
-    __slots__ = ("edges", "outputs", "seq", "saved", "extra", "__weakref__")
+    __slots__ = ("_edges", "_shape", "_dtype", "_seq", "_saved", "_extra", "__weakref__")
 
-    edges: tuple
-    outputs: tuple
-    seq: int
-    saved: Any
-    extra: NodeExtra | None
-    selective = True  # whether hooks see only the gradients that the backward asked for
-    holds = True  # whether there is something saved to release
+    _edges: tuple
+    _shape: tuple | None  # of its result, None if there are several
+    _dtype: Any  # of its result, or the shape and dtype of each of several
+    _seq: int
+    _saved: Any
+    _extra: NodeExtra | None
+    _selective = True  # whether hooks see only the gradients that the backward asked for
+    _holds = True  # whether there is something saved to release
 
-    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+    @property
+    def _outputs(self) -> tuple:
+        """The shape and dtype of each result."""
+        return self._dtype if self._shape is None else ((self._shape, self._dtype),)
+
+    @_outputs.setter
+    def _outputs(self, outputs: tuple) -> None:
+        self._shape, self._dtype = outputs[0] if len(outputs) == 1 else (None, outputs)
+
+    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The quick way, where a kind of node has one (unrolled.py): the edges to follow, each with its gradient; None if there is none."""
         return None
 
-    pull_recorded = pull  # on tensors, where the backward itself is recorded
+    _pull_recorded = _pull  # on tensors, where the backward itself is recorded
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays.
 
         Those whose node is not in ``wanted`` (if that is given) need not be computed.
         """
         raise NotImplementedError  # each kind of node has its own
 
-    def release(self, task: Any) -> None:
+    def _release(self, task: Any) -> None:
         """Drop what was saved: the backward ``task`` has used it."""
 
     def name(self) -> str:
@@ -73,10 +83,13 @@ class Node:
         """
         return type(self).__name__
 
+    def _title(self) -> str:
+        return type(self).name(self)  # a Function's context may have a name of its user's
+
     @property
     def next_functions(self) -> tuple:
         """The nodes behind this one: ``((node, output number), ...)``, with ``(None, 0)`` where no gradient flows."""
-        return tuple((None, 0) if edge is None else (edge[0], edge[1]) for edge in self.edges)
+        return tuple((None, 0) if edge is None else (edge[0], edge[1]) for edge in self._edges)
 
     @property
     def metadata(self) -> dict:
@@ -87,16 +100,16 @@ class Node:
         return extra.metadata
 
     def _sequence_nr(self) -> int:
-        return self.seq
+        return self._seq
 
     @property
     def _input_metadata(self) -> list:
-        return [InputMetadata(shape, dtype) for shape, dtype in self.outputs]
+        return [InputMetadata(shape, dtype) for shape, dtype in self._outputs]
 
     def _more(self) -> NodeExtra:
-        if self.extra is None:
-            self.extra = NodeExtra()
-        return self.extra
+        if self._extra is None:
+            self._extra = NodeExtra()
+        return self._extra
 
     def register_hook(self, fn: Callable) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; a result that is not None replaces grad_inputs.
@@ -133,7 +146,7 @@ class Node:
         return call_node(self, grads)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{self._title()} object at {id(self):#x}>"
 
 
 class InputMetadata:
@@ -165,11 +178,11 @@ class AccumulateGrad(Node):
         self._leaf = weakref.ref(variable)
         extra = variable._extra
         dtype = variable._array.dtype if extra is None else extra.gradient_dtype(variable._array.dtype)
-        self.outputs = ((variable._array.shape, dtype),)
-        self.edges = ()
-        self.saved = ()
-        self.extra = None
-        self.seq = next_sequence()
+        self._shape, self._dtype = variable._array.shape, dtype
+        self._edges = ()
+        self._saved = ()
+        self._extra = None
+        self._seq = next_sequence()
 
     @property
     def variable(self) -> Tensor:
@@ -211,7 +224,7 @@ class Freed:
 
 
 def check_not_freed(node: Node) -> None:
-    if type(node.saved) is Freed:
+    if type(node._saved) is Freed:
         from .versions import describe
 
-        raise errors.freed(node.name(), describe(node.saved.where))
+        raise errors.freed(node._title(), describe(node._saved.where))

@@ -30,19 +30,19 @@ class OpNode(Node):
 
     op: Any  # set on each generated subclass
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         op = self.op
         g = grads[0]
         if record or not op.simple or op.outputs is not None or op.listed_input or type(g) is np.ndarray:
             return self._apply(grads, record, wanted)
         if g is None:
-            return (None,) * len(self.edges)
-        saved = self.saved
+            return (None,) * len(self._edges)
+        saved = self._saved
         if type(saved) is Freed:
             check_not_freed(self)
         saving.check_versions(self)
         results: list = []
-        for edge, (formula, loads) in zip(self.edges, op.loads, strict=False):
+        for edge, (formula, loads) in zip(self._edges, op.loads, strict=False):
             if edge is None or (wanted is not None and edge[0] not in wanted):
                 results.append(None)
                 continue
@@ -68,10 +68,10 @@ class OpNode(Node):
         op = self.op
         if len(grads) > 1:
             if all(grad is None for grad in grads):
-                return (None,) * len(self.edges)
+                return (None,) * len(self._edges)
             grads = self._materialised(grads)
         elif grads[0] is None:
-            return (None,) * len(self.edges)
+            return (None,) * len(self._edges)
         check_not_freed(self)
         if watching and modes.current().subclass_functions:
             return self._without_functions(grads, record, wanted)
@@ -83,7 +83,7 @@ class OpNode(Node):
             return self._run(formula, [values[k] for k in places], record)
         return [
             None if edge is None or (wanted is not None and edge[0] not in wanted) else self._run(formula, [values[k] for k in places], record)
-            for edge, (formula, places) in zip(self.edges, self._formulas(values, record), strict=True)
+            for edge, (formula, places) in zip(self._edges, self._formulas(values, record), strict=True)
         ]
 
     def _formulas(self, values: list, record: bool) -> tuple:
@@ -117,12 +117,12 @@ class OpNode(Node):
         like = next(grad for grad in grads if grad is not None)
         return [
             zeros(shape, dtype, like) if grad is None else grad
-            for grad, (shape, dtype) in zip(grads, self.outputs, strict=True)
+            for grad, (shape, dtype) in zip(grads, self._outputs, strict=True)
         ]
 
     def _unpacked(self, record: bool) -> list:
         values = []
-        for entry, (name, kind, number) in zip(self.saved, self.op.saves, strict=True):
+        for entry, (name, kind, number) in zip(self._saved, self.op.saves, strict=True):
             if kind == ATTRIBUTE or entry is None:
                 values.append(entry)
             elif kind == INPUTS:
@@ -136,8 +136,8 @@ class OpNode(Node):
     def _check_not_detached(self, name: str) -> None:
         """Raise if an input that has no history had one when it was saved: what is recorded now would miss it."""
         inputs = self.op.inputs
-        if name in inputs and self.edges[inputs.index(name)] is not None:
-            raise errors.detached(self.name(), name)
+        if name in inputs and self._edges[inputs.index(name)] is not None:
+            raise errors.detached(self._title(), name)
 
     def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
         if type(entry) is tuple or type(entry) is SavedVariable:
@@ -146,15 +146,15 @@ class OpNode(Node):
             return saving.unpack_raw(entry, self, name, kind == OUTPUT)
         return entry  # a Python number in a tensor's place
 
-    def release(self, task: Any) -> None:
-        if self.holds:
-            self.saved = task.freed or task.free()
+    def _release(self, task: Any) -> None:
+        if self._holds:
+            self._saved = task.freed or task.free()
 
     def _shown(self, position: int) -> Any:
         """A saved value, as ``_saved_name`` gives it."""
         check_not_freed(self)
         name, kind, number = self.op.saves[position]
-        entry = self.saved[position]
+        entry = self._saved[position]
         if kind == ATTRIBUTE or entry is None:
             return entry
         if kind == INPUTS:
@@ -164,14 +164,14 @@ class OpNode(Node):
     def _raw(self, position: int) -> Any:
         """What keeps a saved value, as ``_raw_saved_name`` gives it: hooks are registered there."""
         _, kind, number = self.op.saves[position]
-        if type(self.saved) is Freed:
+        if type(self._saved) is Freed:
             return SavedVariable(None, kind == OUTPUT, number, self)
-        entry = self.saved[position]
+        entry = self._saved[position]
         if type(entry) is tuple:
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
-            places = list(self.saved)
+            places = list(self._saved)
             places[position] = entry
-            self.saved = tuple(places)
+            self._saved = tuple(places)
         return entry
 
 

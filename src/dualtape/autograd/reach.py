@@ -18,7 +18,7 @@ Joins = dict[Node, list]
 
 def joined(node: Node, edges: int) -> list:
     """The state of a join at the beginning."""
-    return [edges, None] if len(node.outputs) == 1 else [edges, *(None,) * len(node.outputs)]
+    return [edges, None] if node._shape is not None else [edges, *(None,) * len(node._outputs)]
 
 
 def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict[Node, Any], Joins, bool]:
@@ -31,7 +31,7 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
     stack = list(seen)
     if targets is None:
         while stack:
-            for edge in stack.pop().edges:
+            for edge in stack.pop()._edges:
                 if edge is not None:
                     child = edge[0]
                     if child not in seen:
@@ -43,10 +43,10 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
                         joins[child] = joined(child, 2)
         return seen, joins, True
     # An edge leads to an older node always: nodes older than every target need no visit.
-    oldest = min([node.seq for node in targets], default=0)
+    oldest = min([node._seq for node in targets], default=0)
     everything, leaves = True, 0
     while stack:
-        edges = stack.pop().edges
+        edges = stack.pop()._edges
         if not edges:
             leaves += 1
         for edge in edges:
@@ -57,7 +57,7 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
                         joins[child][0] += 1
                     else:
                         joins[child] = joined(child, 2)
-                elif child.seq >= oldest:
+                elif child._seq >= oldest:
                     seen[child] = None
                     stack.append(child)
                 else:
@@ -69,7 +69,7 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
     return needed, joins, False
 
 
-_age = attrgetter("seq")
+_age = attrgetter("_seq")
 
 
 def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[Node]) -> tuple[dict[Node, bool], Joins]:
@@ -82,7 +82,7 @@ def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[No
     met: set[Node] = set()
     for node in found:
         runs = False
-        for edge in node.edges:
+        for edge in node._edges:
             if edge is not None:
                 child = edge[0]
                 if child in needed:
@@ -101,14 +101,14 @@ def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[No
 def execution_order(roots: Sequence[Node], targets: Collection[Node] | None) -> list[Node]:
     """The nodes of a run in the order in which they run."""
     reached, joins, _ = reach(roots, targets)
-    ready = [(-node.seq, node) for node in dict.fromkeys(roots) if joins[node][0] == 0]
+    ready = [(-node._seq, node) for node in dict.fromkeys(roots) if joins[node][0] == 0]
     heapify(ready)
     sinks: list[Node] = []
     order: list[Node] = []
     while ready or sinks:
         node = sinks.pop(0) if sinks else heappop(ready)[1]
         order.append(node)
-        for edge in node.edges:
+        for edge in node._edges:
             if edge is None or edge[0] not in reached:
                 continue
             child = edge[0]
@@ -119,5 +119,5 @@ def execution_order(roots: Sequence[Node], targets: Collection[Node] | None) -> 
             if type(child) is AccumulateGrad:
                 sinks.append(child)
             else:
-                heappush(ready, (-child.seq, child))
+                heappush(ready, (-child._seq, child))
     return order

@@ -27,7 +27,7 @@ def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
     """The error for an entry whose value was written since it was saved."""
     value, counter, version = entry[:3]
     return errors.overwritten(
-        node.name(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
+        node._title(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
     )
 
 
@@ -71,7 +71,7 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
     if places is None:
         tensors = [(kind == _OUTPUT, k, number) for k, (_, kind, number) in enumerate(op.saves) if kind in (_INPUT, _OUTPUT)]
         places = _places[op] = tuple(sorted(tensors))
-    saved = node.saved
+    saved = node._saved
     kept = None
     for is_output, k, number in places:
         entry = saved[k]
@@ -81,7 +81,7 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
             one = kept[k] = SavedVariable(entry, is_output, number, node if is_output else None)
             one.pack(results[number] if is_output else entry[0], *hooks)
     if kept is not None:
-        node.saved = tuple(kept)
+        node._saved = tuple(kept)
 
 
 _places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those of results come last
@@ -89,7 +89,7 @@ _places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those o
 
 def check_versions(node: Any) -> None:
     """Raise if a value that a node of a declared op has saved was written over since."""
-    for entry, (name, kind, _) in zip(node.saved, node.op.saves, strict=True):
+    for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
         if type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:
             raise stale(entry, node, name)
 
@@ -160,7 +160,7 @@ class SavedVariable:
         from .node import Freed
 
         node = self._node() if self._node is not None else None
-        return self.is_none() or (node is not None and type(node.saved) is Freed)
+        return self.is_none() or (node is not None and type(node._saved) is Freed)
 
     @property
     def data(self) -> Any:
@@ -240,7 +240,7 @@ class SavedVariable:
             node = self._node()
         if self.hooks is None:
             if self.entry is None or self._freed():
-                raise errors.freed("the node" if node is None else node.name())
+                raise errors.freed("the node" if node is None else node._title())
             return unpack(self.entry, node, name, self.is_output, self.number)  # type: ignore[arg-type]
         packed = self.packed
         if self._own:

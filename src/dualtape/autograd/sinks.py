@@ -45,7 +45,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     variable = node.variable
     if variable._edge is not None and buffer[0] is not None:
         raise errors.moved_leaf()
-    if variable._extra is not None or node.extra is not None:
+    if variable._extra is not None or node._extra is not None:
         tensor_hooks(node, buffer, task)
     captures = task.captures
     if captures is not None and node in captures:
@@ -53,7 +53,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
         return
     if node not in task.reached:
         return
-    if node.extra is not None:
+    if node._extra is not None:
         pre_hooks(node, buffer, task)
     if variable._requires_grad:
         if buffer[0] is not None:
@@ -74,7 +74,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
             for hook in tuple(extra.post_hooks.values()):
                 if not isinstance(hook(variable), (type(None), type(variable))):
                     raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
-        if node.extra is not None:
+        if node._extra is not None:
             post_hooks(node, (), buffer, task)
 
 

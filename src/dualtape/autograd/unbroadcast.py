@@ -79,5 +79,5 @@ def _axes(grad: Any, shape: tuple, node: Any) -> tuple[int, ...]:
     lead = len(grad.shape) - len(shape)
     aligned = (1,) * lead + tuple(shape)
     if lead < 0 or any(n != m and n != 1 for n, m in zip(aligned, grad.shape, strict=True)):
-        raise errors.formula_shape(node.name(), 0, tuple(grad.shape), tuple(shape))
+        raise errors.formula_shape(node._title(), 0, tuple(grad.shape), tuple(shape))
     return tuple(i for i, (n, m) in enumerate(zip(aligned, grad.shape, strict=True)) if i < lead or n != m)

@@ -1,6 +1,6 @@
 """The quick way through a node: its formulas and what they read, written out as one function.
 
-``OpNode.apply`` reads from the op's declaration which formula wants which saved value, for every node anew. Most nodes are of ops with one output, on
+``OpNode._pull_general`` reads from the op's declaration which formula wants which saved value, for every node anew. Most nodes are of ops with one output, on
 NumPy's arrays: for these the same steps are written out once for each op, as Python source without loops, when its first node runs; and once more
 for tensors, when a backward is recorded. All checks stay: released values, versions, packed values. The source shows in tracebacks.
 """
@@ -25,25 +25,25 @@ def source(op: Any, recorded: bool) -> str:
 
     What was saved is let go in exchange for ``freed``, if that is given. Where the backward is ``recorded``, gradients and saved values are tensors.
     """
-    lines = ["def pull(node, g, wanted, freed):", "    saved = node.saved", "    if type(saved) is Freed:", "        check_not_freed(node)"]
+    lines = ["def pull(node, g, wanted, freed):", "    saved = node._saved", "    if type(saved) is Freed:", "        check_not_freed(node)"]
     if op.outputs is not None:
         lines.append("    g = g if type(g) is list else [g]  # of an op with several outputs, which may have one this time")
     if _points(op, recorded):
         lines.append("    point = type(g) is not ndarray  # one number, and so are all it depends on: scalars are quicker than 0-d arrays")
     if op.listed_input:  # one formula gives the gradients of a list
         lines.extend(_indented(1, _formula(op, 0, recorded)))
-        lines.append("    pairs = [(e, r) for e, r in zip(node.edges, r) if e is not None and (wanted is None or e[0] in wanted)]")
+        lines.append("    pairs = [(e, r) for e, r in zip(node._edges, r) if e is not None and (wanted is None or e[0] in wanted)]")
     elif len(op.loads) == 1:  # the node runs, so its only edge is wanted
-        lines.extend(["    pairs = ()", "    e, = node.edges", "    if e is not None:", *_indented(2, _formula(op, 0, recorded)), "        pairs = ((e, r),)"])
+        lines.extend(["    pairs = ()", "    e, = node._edges", "    if e is not None:", *_indented(2, _formula(op, 0, recorded)), "        pairs = ((e, r),)"])
     else:
-        lines.extend(["    pairs = []", f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node.edges"])
+        lines.extend(["    pairs = []", f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node._edges"])
         if op.saves_tensors:  # as in PyTorch, a value that was written over is an error whichever gradients are asked for
             lines.extend(["    if wanted is not None:", "        check_versions(node)"])
         for i in range(len(op.loads)):
             lines.append(f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
             lines.extend([*_indented(2, _formula(op, i, recorded)), f"        pairs.append((e{i}, r))"])
     if op.saves_tensors:
-        lines.extend(["    if freed is not None:", "        node.saved = freed"])
+        lines.extend(["    if freed is not None:", "        node._saved = freed"])
     return "\n".join([*lines, "    return pairs"]) + "\n"
 
 
@@ -114,12 +114,12 @@ def compiled(op: Any, recorded: bool = False) -> Callable:
 
 def pulls(op: Any) -> dict[str, Callable]:
     """The functions of an op's nodes, each of which is written when the first node runs it."""
-    return {attribute: _when_needed(op, attribute) for attribute in ("pull", "pull_recorded")}
+    return {attribute: _when_needed(op, attribute) for attribute in ("_pull", "_pull_recorded")}
 
 
 def _when_needed(op: Any, attribute: str) -> Callable:
     def pull(node: Any, g: Any, wanted: Any, freed: Any) -> Any:
-        made = compiled(op, attribute == "pull_recorded")
+        made = compiled(op, attribute == "_pull_recorded")
         for kind in op._node_classes:
             if kind is not None:
                 setattr(kind, attribute, made)

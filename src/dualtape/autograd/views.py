@@ -172,7 +172,7 @@ class View:
             raise errors.view_write("view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}")
         self.seen = tensor._counter[0]
         edge = edge_of(base)
-        extra = None if tensor._edge is None else tensor._edge[0].extra
+        extra = None if tensor._edge is None else tensor._edge[0]._extra
         node = AsStridedBackward0(edge, base._array, self.step, tensor._array)
         if extra is not None and tensor._edge is not None and tensor._edge[1] in extra.retained:
             node._more().retained[0] = extra.retained.pop(tensor._edge[1])
@@ -241,22 +241,22 @@ class AsStridedBackward0(Node):
     __slots__ = ("step", "shape", "dtype", "strides")
 
     def __init__(self, edge: tuple | None, base: Any, step: Step | None, view: Any) -> None:
-        self.edges = (edge,)
-        self.outputs = ((view.shape, view.dtype),)
+        self._edges = (edge,)
+        self._shape, self._dtype = view.shape, view.dtype
         self.shape, self.dtype, self.strides = base.shape, base.dtype, getattr(base, "strides", ())
         self.step = step
-        self.saved = ()
-        self.extra = None
-        self.seq = next_sequence()
+        self._saved = ()
+        self._extra = None
+        self._seq = next_sequence()
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         g = grads[0]
         if g is None:
             return (None,)
         return (unview(g, self.shape, self.dtype, self.strides, self.step, record),)
 
-    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
-        edge = self.edges[0]
+    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+        edge = self._edges[0]
         return () if edge is None else ((edge, unview(g, self.shape, self.dtype, self.strides, self.step, False)),)
 
 
@@ -265,7 +265,7 @@ def twin(node: Node) -> Node:
     from copy import copy  # few programs come here
 
     new = copy(node)
-    new.seq = next_sequence()
+    new._seq = next_sequence()
     return new
 
 
@@ -280,16 +280,16 @@ class CopySlices(Node):
         self.fn = fn
         self.step = step
         self.strides = getattr(array, "strides", ())
-        self.edges = (edge, value) if fn is None else (edge, *fn.edges[1:])
-        self.outputs = ((array.shape, array.dtype),)
-        self.saved = ()
-        self.extra = None
-        self.seq = next_sequence()
+        self._edges = (edge, value) if fn is None else (edge, *fn._edges[1:])
+        self._shape, self._dtype = array.shape, array.dtype
+        self._saved = ()
+        self._extra = None
+        self._seq = next_sequence()
 
-    def apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         g = grads[0]
         if g is None:
-            return (None,) * len(self.edges)
+            return (None,) * len(self._edges)
         check_not_freed(self)
         full = _copied(g, self.strides, record)
         part = replay(full, self.step, raw=not record)
@@ -297,14 +297,14 @@ class CopySlices(Node):
         mine = None
         inner: Any = (None, None)
         if fn is None:
-            if self.edges[1] is not None:
+            if self._edges[1] is not None:
                 inner = (None, part.clone() if record else settle(part).copy())
         else:
             # A twin, since results that fn saved lead to it when they are differentiated.
-            inner = (twin(fn) if record else fn).apply([part.clone() if record else part.copy()], record)
-            mine = None if fn.edges[0] is None else inner[0]
+            inner = (twin(fn) if record else fn)._pull_general([part.clone() if record else part.copy()], record)
+            mine = None if fn._edges[0] is None else inner[0]
         if mine is not None:
-            mine = (fit_recorded if record else fit)(mine, fn.outputs[0], self)  # type: ignore[union-attr]
+            mine = (fit_recorded if record else fit)(mine, fn._outputs[0], self)  # type: ignore[union-attr]
             if type(part) is not np.ndarray or type(mine) is not np.ndarray:
                 room = room_for(*((part._array, mine._array) if record else (part, mine)))
                 if room is not None:
@@ -316,41 +316,41 @@ class CopySlices(Node):
             part[...] = 0 if mine is None else mine
         return (full, *inner[1:])
 
-    def pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The same for NumPy's arrays, where ``fn`` has a quick way."""
-        if type(g) is not np.ndarray or type(self.saved) is Freed:
+        if type(g) is not np.ndarray or type(self._saved) is Freed:
             return None
         full = g.copy() if _order(self.strides) is None else _copied(g, self.strides, False)
         part = replay(full, self.step, True)
         fn = self.fn
-        edge = self.edges[0]
+        edge = self._edges[0]
         mine = None
         if fn is None:
-            value = self.edges[1]
+            value = self._edges[1]
             pairs = () if value is None else ((value, part.copy()),)
         else:
-            pairs = fn.pull(part.copy(), None, None)
+            pairs = fn._pull(part.copy(), None, None)
             if pairs is None:
                 return None
-            if fn.edges[0] is not None:
+            if fn._edges[0] is not None:
                 mine, pairs = pairs[0][1], pairs[1:]
-                meta = fn.outputs[0]
+                meta = fn._outputs[0]
                 if mine is not None and (mine.shape != meta[0] or mine.dtype is not meta[1]):
                     mine = fit(mine, meta, self)
             if type(mine) is Batched:
                 return None
-            if freed is not None and fn.holds and fn.saved:
-                fn.saved = freed
+            if freed is not None and fn._holds and fn._saved:
+                fn._saved = freed
         if freed is not None:
-            self.saved = freed
+            self._saved = freed
         part[...] = 0 if mine is None else mine
         pairs = ((edge, full), *pairs) if edge is not None else pairs
         return pairs if wanted is None else [pair for pair in pairs if pair[0][0] in wanted]
 
-    def release(self, task: Any) -> None:
-        self.saved = task.freed or task.free()  # whatever fn saved: it runs once, as PyTorch's does
+    def _release(self, task: Any) -> None:
+        self._saved = task.freed or task.free()  # whatever fn saved: it runs once, as PyTorch's does
         if self.fn is not None:
-            self.fn.release(task)
+            self.fn._release(task)
 
 
 def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False) -> None:
@@ -399,7 +399,7 @@ def rebase(tensor: Tensor, node: Node) -> None:
 
 def rebase_base(base: Tensor, slices: CopySlices) -> None:
     """Give a base the history ``slices``: one of its views was written."""
-    if base._edge is not None and base._edge[0].extra is not None:
+    if base._edge is not None and base._edge[0]._extra is not None:
         _move_retained(base, slices)
     base._edge = (slices, 0)
     base._requires_grad = True
@@ -426,7 +426,7 @@ def disjoint(array: Any) -> bool:
 
 def _move_retained(tensor: Tensor, node: Node) -> None:
     """``retain_grad`` follows the tensor to its new node; hooks stay with the old."""
-    if tensor._edge is not None and tensor._edge[0].extra is not None:
-        ref = tensor._edge[0].extra.retained.pop(tensor._edge[1], None)
+    if tensor._edge is not None and tensor._edge[0]._extra is not None:
+        ref = tensor._edge[0]._extra.retained.pop(tensor._edge[1], None)
         if ref is not None:
             node._more().retained[0] = ref

@@ -187,9 +187,9 @@ class Scope:
                 if owner is None or (owner is not self and owner.end is None):
                     return True
                 continue  # the function's own, or that of one that has ended
-            if node.seq < self.start and not _made_before(node):
+            if node._seq < self.start and not _made_before(node):
                 return True
-            for one in node.edges:
+            for one in node._edges:
                 if one is not None and one[0] not in seen:
                     seen.add(one[0])
                     stack.append(one[0])
@@ -216,7 +216,7 @@ def _made_before(node: Any) -> bool:
     """Whether ``node`` was made while a function ran that has ended: it need not lead to anything that is still to be differentiated."""
     with _ending:
         scopes = list(_ended)
-    return any(scope.end is not None and scope.start < node.seq < scope.end for scope in scopes)
+    return any(scope.end is not None and scope.start < node._seq < scope.end for scope in scopes)
 
 
 def cut_off(tensor: Tensor) -> Tensor:

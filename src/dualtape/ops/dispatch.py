@@ -305,9 +305,9 @@ def begin_node(op: Op, values: list) -> Any:
         else:
             edges.append(edge_of(value) if isinstance(value, Tensor) else None)
     node = _new(op.node_class(0 if op.variant is None else op.variant(*values)))
-    node.edges = tuple(edges)
-    node.extra = None
-    node.seq = next_sequence()
+    node._edges = tuple(edges)
+    node._extra = None
+    node._seq = next_sequence()
     mode = modes.current()
     if mode.anomaly:
         mode.anomaly.remember(node)
@@ -319,7 +319,7 @@ def keep_inputs(op: Op, node: Any, values: list, raws: list) -> list:
     kept: list = [None] * len(op.saves)
     if not kept:
         return kept
-    for k in op.plan((True,) if op.listed_input else tuple([edge is not None for edge in node.edges])):
+    for k in op.plan((True,) if op.listed_input else tuple([edge is not None for edge in node._edges])):
         kind = op.saves[k][1]
         if kind == OUTPUT:
             kept[k] = _LATER
@@ -341,12 +341,12 @@ def keep_inputs(op: Op, node: Any, values: list, raws: list) -> list:
 
 def finish_node(op: Op, node: Any, kept: list, results: list) -> None:
     """Complete a node with its results."""
-    node.outputs = tuple([(r._array.shape, r._array.dtype) for r in results])
+    node._outputs = tuple([(r._array.shape, r._array.dtype) for r in results])
     for k, value in enumerate(kept):
         if value is _LATER:
             number = op.saves[k][2]
             kept[k] = saving.save_output(results[number], node, number)
-    node.saved = tuple(kept)
+    node._saved = tuple(kept)
 
 
 _LATER = object()  # stands in a node's saved values for an output not computed yet
@@ -436,7 +436,7 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
 
 def _before(op: Op, node: Any, target: Tensor) -> Tensor:
     """The target as it is before the write: a copy, if a formula needs the old value, else only its place."""
-    if not op.saves or not any([op.saves[k][0] == op.params[0] for k in op.plan(tuple([edge is not None for edge in node.edges]))]):
+    if not op.saves or not any([op.saves[k][0] == op.params[0] for k in op.plan(tuple([edge is not None for edge in node._edges]))]):
         return target
     old = wrap(target._array.copy())
     old._edge = edge_of(target)

@@ -120,9 +120,9 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
 def _keep(op: Op, values: list, results: list) -> None:
     """Let the tangents follow what the results' node has saved: of results, and of arguments that hooks have packed."""
     node = next(r for r in results if r._requires_grad)._edge[0]
-    if getattr(node, "op", None) is not op or not op.saves or type(node.saved) is not tuple:
+    if getattr(node, "op", None) is not op or not op.saves or type(node._saved) is not tuple:
         return
-    kept = list(node.saved)
+    kept = list(node._saved)
     for k, (name, kind, number) in enumerate(op.saves):
         entry = kept[k]
         if kind == OUTPUT and type(entry) is tuple and len(entry) == 3:
@@ -131,7 +131,7 @@ def _keep(op: Op, values: list, results: list) -> None:
             known = entry._tangents = tangents_of(results[number] if kind == OUTPUT else values[op.params.index(name)])
             if kind == OUTPUT and entry.entry is not None:  # it was packed as it is
                 entry.entry = (*entry.entry[:3], known)
-    node.saved = tuple(kept)
+    node._saved = tuple(kept)
 
 
 def _tangents_at(value: Any, level: Level) -> Any:

@@ -73,8 +73,8 @@ def view_at(x: Any, keys: tuple, alone: bool) -> Tensor | None:
         step.previous, step.op, step.values, step.number = previous, op, values, None
         if edge is not None:
             node = _new(op._node_classes[0] or op.node_class())
-            node.edges, node.outputs, node.saved = (edge,), ((r.shape, r.dtype),), (shape, *values)
-            node.extra, node.seq = None, next_sequence()
+            node._edges, node._shape, node._dtype, node._saved = (edge,), r.shape, r.dtype, (shape, *values)
+            node._extra, node._seq = None, next_sequence()
             edge = (node, 0)
     if r is x._array:
         return None

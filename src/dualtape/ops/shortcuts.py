@@ -93,15 +93,15 @@ def unary(op: Op) -> Callable:
                         if node_type is None:
                             node_type = op.node_class()
                         node = new(node_type)
-                        node.edges = (x._edge or leaf_edge(x),)
-                        node.outputs = ((r.shape, dtype),)
-                        node.extra = None
-                        node.seq = sequence()
+                        node._edges = (x._edge or leaf_edge(x),)
+                        node._shape, node._dtype = r.shape, dtype
+                        node._extra = None
+                        node._seq = sequence()
                         if saves:
                             kept = ((x, x._counter, x._counter[0]) if keep_x else None, (r, version, 0) if keep_out else None)
-                            node.saved = kept + rest if rest else kept
+                            node._saved = kept + rest if rest else kept
                         else:
-                            node.saved = ()
+                            node._saved = ()
                         out._edge = (node, 0)
                         out._requires_grad = True
                         if mode.saved_hooks:
@@ -169,10 +169,10 @@ def binary(op: Op, operator: bool = False) -> Callable:
                             node_type = op.node_class()
                             plans.extend(_pair_plans(op))
                         node = new(node_type if variant is None else op.node_class(variant(x, y)))
-                        node.edges = ((x._edge or leaf_edge(x)) if left else None, (y._edge or leaf_edge(y)) if right else None)
-                        node.outputs = ((r.shape, dtype),)
-                        node.extra = None
-                        node.seq = sequence()
+                        node._edges = ((x._edge or leaf_edge(x)) if left else None, (y._edge or leaf_edge(y)) if right else None)
+                        node._shape, node._dtype = r.shape, dtype
+                        node._extra = None
+                        node._seq = sequence()
                         if saves:
                             keep_x, keep_y, keep_out = plans[left][right]
                             kept = (
@@ -180,9 +180,9 @@ def binary(op: Op, operator: bool = False) -> Callable:
                                 ((y, y._counter, y._counter[0]) if isinstance(y, tensor_type) else y) if keep_y else None,
                                 (r, version, 0) if keep_out else None,
                             )
-                            node.saved = kept + rest if rest else kept
+                            node._saved = kept + rest if rest else kept
                         else:
-                            node.saved = ()
+                            node._saved = ()
                         out._edge = (node, 0)
                         out._requires_grad = True
                         if mode.saved_hooks:
@@ -293,11 +293,11 @@ def first_tensor(op: Op) -> Callable:
             if keep is None:
                 keep, node_type = _keeper(op), op.node_class(0 if variant is None or alone is None else variant(None, *alone))
             node = new(node_type if variant is None or values is alone else op.node_class(variant(x, *values)))
-            node.edges = (x._edge or leaf_edge(x),)
-            node.outputs = ((r.shape, r.dtype),)
-            node.extra = None
-            node.seq = sequence()
-            node.saved = keep(x, a, values, r, counter)
+            node._edges = (x._edge or leaf_edge(x),)
+            node._shape, node._dtype = r.shape, r.dtype
+            node._extra = None
+            node._seq = sequence()
+            node._saved = keep(x, a, values, r, counter)
             out._edge = (node, 0)
             out._requires_grad = True
         return out
@@ -329,11 +329,11 @@ def parts(op: Op) -> Callable:
             if keep is None:
                 keep = _keeper(op)
             node = new(op.node_class(0 if variant is None else variant(x, *values)))
-            node.edges = (x._edge or leaf_edge(x),)
-            node.outputs = tuple([(r.shape, r.dtype) for r in arrays])
-            node.extra = None
-            node.seq = sequence()
-            node.saved = keep(x, a, values, None, None)
+            node._edges = (x._edge or leaf_edge(x),)
+            node._outputs = tuple([(r.shape, r.dtype) for r in arrays])
+            node._extra = None
+            node._seq = sequence()
+            node._saved = keep(x, a, values, None, None)
         base, previous = (x, None) if outer is None else (outer.base, outer.step)
         creation, seen = MULTI_OUTPUT if mode.grad else NO_GRAD, counter[0]
         results = []
@@ -457,9 +457,9 @@ def general(op: Op) -> Callable:
                 result._requires_grad = True
         if node is None:
             return
-        node.edges, node.outputs, node.extra, node.seq = tuple(edges), tuple(outputs), None, sequence()
+        node._edges, node._outputs, node._extra, node._seq = tuple(edges), tuple(outputs), None, sequence()
         if not saves:
-            node.saved = ()
+            node._saved = ()
             return
         wanted = (True,) if op.listed_input else tuple([edge is not None for edge in edges])
         recipe = recipes.get(wanted)
@@ -484,7 +484,7 @@ def general(op: Op) -> Callable:
                     kept.append([(v, v._counter, v._counter[0]) for v in value])
                 else:
                     kept.append(value)
-        node.saved = tuple(kept)
+        node._saved = tuple(kept)
 
     return function
 

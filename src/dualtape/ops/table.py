@@ -199,7 +199,7 @@ class Op:
         """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
         made = self._node_classes[number]
         if made is None:
-            fields = {"__slots__": (), "op": self, "__module__": __name__, "holds": self.saves_tensors, **saved_properties(self)}
+            fields = {"__slots__": (), "op": self, "__module__": __name__, "_holds": self.saves_tensors, **saved_properties(self)}
             if self.simple:
                 fields.update(pulls(self))
             made = type(self.node_names[number], (OpNode,), fields)

@@ -109,18 +109,18 @@ def inplace(op: Op) -> Callable:
             node_type = op.node_class()
         node = new(node_type)
         edge = x._edge if left else None
-        node.edges = (edge, (y._edge or leaf_edge(y)) if right else None) if binary_op else (edge,)
-        node.outputs = ((a.shape, dtype),)
-        node.extra = None
-        node.seq = sequence()
+        node._edges = (edge, (y._edge or leaf_edge(y)) if right else None) if binary_op else (edge,)
+        node._shape, node._dtype = a.shape, dtype
+        node._extra = None
+        node._seq = sequence()
         if saves:
             kept: tuple = ((old, old._counter, 0) if keep_old else None,)
             if binary_op:
                 kept += (((y, y._counter, y._counter[0]) if other_tensor else y) if keep_y else None,)
-            node.saved = (*kept, (a, counter, counter[0]) if keep_out else None, *(rest if alpha is missing else (alpha,)))
+            node._saved = (*kept, (a, counter, counter[0]) if keep_out else None, *(rest if alpha is missing else (alpha,)))
         else:
-            node.saved = ()
-        if view is None and (edge is None or edge[0].extra is None):
+            node._saved = ()
+        if view is None and (edge is None or edge[0]._extra is None):
             x._edge = (node, 0)
             x._requires_grad = True
         else:
