@@ -25,9 +25,8 @@ __all__ = ["backward", "collector", "forward", "main"]
 TENSOR = """
 out = new(Tensor)
 out._array = r
-out._edge = out._view = out._grad = out._accumulator = out._extra = None
+out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
 out._requires_grad = False
-out._counter = [0, None]
 """
 NODE = """
 node = new(kind)
@@ -35,7 +34,7 @@ node._edges = (edge, None)
 node._shape, node._dtype = r.shape, r.dtype
 node._extra = None
 node._seq = next_sequence()
-node._saved = (None, (y, y._counter, 0), None)
+node._saved = (None, y, None)
 out = (node, 0)
 """
 CHECKS = """

@@ -63,14 +63,14 @@ class Tensor(Memory, Protocols):
     """
 
     __slots__ = (
-        "_array", "_edge", "_requires_grad", "_counter", "_view", "_grad", "_accumulator", "_extra",
+        "_array", "_edge", "_requires_grad", "_writes", "_view", "_grad", "_accumulator", "_extra",
         "__dict__", "__weakref__",
     )  # fmt: skip
 
     _array: Any  # the values: a numpy or cupy array
     _edge: tuple | None  # (grad_fn, output number), None for a leaf
     _requires_grad: bool
-    _counter: list  # the counter of writes, shared with views and detached aliases
+    _writes: Any  # the counter of writes; None: never written, and shared with no other tensor
     _view: Any  # relation to a base, or None
     _grad: Tensor | None
     _accumulator: AccumulateGrad | None  # a leaf's sink
@@ -250,7 +250,7 @@ class Tensor(Memory, Protocols):
                 f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype!r}: convert it with"
                 " .to(dualtape.float32) first"
             )
-        if requires_grad and self._counter is UNTRACKED and not current().inference:
+        if requires_grad and self._writes is UNTRACKED and not current().inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it first")
         self._requires_grad = requires_grad
         return self
@@ -259,7 +259,7 @@ class Tensor(Memory, Protocols):
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf."""
         view = self._view
-        if view is not None and view.seen != self._counter[0]:
+        if view is not None and view.seen != self._writes[0]:
             view.refresh(self)
         return None if self._edge is None else self._edge[0]
 
@@ -462,17 +462,29 @@ class Tensor(Memory, Protocols):
         return self._extra
 
     @property
+    def _counter(self) -> list:
+        """The counter of writes to this memory, which views and detached aliases share; made when it is first asked for."""
+        writes = self._writes
+        if writes is None:  # no call from here on: no other thread comes between
+            writes = self._writes = [0, None]
+        return writes
+
+    @_counter.setter
+    def _counter(self, counter: list) -> None:
+        self._writes = counter
+
+    @property
     def _version(self) -> int:
-        if self._counter is UNTRACKED:
+        if self._writes is UNTRACKED:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._counter[0]
+        return 0 if self._writes is None else self._writes[0]
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self._view is None or self._counter is UNTRACKED else self._view.base
+        return None if self._view is None or self._writes is UNTRACKED else self._view.base
 
     def _is_view(self) -> bool:
-        return self._view is not None and self._counter is not UNTRACKED
+        return self._view is not None and self._writes is not UNTRACKED
 
     def _view_func(self, new_base: Tensor) -> Tensor:
         """The steps that lead from this view's base to it, taken from ``new_base``."""
@@ -491,16 +503,15 @@ class Tensor(Memory, Protocols):
         >>> dt.ones(1).is_inference()
         False
         """
-        return self._counter is UNTRACKED
+        return self._writes is UNTRACKED
 
 
 def wrap(array: Any) -> Tensor:
     """A new leaf tensor over ``array``, no questions asked."""
     tensor = _new(Tensor)
     tensor._array = array
-    tensor._edge = tensor._view = tensor._grad = tensor._accumulator = tensor._extra = None
+    tensor._edge = tensor._writes = tensor._view = tensor._grad = tensor._accumulator = tensor._extra = None
     tensor._requires_grad = False
-    tensor._counter = [0, None]
     return tensor
 
 
@@ -512,12 +523,12 @@ def made(array: Any) -> Tensor:
 def alias(tensor: Tensor) -> Tensor:
     """A tensor over the same memory and version counter, without history."""
     new = wrap(tensor._array)
-    new._counter = tensor._counter
-    return untrack(new) if new._counter is UNTRACKED else new
+    new._writes = tensor._counter
+    return untrack(new) if new._writes is UNTRACKED else new
 
 
 def _fresh_alias(tensor: Tensor) -> Tensor:
-    return untrack(wrap(tensor._array)) if tensor._counter is UNTRACKED else wrap(tensor._array)
+    return untrack(wrap(tensor._array)) if tensor._writes is UNTRACKED else wrap(tensor._array)
 
 
 def raw(value: Any) -> Any:

@@ -234,9 +234,11 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
             pairs = _general(node, grad, task)
         for edge, grad in pairs:
             child = edge[0]
-            shape = child._shape
             if grad is not None:
-                shape, dtype = (shape, child._dtype) if shape is not None else child._dtype[edge[1]]
+                shape = child._shape
+                dtype = child._dtype
+                if shape is None:
+                    shape, dtype = dtype[edge[1]]
                 array = grad._array if record else grad
                 if array.dtype is not dtype or array.shape != shape:
                     grad = fit_edge(grad, (shape, dtype), node)

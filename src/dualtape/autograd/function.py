@@ -98,8 +98,8 @@ class FunctionCtx(Node):
             entry, is_output, number = place or (None, False, 0)
             if entry is None:
                 found.append(None)
-            elif not is_output and type(entry) is tuple and entry[1][0] == entry[2]:
-                found.append(entry[0])
+            elif type(entry) is Tensor and (entry._writes is None or not entry._writes[0]):
+                found.append(entry)
             else:
                 found.append(saving.unpack(entry, self, f"saved_tensors[{i}]", is_output, number))
         return tuple(found)

@@ -207,7 +207,7 @@ def leaf_edge(leaf: Tensor) -> Edge:
 def edge_of(tensor: Tensor) -> Edge | None:
     """Where a tensor's gradient goes: its node, its sink, or nowhere."""
     view = tensor._view
-    if view is not None and view.seen != tensor._counter[0]:
+    if view is not None and view.seen != tensor._writes[0]:
         view.refresh(tensor)
     if tensor._edge is not None:
         return tensor._edge

@@ -16,11 +16,13 @@ from .. import errors, modes
 from ..arrays import zeros
 from ..arrays.batched import NotBatchable, newest, per_sample
 from ..overriding import watching
+from ..tensor import Tensor
 from . import saved as saving
 from .node import Freed, Node, check_not_freed
 from .saved import SavedVariable
 
 ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # what a place in ``saved`` holds
+_ENTRIES = (tuple, Tensor)  # what a saved tensor is kept as
 
 
 class OpNode(Node):
@@ -50,12 +52,7 @@ class OpNode(Node):
             for kind, k in loads:
                 entry = saved[k]
                 if kind != ATTRIBUTE:
-                    if type(entry) is tuple:
-                        if entry[1][0] != entry[2]:
-                            raise saving.stale(entry, self, op.saves[k][0])
-                        entry = entry[0] if kind == OUTPUT else entry[0]._array
-                    elif type(entry) is SavedVariable:
-                        entry = entry.unpack(self, op.saves[k][0])._array
+                    entry = self._one(entry, op.saves[k][0], kind, 0, False)
                 arguments.append(entry)
             try:
                 results.append(formula(*arguments))
@@ -128,7 +125,7 @@ class OpNode(Node):
             elif kind == INPUTS:
                 values.append([self._one(e, name, INPUT, 0, record) for e in entry])
             else:
-                if record and kind == INPUT and type(entry) is tuple and not entry[0].requires_grad:
+                if record and kind == INPUT and type(entry) in _ENTRIES and not saving.full(entry)[0].requires_grad:
                     self._check_not_detached(name)
                 values.append(self._one(entry, name, kind, number, record))
         return values
@@ -140,7 +137,7 @@ class OpNode(Node):
             raise errors.detached(self._title(), name)
 
     def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
-        if type(entry) is tuple or type(entry) is SavedVariable:
+        if type(entry) in _ENTRIES or type(entry) is SavedVariable:
             if record:
                 return saving.unpack(entry, self, name, kind == OUTPUT, number)
             return saving.unpack_raw(entry, self, name, kind == OUTPUT)
@@ -167,7 +164,7 @@ class OpNode(Node):
         if type(self._saved) is Freed:
             return SavedVariable(None, kind == OUTPUT, number, self)
         entry = self._saved[position]
-        if type(entry) is tuple:
+        if type(entry) in _ENTRIES and kind != ATTRIBUTE:
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
             places = list(self._saved)
             places[position] = entry

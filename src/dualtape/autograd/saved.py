@@ -1,8 +1,8 @@
 """Saved variables: what a node keeps for its backward.
 
-In a node a saved tensor is an *entry*: ``(value, counter, version)``. For an input the value is the tensor itself; for
-the node's own output it is the bare array, so that node and tensor form no cycle; in forward mode its tangents follow. When hooks are asked for, a
-:class:`SavedVariable` takes the entry's place. Unpacking checks the version: a value written since is an error.
+In a node a saved tensor is an *entry*: a plain input that was never written is its own entry; else it is ``(value, counter, version)``. There, for an
+input the value is the tensor itself; for the node's own output it is the bare array, so that node and tensor form no cycle; in forward mode its tangents
+follow. When hooks are asked for, a :class:`SavedVariable` takes the entry's place. Unpacking checks the version: a value written since is an error.
 """
 
 from __future__ import annotations
@@ -23,9 +23,26 @@ if TYPE_CHECKING:
 _INPUT, _OUTPUT = 1, 3  # as in op_node: what a place in a node's saved values holds
 
 
-def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
+def entry_of(tensor: Any) -> Any:
+    """An input's entry; a Python number in a tensor's place is its own, too."""
+    if not isinstance(tensor, Tensor):
+        return tensor
+    counter = tensor._writes
+    if counter is None:
+        if type(tensor) is Tensor:
+            return tensor
+        counter = tensor._counter
+    return (tensor, counter, counter[0])
+
+
+def full(entry: Any) -> tuple:
+    """An entry as ``(value, counter, version, ...)``."""
+    return (entry, entry._counter, 0) if type(entry) is Tensor else entry
+
+
+def stale(entry: Any, node: Node, name: str) -> RuntimeError:
     """The error for an entry whose value was written since it was saved."""
-    value, counter, version = entry[:3]
+    value, counter, version = full(entry)[:3]
     return errors.overwritten(
         node._title(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
     )
@@ -33,10 +50,9 @@ def stale(entry: tuple, node: Node, name: str) -> RuntimeError:
 
 def save(tensor: Tensor) -> Any:
     """An input's entry, under the default hooks if there are any."""
-    counter = tensor._counter
-    if counter is UNTRACKED:
+    if tensor._writes is UNTRACKED:
         raise errors.inference_saved("save")
-    entry = (tensor, counter, counter[0])
+    entry = entry_of(tensor)
     hooks = modes.current().saved_hooks
     if hooks and type(hooks[-1]) is tuple:
         saved = SavedVariable(entry, False, 0)
@@ -75,11 +91,11 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
     kept = None
     for is_output, k, number in places:
         entry = saved[k]
-        if type(entry) is tuple:
+        if type(entry) is tuple or type(entry) is Tensor:
             if kept is None:
                 kept = list(saved)
             one = kept[k] = SavedVariable(entry, is_output, number, node if is_output else None)
-            one.pack(results[number] if is_output else entry[0], *hooks)
+            one.pack(results[number] if is_output else full(entry)[0], *hooks)
     if kept is not None:
         node._saved = tuple(kept)
 
@@ -90,7 +106,10 @@ _places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those o
 def check_versions(node: Any) -> None:
     """Raise if a value that a node of a declared op has saved was written over since."""
     for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
-        if type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:
+        if type(entry) is Tensor:
+            if kind == _INPUT and entry._writes is not None and entry._writes[0]:
+                raise stale(entry, node, name)
+        elif type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:
             raise stale(entry, node, name)
 
 
@@ -98,6 +117,7 @@ def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
     """The raw array of an entry."""
     if type(entry) is SavedVariable:
         return entry.unpack(node, name)._array
+    entry = full(entry)
     if entry[1][0] != entry[2]:
         raise stale(entry, node, name)
     return entry[0] if is_output else entry[0]._array
@@ -107,6 +127,7 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
     """The tensor of an entry, with its history."""
     if type(entry) is SavedVariable:
         return entry.unpack(node, name)
+    entry = full(entry)
     if entry[1][0] != entry[2]:
         raise stale(entry, node, name)
     if not is_output:
@@ -117,7 +138,7 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
 def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
     """An output's array as a tensor again, attached to the node that made it."""
     tensor = wrap(entry[0])
-    tensor._counter = entry[1]
+    tensor._writes = entry[1]
     if len(entry) > 3:
         tensor._more().tangents = entry[3]
     if entry[0].dtype.kind in "fc":  # indices are outputs too, and have no history
@@ -141,8 +162,8 @@ class SavedVariable:
 
     __slots__ = ("entry", "is_output", "number", "hooks", "packed", "_node", "_origin", "_own", "_tangents")
 
-    def __init__(self, entry: tuple | None, is_output: bool, number: int, node: Node | None = None) -> None:
-        self.entry = entry
+    def __init__(self, entry: Any, is_output: bool, number: int, node: Node | None = None) -> None:
+        self.entry: tuple | None = None if entry is None else full(entry)
         self.is_output = is_output
         self.number = number
         self.hooks: tuple[Callable, Callable] | None = None
@@ -178,7 +199,7 @@ class SavedVariable:
         if not self.is_output:
             return entry[0]
         shown = wrap(entry[0])
-        shown._counter = entry[1]
+        shown._writes = entry[1]
         return shown
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:

@@ -94,7 +94,7 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
             grad = np.empty_like(variable._array, dtype=grad.dtype)
             grad[...] = buffer[0]
         variable._grad = shown_gradient(grad)
-    elif held._counter is UNTRACKED and not modes.current().inference:
+    elif held._writes is UNTRACKED and not modes.current().inference:
         raise errors.inference_write("AccumulateGrad")
     else:
         try:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Batched
+from ..tensor import Tensor
 from .node import Freed, check_not_freed
 from .saved import SavedVariable, check_versions, output_tensor, stale
 
@@ -80,18 +81,20 @@ def _formula(op: Any, i: int, recorded: bool) -> list[str]:
 
 def _loaded(op: Any, kind: int, k: int, recorded: bool) -> list[str]:
     """The lines that turn a saved entry into the value that formulas get."""
-    name, _, number = op.saves[k]
-    lines = [f"if type(v{k}) is tuple:", f"    if v{k}[1][0] != v{k}[2]:", f"        raise stale(v{k}, node, {name!r})"]
-    if not recorded:
-        lines.append(f"    v{k} = v{k}[0]" if kind == OUTPUT else f"    v{k} = v{k}[0]._array")
-    elif kind == OUTPUT:
-        lines.append(f"    v{k} = output_tensor(v{k}, node, {number})")
-    else:
-        lines.extend([f"    v{k} = v{k}[0]", f"    if not v{k}._requires_grad and not v{k}.requires_grad:", f"        node._check_not_detached({name!r})"])
+    v, (name, _, number) = f"v{k}", op.saves[k]
+    complaint = f"raise stale({v}, node, {name!r})"
+    lines = [f"if type({v}) is tuple:", f"    if {v}[1][0] != {v}[2]:", f"        {complaint}"]
+    if kind == OUTPUT:
+        lines.append(f"    {v} = output_tensor({v}, node, {number})" if recorded else f"    {v} = {v}[0]")
+    else:  # nearly always a tensor that was never written, which is its own entry
+        attached = [f"    if not {v}._requires_grad and not {v}.requires_grad:", f"        node._check_not_detached({name!r})"]
+        found = attached if recorded else [f"    {v} = {v}._array"]
+        own = [f"if type({v}) is Tensor:", f"    if {v}._writes is not None and {v}._writes[0]:", f"        {complaint}", *found]
+        lines = [*own, f"el{lines[0]}", *lines[1:], f"    {v} = {v}[0]", *found]
     tensors = [k for kind, k in op.loads[0][1] if kind != ATTRIBUTE]
     if len(op.loads) > 1 or tensors != sorted(tensors):
-        return [*lines, f"elif type(v{k}) is SavedVariable:", "    return None  # hooks unpack all that was saved, once, in the order in which it was"]
-    return [*lines, f"elif type(v{k}) is SavedVariable:", f"    v{k} = v{k}.unpack(node, {name!r}){'' if recorded else '._array'}"]
+        return [*lines, f"elif type({v}) is SavedVariable:", "    return None  # hooks unpack all that was saved, once, in the order in which it was"]
+    return [*lines, f"elif type({v}) is SavedVariable:", f"    {v} = {v}.unpack(node, {name!r}){'' if recorded else '._array'}"]
 
 
 def compiled(op: Any, recorded: bool = False) -> Callable:
@@ -103,7 +106,7 @@ def compiled(op: Any, recorded: bool = False) -> Callable:
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     names: dict[str, Any] = {
         "Freed": Freed, "check_not_freed": check_not_freed, "stale": stale, "SavedVariable": SavedVariable, "output_tensor": output_tensor,
-        "check_versions": check_versions, "ndarray": np.ndarray, "Batched": Batched, "known": _KNOWN, "__name__": __name__,
+        "check_versions": check_versions, "ndarray": np.ndarray, "Batched": Batched, "Tensor": Tensor, "known": _KNOWN, "__name__": __name__,
     }  # fmt: skip
     for i, (key, (formula, _)) in enumerate(zip(op.inputs, op.loads, strict=True)):
         names[f"formula{i}"] = formula

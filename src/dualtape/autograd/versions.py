@@ -1,7 +1,7 @@
 """Version counters: how many times a piece of memory was written, and by whom last.
 
-A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. A list, since
-one is made for every tensor and nothing is cheaper to make. ``where`` is a (code, instruction) pair kept at each
+A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. It is made at the
+first write, view or alias; most tensors see none of them. ``where`` is a (code, instruction) pair kept at each
 write, turned into a file and line only when an error needs it.
 """
 

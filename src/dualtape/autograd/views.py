@@ -170,7 +170,7 @@ class View:
             return
         if self.creation is not DEFAULT:
             raise errors.view_write("view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}")
-        self.seen = tensor._counter[0]
+        self.seen = tensor._writes[0]
         edge = edge_of(base)
         extra = None if tensor._edge is None else tensor._edge[0]._extra
         node = AsStridedBackward0(edge, base._array, self.step, tensor._array)
@@ -208,7 +208,7 @@ UNTRACKED_VIEW = UntrackedView()
 
 def untrack(tensor: Tensor) -> Tensor:
     """Make a fresh ``tensor`` an inference tensor."""
-    tensor._counter = UNTRACKED
+    tensor._writes = UNTRACKED
     tensor._view = UNTRACKED_VIEW
     return tensor
 
@@ -221,18 +221,18 @@ def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: 
         creation = NO_GRAD
     else:
         creation = MULTI_OUTPUT if several else DEFAULT
-    if source._counter is UNTRACKED:
+    if source._writes is UNTRACKED:
         untrack(view)
         return
     outer = source._view
-    view._counter = source._counter
+    counter = view._writes = source._counter
     if outer is None:
-        view._view = View(source, step, creation, view._counter[0])
+        view._view = View(source, step, creation, counter[0])
     else:
         step.previous = outer.step
         if outer.creation is not DEFAULT and (creation is DEFAULT or outer.creation is INFERENCE):
             creation = outer.creation
-        view._view = View(outer.base, step, creation, view._counter[0])
+        view._view = View(outer.base, step, creation, counter[0])
 
 
 class AsStridedBackward0(Node):
@@ -359,11 +359,11 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
     ``overlap`` allows elements that share memory: one value written to all of them is no conflict.
     """
     view = tensor._view
-    if tensor._counter is UNTRACKED and not modes.current().inference:
+    if tensor._writes is UNTRACKED and not modes.current().inference:
         raise errors.inference_write(op)
     if recording:
         if view is not None:
-            if view.seen != tensor._counter[0]:
+            if view.seen != tensor._writes[0]:
                 view.refresh(tensor)
             if view.creation is not DEFAULT:
                 raise errors.view_write(op, _REFUSED[view.creation])
@@ -407,7 +407,7 @@ def rebase_base(base: Tensor, slices: CopySlices) -> None:
 
 def takes_writes(tensor: Tensor, view: View, tracked: bool) -> bool:
     """Whether a write to a view can be recorded without further question; ``tracked`` says whether the view requires grad."""
-    if view.seen != tensor._counter[0]:
+    if view.seen != tensor._writes[0]:
         view.refresh(tensor)
     return view.creation is DEFAULT and (not tracked or (tensor._edge is not None and view.base._edge is not None))
 

@@ -166,7 +166,7 @@ class Scope:
             return tensor.view_as(tensor)
         new = cut_off(tensor)
         if new.is_inference():  # its writes are counted from here on: the function is recorded
-            new._counter, new._view = [0, None], None
+            new._writes = new._view = None
         new.requires_grad_()
         _scopes[leaf_edge(new)[0]] = self
         return new

@@ -83,7 +83,7 @@ def view_at(x: Any, keys: tuple, alone: bool) -> Tensor | None:
     out._grad = out._accumulator = out._extra = None
     out._edge = edge
     out._requires_grad = edge is not None
-    counter = out._counter = x._counter
+    counter = out._writes = x._writes or x._counter
     view = out._view = _new(View)
     view.base = x if outer is None else outer.base
     view.step, view.creation, view.seen = step, DEFAULT if mode.grad else NO_GRAD, counter[0]
@@ -99,7 +99,7 @@ def assign(x: Any, key: Any, value: Any) -> bool:
     mode = modes.current()
     if type(x) is not Tensor and type(x) not in plain_types or not mode.plain:
         return False
-    a, counter = x._array, x._counter
+    a, counter = x._array, x._writes or x._counter
     if type(a) is not _ndarray or counter is UNTRACKED:
         return False
     keys = key if type(key) is tuple else (key,)

@@ -18,7 +18,7 @@ from ..arrays.batched import NotBatchable, alike
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
-from ..autograd.saved import pack_node
+from ..autograd.saved import entry_of, pack_node
 from ..autograd.views import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Step, View, attach
 from ..overriding import watching
 from ..tensor import Tensor, wrap
@@ -51,7 +51,7 @@ def maker(op: Op) -> Callable[[Op], Callable]:
 def fresh(tensor: Tensor) -> bool:
     """Whether a view's own fields tell its history: it was not written behind its back, and made where history is known."""
     view = tensor._view
-    return view.seen == tensor._counter[0] and (tensor._requires_grad or not view.base._requires_grad) and view.creation is not INFERENCE
+    return view.seen == tensor._writes[0] and (tensor._requires_grad or not view.base._requires_grad) and view.creation is not INFERENCE
 
 
 # --- the short cuts ---------------------------------------------------------------------------------------------------------------
@@ -63,9 +63,9 @@ def unary(op: Op) -> Callable:
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
-    plan = op.plan((True,)) if differentiable else frozenset()
-    keep_x, keep_out = saves and 0 in plan, saves and 1 in plan
-    rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[2:]) if saves else ()
+    plan = op.plan((True,)) if saves and differentiable else frozenset()
+    keep_x, keep_out = 0 in plan, 1 in plan
+    rest = tuple(op.defaults[op.params.index(n) - op.required] for n, _, _ in op.saves[2:])
     new, sequence, tensor_type = _new, next_sequence, Tensor
 
     node_type: Any = None
@@ -86,26 +86,29 @@ def unary(op: Op) -> Callable:
                         r = asarray(r) if isinstance(r, _scalar) else settled(r)
                     out = new(tensor_type)
                     out._array = r
-                    out._edge = out._view = out._grad = out._accumulator = out._extra = None
-                    out._requires_grad = False
-                    version = out._counter = [0, None]
+                    out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
                     if x._requires_grad and mode.grad and differentiable:
                         if node_type is None:
                             node_type = op.node_class()
                         node = new(node_type)
                         node._edges = (x._edge or leaf_edge(x),)
-                        node._shape, node._dtype = r.shape, dtype
+                        node._shape = r.shape
+                        node._dtype = dtype
                         node._extra = None
                         node._seq = sequence()
-                        if saves:
-                            kept = ((x, x._counter, x._counter[0]) if keep_x else None, (r, version, 0) if keep_out else None)
-                            node._saved = kept + rest if rest else kept
+                        if keep_out:
+                            out._writes = counter = [0, None]
+                            node._saved = (entry_of(x) if keep_x else None, (r, counter, 0))
                         else:
-                            node._saved = ()
+                            node._saved = ((x if x._writes is None and type(x) is tensor_type else entry_of(x)) if keep_x else None, None) if saves else ()
+                        if rest:
+                            node._saved += rest
                         out._edge = (node, 0)
                         out._requires_grad = True
                         if mode.saved_hooks:
                             pack_node(node, (out,), mode.saved_hooks[-1])
+                    else:
+                        out._requires_grad = False
                     return out
         if x is None and "input" in kwargs:
             x = kwargs.pop("input")
@@ -120,8 +123,8 @@ def binary(op: Op, operator: bool = False) -> Callable:
     current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
-    plans: list = []  # what to keep, by whether x and y need a gradient; made when the first node is
-    rest = tuple(op.defaults[op.params.index(n) - op.required] for n, kind, _ in op.saves[3:]) if saves else ()
+    of_x = of_y = of_both = None  # what to keep (x, y, the result) where x, y or both need a gradient; known when the first node is made
+    rest = tuple(op.defaults[op.params.index(n) - op.required] for n, _, _ in op.saves[3:])
     new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
     numbers, variant = op.scalars, op.variant
@@ -130,7 +133,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
     node_type: Any = None  # made when the first node is
 
     def pair(x: Any, y: Any) -> Any:
-        nonlocal node_type
+        nonlocal node_type, of_x, of_y, of_both
         if type(x) is tensor_type or type(x) in plain_types:
             mode = current()
             a = x._array
@@ -160,25 +163,29 @@ def binary(op: Op, operator: bool = False) -> Callable:
                             return recorded(op, x, y, r) if both else call(op, (x, y), {})  # one of the two has to be batched first
                     out = new(tensor_type)
                     out._array = r
-                    out._edge = out._view = out._grad = out._accumulator = out._extra = None
-                    out._requires_grad = False
-                    version = out._counter = [0, None]
+                    out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
                     left = x._requires_grad
                     if (left or right) and both and mode.grad:
                         if node_type is None:
                             node_type = op.node_class()
-                            plans.extend(_pair_plans(op))
+                            of_x, of_y, of_both = _pair_plans(op)
                         node = new(node_type if variant is None else op.node_class(variant(x, y)))
-                        node._edges = ((x._edge or leaf_edge(x)) if left else None, (y._edge or leaf_edge(y)) if right else None)
-                        node._shape, node._dtype = r.shape, dtype
+                        if left:
+                            node._edges = (x._edge or leaf_edge(x), (y._edge or leaf_edge(y)) if right else None)
+                        else:
+                            node._edges = (None, y._edge or leaf_edge(y))
+                        node._shape = r.shape
+                        node._dtype = dtype
                         node._extra = None
                         node._seq = sequence()
                         if saves:
-                            keep_x, keep_y, keep_out = plans[left][right]
+                            keep_x, keep_y, keep_out = of_both if left and right else of_x if left else of_y  # type: ignore[misc]
+                            if keep_out:
+                                out._writes = [0, None]
                             kept = (
-                                (x, x._counter, x._counter[0]) if keep_x else None,
-                                ((y, y._counter, y._counter[0]) if isinstance(y, tensor_type) else y) if keep_y else None,
-                                (r, version, 0) if keep_out else None,
+                                (x if x._writes is None and type(x) is tensor_type else entry_of(x)) if keep_x else None,
+                                (entry_of(y) if type(y) is not tensor_type or y._writes is not None else y) if keep_y else None,
+                                (r, out._writes, 0) if keep_out else None,
                             )
                             node._saved = kept + rest if rest else kept
                         else:
@@ -187,6 +194,8 @@ def binary(op: Op, operator: bool = False) -> Callable:
                         out._requires_grad = True
                         if mode.saved_hooks:
                             pack_node(node, (out,), mode.saved_hooks[-1])
+                    else:
+                        out._requires_grad = False
                     return out
         if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
@@ -201,28 +210,25 @@ def binary(op: Op, operator: bool = False) -> Callable:
 
 
 def _pair_plans(op: Op) -> list:
-    """Whether the formulas of a binary op need x, y and the result: ``plans[x needs a gradient][y needs one]``."""
-    plans: list = [[None, None], [None, None]]
-    for x, y in ((True, False), (False, True), (True, True)) if op.saves else ():
-        plan = op.plan((x, y))
-        plans[x][y] = (0 in plan, 1 in plan, 2 in plan)
-    return plans
+    """What the formulas of a binary op need (x, y, the result) where x, y or both need a gradient."""
+    plans = [op.plan(needs) if op.saves else () for needs in ((True, False), (False, True), (True, True))]
+    return [tuple(k in plan for k in range(3)) for plan in plans]
 
 
 def _keeper(op: Op) -> Callable:
-    """The function that makes the saved values of an op of one tensor, of its tensor, array, other arguments, result and the result's counter."""
+    """The function that makes the saved values of an op of one tensor, of its tensor, array, other arguments, result's array and result."""
     made = []
     plan = op.plan((True,)) if op.inputs else frozenset()
     for k, ((_, kind, _), (_, place, what)) in enumerate(zip(op.saves, op.sources, strict=True)):
         if k not in plan:
             made.append("None")
         elif kind == OUTPUT:
-            made.append("(r, counter, counter[0])")
+            made.append("(r, out._counter, out._counter[0])")
         elif what == "shape" or what == "dtype":
             made.append(f"a.{what}")
         else:
-            made.append(f"values[{place - 1}]" if kind == ATTRIBUTE else "(x, x._counter, x._counter[0])")
-    return eval(f"lambda x, a, values, r, counter: ({''.join(part + ', ' for part in made)})")
+            made.append(f"values[{place - 1}]" if kind == ATTRIBUTE else "entry_of(x)")
+    return eval(f"lambda x, a, values, r, out: ({''.join(part + ', ' for part in made)})", {"entry_of": entry_of})
 
 
 def first_tensor(op: Op) -> Callable:
@@ -273,10 +279,10 @@ def first_tensor(op: Op) -> Callable:
             r = asarray(r) if isinstance(r, _scalar) else settled(r)
         out = new(tensor_type)
         out._array = r
-        out._edge = out._view = out._grad = out._accumulator = out._extra = None
+        out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
         out._requires_grad = False
         if is_view:
-            counter = out._counter = x._counter
+            counter = out._writes = x._writes or x._counter
             step = new(Step)
             step.op, step.values, step.number = op, values, None
             view = out._view = new(View)
@@ -287,17 +293,16 @@ def first_tensor(op: Op) -> Callable:
                 step.previous = outer.step
                 view.base = outer.base
             view.step, view.creation, view.seen = step, DEFAULT if mode.grad else NO_GRAD, counter[0]
-        else:
-            counter = out._counter = [0, None]
         if x._requires_grad and mode.grad and differentiable and (r.dtype is a.dtype or r.dtype.kind in "fc"):
             if keep is None:
                 keep, node_type = _keeper(op), op.node_class(0 if variant is None or alone is None else variant(None, *alone))
             node = new(node_type if variant is None or values is alone else op.node_class(variant(x, *values)))
             node._edges = (x._edge or leaf_edge(x),)
-            node._shape, node._dtype = r.shape, r.dtype
+            node._shape = r.shape
+            node._dtype = r.dtype
             node._extra = None
             node._seq = sequence()
-            node._saved = keep(x, a, values, r, counter)
+            node._saved = keep(x, a, values, r, out)
             out._edge = (node, 0)
             out._requires_grad = True
         return out
@@ -316,7 +321,7 @@ def parts(op: Op) -> Callable:
         mode = current()
         if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain:
             return call(op, args if x is missing else (x, *args), kwargs)
-        a, outer, counter = x._array, x._view, x._counter
+        a, outer, counter = x._array, x._view, x._writes or x._counter
         if type(a) is not _ndarray or (outer is not None and (not fresh(x) or outer.creation is not DEFAULT)):
             return call(op, (x, *args), kwargs)
         try:
@@ -342,7 +347,7 @@ def parts(op: Op) -> Callable:
             out._array = r
             out._edge = None if node is None else (node, number)
             out._requires_grad = node is not None
-            out._counter = counter
+            out._writes = counter
             out._grad = out._accumulator = out._extra = None
             step = new(Step)
             step.op, step.values, step.number, step.previous = op, values, number, previous
@@ -471,7 +476,8 @@ def general(op: Op) -> Callable:
                 kept.append(None)
             elif what == _OUT:
                 result = results[place]
-                kept.append((result._array, result._counter, result._counter[0]))
+                counter = result._counter
+                kept.append((result._array, counter, counter[0]))
             else:
                 value = values[place]
                 if what == _SHAPE:
@@ -479,9 +485,9 @@ def general(op: Op) -> Callable:
                 elif what == _DTYPE:
                     kept.append([v.dtype for v in raws[place]] if type(value) is list else raws[place].dtype)
                 elif what != _VALUE and isinstance(value, tensor_type):
-                    kept.append((value, value._counter, value._counter[0]))
+                    kept.append(entry_of(value))
                 elif what != _VALUE and type(value) is list:
-                    kept.append([(v, v._counter, v._counter[0]) for v in value])
+                    kept.append([entry_of(v) for v in value])
                 else:
                     kept.append(value)
         node._saved = tuple(kept)

@@ -14,6 +14,7 @@ import numpy as np
 from .. import modes
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
+from ..autograd.saved import entry_of
 from ..autograd.versions import UNTRACKED, bump
 from ..autograd.views import disjoint, rebase, takes_writes
 from ..tensor import Tensor, wrap
@@ -50,7 +51,7 @@ def inplace(op: Op) -> Callable:
         mode = current()
         if not mode.plain or args or kwargs or (y is missing) is binary_op or type(x) is not tensor_type and type(x) not in plain_types:
             return unusual(x, y, *args, alpha=alpha, **kwargs)
-        a, counter, view = x._array, x._counter, x._view
+        a, counter, view = x._array, x._writes or x._counter, x._view
         dtype = a.dtype
         if dtype is not single and dtype is not double or type(a) is not array_type or not a.flags.c_contiguous and not disjoint(a):
             return unusual(x, y, alpha=alpha)
@@ -84,7 +85,7 @@ def inplace(op: Op) -> Callable:
             # A leaf, a view of one, an alias of x beside it, a y whose history is to be renewed: these have rules of their own.
             if left and x._edge is None if view is None else not takes_writes(x, view, left):
                 return unusual(x, y, alpha=alpha)
-            if other_tensor and (y._counter is counter or y._view is not None and not fresh(y)):
+            if other_tensor and (y._writes is counter or y._view is not None and not fresh(y)):
                 return unusual(x, y, alpha=alpha)
             if not plans:
                 plans.extend(_plans(op))
@@ -94,7 +95,7 @@ def inplace(op: Op) -> Callable:
                 old._edge, old._requires_grad = x._edge, left
         elif counter is UNTRACKED:
             return unusual(x, y, alpha=alpha)
-        elif other_tensor and y._counter is counter and b is not a:
+        elif other_tensor and y._writes is counter and b is not a:
             b = b.copy()  # where they overlap, NumPy writes to a copy of a, which it drops if it then complains about a value
         try:
             ufunc(a, b, a) if binary_op else ufunc(a, a)
@@ -114,9 +115,9 @@ def inplace(op: Op) -> Callable:
         node._extra = None
         node._seq = sequence()
         if saves:
-            kept: tuple = ((old, old._counter, 0) if keep_old else None,)
+            kept: tuple = (old if keep_old else None,)
             if binary_op:
-                kept += (((y, y._counter, y._counter[0]) if other_tensor else y) if keep_y else None,)
+                kept += (entry_of(y) if keep_y else None,)
             node._saved = (*kept, (a, counter, counter[0]) if keep_out else None, *(rest if alpha is missing else (alpha,)))
         else:
             node._saved = ()
@@ -159,7 +160,7 @@ def inplace_scaled(op: Op) -> Callable:
         mode = current()
         if (
             type(value) is float and mode.plain and not args and not kwargs and (type(x) is tensor_type or type(x) in plain_types)
-            and type(y) is tensor_type and type(z) is tensor_type and x._counter is not UNTRACKED
+            and type(y) is tensor_type and type(z) is tensor_type and x._writes is not UNTRACKED
             and not (mode.grad and (x.requires_grad or y.requires_grad or z.requires_grad))
         ):  # fmt: skip
             a, b, c = x._array, y._array, z._array
@@ -179,7 +180,7 @@ def inplace_scaled(op: Op) -> Callable:
                     pass  # raised when all is written
                 except ValueError:
                     return other(x, y, z, value=value)
-                bump(x._counter)
+                bump(x._writes or x._counter)
                 return x
         if value is not missing:
             kwargs["value"] = value
@@ -224,13 +225,13 @@ def inplace_over(op: Op) -> Callable:
                 b = element(value, a.dtype)
             if (
                 b is not None and type(b) is array_type and type(a) is array_type and b.ndim <= (0 if fill else a.ndim)
-                and x._counter is not UNTRACKED and not (mode.grad and x.requires_grad) and (a.flags.c_contiguous or disjoint(a))
+                and x._writes is not UNTRACKED and not (mode.grad and x.requires_grad) and (a.flags.c_contiguous or disjoint(a))
             ):  # fmt: skip
                 try:
                     a[...] = b
                 except ValueError:
                     return other(x, value)
-                bump(x._counter)
+                bump(x._writes or x._counter)
                 return x
         return other(x, *args, **kwargs) if value is missing else other(x, value, *args, **kwargs)
 
@@ -292,7 +293,7 @@ def inplace_general(op: Op) -> Callable:
             if not _holds_nothing(values[place]):
                 return call_inplace(op, args, kwargs)
         x = values[0]
-        a, counter = x._array, x._counter
+        a, counter = x._array, x._writes or x._counter
         if counter is UNTRACKED or not (dtype is single or dtype is double) or not a.flags.c_contiguous and not disjoint(a):
             return call_inplace(op, args, kwargs)
         if needs and not _records(x, [values[place] for place, _ in layout[1:]]):
