@@ -16,7 +16,7 @@ from .autograd.node import Node, edge_of
 from .autograd.op_node import OUTPUT, OpNode
 from .autograd.other_gradients import raw_gradient
 from .autograd.versions import bump
-from .autograd.views import Step, attach, check_write, rebase
+from .autograd.views import attach, check_write, rebase
 from .overriding import MISS
 from .subclass import disabled_dispatch, of_class, overriding, watch
 from .tensor import Tensor, alias, wrap
@@ -140,7 +140,7 @@ def _attach(op: Any, values: list, results: list, mode: modes.Mode, several: boo
     for number, result in enumerate(results):
         if result._view is not None and not isinstance(values[0]._array, Absent):
             result._view = None
-            attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
+            attach(result, values[0], (None, op, tuple(values[1:]), number if several else None), mode, several)
 
 
 def _settle_node(op: Any, results: list) -> None:

@@ -69,7 +69,7 @@ def backward(
             stacklevel=2,
         )
     task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
-    starts = _starts(roots, _per_root(grad_tensors, roots), create_graph)
+    starts = _starts(roots, grad_tensors, create_graph)
     if inputs is not None:
         edges = [_input_edge(i, value) for i, value in enumerate(inputs)]
         for value in inputs:
@@ -123,20 +123,20 @@ def grad(
     if is_grads_batched:
         return _batched(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
-    starts = _starts(roots, _per_root(grad_outputs, roots), create_graph)
-    edges = [_input_edge(i, value) for i, value in enumerate(targets)]
+    starts = _starts(roots, grad_outputs, create_graph)
     captures: dict = {}
-    for place, (node, number, *_) in enumerate(edges):
-        captures.setdefault(node, {}).setdefault(number, []).append(place)
-    task.results = [None] * len(edges)
+    for place, value in enumerate(targets):
+        edge = _input_edge(place, value)
+        captures.setdefault(edge[0], {}).setdefault(edge[1], []).append(place)
+    task.results = [None] * len(targets)
     task.captures, task.targets = captures, captures.keys()
     run(starts, task)
     results: list = []
-    for i, (value, found) in enumerate(zip(targets, task.results, strict=True)):
+    for i, found in enumerate(task.results):
         if found is not None:
             results.append(shown_gradient(found))
         elif materialize_grads:
-            results.append(_zeros(value))
+            results.append(_zeros(targets[i]))
         elif allow_unused:
             results.append(None)
         else:
@@ -178,7 +178,7 @@ def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None,
 
 
 def _listed(value: Any) -> list:
-    return [value] if isinstance(value, (Tensor, GradientEdge)) else list(value)
+    return [value] if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)) else list(value)
 
 
 def _per_root(grads: Any, roots: list) -> list:
@@ -190,35 +190,41 @@ def _per_root(grads: Any, roots: list) -> list:
     return listed
 
 
-def _starts(roots: list, grads: list, record: bool) -> list[tuple[Edge, Any]]:
+def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
     """The edges to start from, each with its gradient."""
-    starts: list[tuple[Edge, Any]] = []
-    for i, (root, grad) in enumerate(zip(roots, grads, strict=True)):
-        if isinstance(root, Tensor):
-            found = edge_of(root)
-            if found is None:
-                raise errors.no_graph(i)
-            edge: Edge = found
-        elif isinstance(root, GradientEdge):
-            edge = (root.node, root.output_nr)
-        else:
-            raise TypeError(f"element {i} to differentiate must be a Tensor or a GradientEdge, got {type(root).__name__}")
-        starts.append((edge, _first(edge, grad, i, record, root)))
-    return starts
+    if len(roots) == 1 and (grads is None or type(grads) is Tensor):
+        return [_start(roots[0], grads, 0, record)]
+    return [_start(root, grad, i, record) for i, (root, grad) in enumerate(zip(roots, _per_root(grads, roots), strict=True))]
+
+
+def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
+    if isinstance(root, Tensor):
+        edge = edge_of(root)
+        if edge is None:
+            raise errors.no_graph(i)
+        if type(grad) is Tensor and not record:  # nearly always a plain array that fits
+            array, given = root._array, grad._array
+            if type(given) is np.ndarray and type(array) is np.ndarray and given.dtype is array.dtype and given.shape == array.shape:
+                return edge, given
+    elif isinstance(root, GradientEdge):
+        edge = (root.node, root.output_nr)
+    else:
+        raise TypeError(f"element {i} to differentiate must be a Tensor or a GradientEdge, got {type(root).__name__}")
+    return edge, _first(edge, grad, i, record, root)
 
 
 def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
     shape, dtype = edge[0]._outputs[edge[1]]
     if grad is None:
-        if prod(shape) != 1:
+        if shape and prod(shape) != 1:
             raise errors.non_scalar(shape)
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient")
         first = np.asarray(1, dtype).reshape(shape) if shape else np.asarray(1, dtype)
-        if isinstance(root, Tensor) and type(root._array) is Absent:
-            return _ones(root)
         if isinstance(root, Tensor) and type(root._array) is not np.ndarray:
+            if type(root._array) is Absent:
+                return _ones(root)
             first = module_of(root._array).asarray(first)
         return wrap(first) if record else first
     if not isinstance(grad, Tensor):

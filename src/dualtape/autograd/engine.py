@@ -30,6 +30,10 @@ from .unbroadcast import fit, fit_recorded
 from .versions import caller
 
 _DEEP = 30  # runs inside runs that share one stack
+add, ndarray, scalar, references, leaf = np.add, np.ndarray, np.generic, getrefcount, AccumulateGrad
+
+
+_NOTHING: dict = {}
 
 
 class GraphTask:
@@ -51,7 +55,7 @@ class GraphTask:
         The same, each with whether it also runs; None if all of them do.
     """
 
-    __slots__ = ("record", "keep", "captures", "results", "targets", "reached", "wanted", "callbacks", "freed", "node", "notes", "anomaly", "roots")
+    __slots__ = ("record", "keep", "captures", "results", "targets", "reached", "wanted", "callbacks", "freed", "node", "notes", "anomaly", "roots", "depth")
 
     def __init__(self, record: bool, keep: bool) -> None:
         self.record = record
@@ -59,13 +63,14 @@ class GraphTask:
         self.captures: dict[Node, dict[int, list[int]]] | None = None
         self.results: list = []
         self.targets: Collection[Node] | None = None
-        self.reached: dict[Node, Any] = {}
+        self.reached: dict[Node, Any] = _NOTHING
         self.wanted: dict[Node, bool] | None = None
-        self.callbacks: list[Callable] = []
+        self.callbacks: list[Callable] | None = None
         self.freed: Freed | None = None
         self.node: Node | None = None
         self.notes: dict | None = None  # what hooks keep for the length of this run
-        self.roots: list[Node] = []
+        self.roots: Sequence[Node] = ()
+        self.depth = 1  # how many runs this one is inside of, itself counted
         self.anomaly: Any = None  # in anomaly mode: what looks at the nodes as they run
 
     def free(self) -> Freed:
@@ -77,7 +82,6 @@ class GraphTask:
 
 class _Running(threading.local):
     task: GraphTask | None = None
-    depth: int = 0  # runs inside runs
 
 
 _running = _Running()
@@ -100,34 +104,33 @@ def queue_callback(callback: Callable[[], None]) -> None:
     >>> y.backward()
     finished
     """
-    if _running.task is None:
+    task = _running.task
+    if task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    _running.task.callbacks.append(callback)
+    if task.callbacks is None:
+        task.callbacks = []
+    task.callbacks.append(callback)
 
 
 def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
-    running = _running
-    depth = running.depth
-    if depth and depth % _DEEP == 0:
-        _run_elsewhere(roots, task)
-        return
-    running.depth = depth + 1
-    try:
-        _run(roots, task)
-    finally:
-        running.depth = depth
+    outer = _running.task
+    if outer is not None:
+        task.depth = outer.depth + 1
+        if outer.depth % _DEEP == 0:
+            _run_elsewhere(roots, task)
+            return
+    _run(roots, task, outer)
 
 
 def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """The same in a thread of its own, whose stack is fresh: backward inside backward may go as deep as it likes."""
-    context, depth = contextvars.copy_context(), _running.depth
+    context = contextvars.copy_context()
     failed: list[BaseException] = []
 
     def work() -> None:
-        _running.depth = depth + 1
         try:
-            context.run(_run, roots, task)
+            context.run(_run, roots, task, None)
         except BaseException as error:
             failed.append(error)
 
@@ -138,16 +141,16 @@ def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         raise failed[0]
 
 
-def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
-    outer = _running.task
+def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | None) -> None:
     mode = modes.current()
     if not task.record:
-        inside = modes.without_grad(mode)
+        inside = mode.silent or modes.without_grad(mode)
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
-    asked = (bool(mode.dispatches) or bool(mode.levels)) and not task.record
-    if not mode.plain and (mode.functions or asked):
-        inside = inside.replace(functions=())  # what the engine does is no call of the user's
+    if not mode.plain:
+        asked = (bool(mode.dispatches) or bool(mode.levels)) and not task.record
+        if mode.functions or asked:
+            inside = inside.replace(functions=())  # what the engine does is no call of the user's
         if asked:  # a dispatch mode sees the ops of backward, and tangents go through them: so they run on tensors
             task.record = True
             roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
@@ -173,7 +176,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
 
     A gradient travels with its node, or waits in its node's join until all have come; for a node of several outputs it is a list.
     """
-    task.roots = [edge[0] for edge, _ in roots]
+    task.roots = (roots[0][0][0],) if len(roots) == 1 else [edge[0] for edge, _ in roots]
     reached, joins, everything = reach(task.roots, task.targets)
     task.reached = reached
     wanted = task.wanted = None if everything else reached  # formulas whose result nobody waits for are not run
@@ -181,23 +184,30 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     usual = anomaly is None and not (record and watching)
     freed = None if task.keep else task.free()
     stops: Collection[Node] = () if everything else {*(task.targets or ()), *(node for node in task.roots if node not in reached)}  # they need not run
-    add, ndarray, scalar, references, leaf = np.add, np.ndarray, np.generic, getrefcount, AccumulateGrad
     fit_edge = fit_recorded if record else fit
     node: Any
     held: Any
     state: Any
-    for edge, grad in roots:
-        state = joins[edge[0]]
-        held = state[1 + edge[1]]
-        state[1 + edge[1]] = grad if held is None else add(held, grad)
     ready: list[tuple[int, Node, Any]] = []  # a heap, the youngest first
-    for node in dict.fromkeys(task.roots):
-        if joins[node][0] == 0:
-            state = joins.pop(node)
-            heappush(ready, (-node._seq, node, state[1] if len(state) == 2 else state[1:]))
     sinks: list[tuple[Node, list]] = []  # leaves: they go before all others, in the order in which they got ready
     only: Any = None  # the youngest node that is ready, if it is younger than all in the heap: a chain needs no heap
     complete: Any = None  # its gradient
+    if len(roots) == 1:
+        edge, grad = roots[0]
+        node = edge[0]
+        if type(node) is leaf:
+            sinks.append((node, [grad]))
+        else:
+            only, complete = node, grad if node._shape is not None else [grad if k == edge[1] else None for k in range(len(node._dtype))]
+    else:
+        for edge, grad in roots:
+            state = joins[edge[0]]
+            held = state[1 + edge[1]]
+            state[1 + edge[1]] = grad if held is None else add(held, grad)
+        for node in dict.fromkeys(task.roots):
+            if joins[node][0] == 0:
+                state = joins.pop(node)
+                heappush(ready, (-node._seq, node, state[1] if len(state) == 2 else state[1:]))
     grad = held = None
     while True:
         if sinks:
@@ -295,7 +305,7 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
     if extra is not None:
         pre_hooks(node, buffer, task)
     try:
-        if not record and anomaly is None and type(buffer[0]) is np.ndarray and extra is not None and not extra.post_hooks:
+        if not record and anomaly is None and type(buffer[0]) is ndarray and extra is not None and not extra.post_hooks:
             try:  # hooks have been called: the quick way will do
                 pairs = node._pull(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
                 if pairs is not None:

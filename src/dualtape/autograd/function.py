@@ -19,7 +19,7 @@ from . import saved as saving
 from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .versions import bump
-from .views import IN_CUSTOM_FUNCTION, Step, attach, check_write, rebase
+from .views import IN_CUSTOM_FUNCTION, attach, check_write, rebase
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -568,7 +568,7 @@ def _as_view(tensor: Tensor) -> Tensor:
 
     new = alias(tensor)
     mode = modes.current()
-    attach(new, tensor, Step(None, TABLE["alias"], (), None), mode)
+    attach(new, tensor, (None, TABLE["alias"], (), None), mode)
     if new._is_view():
         new._view.creation = IN_CUSTOM_FUNCTION
     return new

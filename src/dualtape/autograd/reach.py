@@ -22,13 +22,17 @@ def joined(node: Node, edges: int) -> list:
 
 
 def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict[Node, Any], Joins, bool]:
-    """What a backward from ``roots`` comes to, its joins (roots among them), and whether all of it is needed to get to ``targets``.
+    """What a backward from ``roots`` comes to, its joins (several roots among them), and whether all of it is needed to get to ``targets``.
 
     If all is needed, the first is a dict of the nodes reached; if not, of the nodes that get a gradient, each with whether it also runs.
     """
-    seen: dict[Node, Any] = dict.fromkeys(roots)
-    joins: Joins = {root: joined(root, 0) for root in seen}
-    stack = list(seen)
+    if len(roots) == 1:
+        stack = [roots[0]]
+        seen: dict[Node, Any] = {roots[0]: None}
+    else:
+        seen = dict.fromkeys(roots)
+        stack = list(seen)
+    joins = _at_roots(roots)
     if targets is None:
         while stack:
             for edge in stack.pop()._edges:
@@ -42,8 +46,10 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
                     else:
                         joins[child] = joined(child, 2)
         return seen, joins, True
-    # An edge leads to an older node always: nodes older than every target need no visit.
-    oldest = min([node._seq for node in targets], default=0)
+    oldest = -1  # an edge leads to an older node always: nodes older than every target need no visit
+    for node in targets:
+        if node._seq < oldest or oldest < 0:
+            oldest = node._seq
     everything, leaves = True, 0
     while stack:
         edges = stack.pop()._edges
@@ -62,11 +68,22 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
                     stack.append(child)
                 else:
                     everything = False
-    found = [node for node in targets if node in seen]
-    if everything and leaves == len(found) and all([type(node) is AccumulateGrad for node in found]):
-        return seen, joins, True  # all leaves that were reached are targets
+    if everything:
+        for node in targets:
+            if node in seen:
+                if type(node) is not AccumulateGrad:
+                    break
+                leaves -= 1
+        else:
+            if leaves == 0:
+                return seen, joins, True  # all leaves that were reached are targets
     needed, joins = _needed(seen, roots, targets)
     return needed, joins, False
+
+
+def _at_roots(roots: Sequence[Node]) -> Joins:
+    """The joins to begin with: one root alone is none, nothing leads to it."""
+    return {} if len(roots) == 1 else {root: joined(root, 0) for root in roots}
 
 
 _age = attrgetter("_seq")
@@ -78,7 +95,7 @@ def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[No
     found.reverse()  # nearly from old to young
     found.sort(key=_age)
     needed: dict[Node, bool] = {}
-    joins: Joins = {root: joined(root, 0) for root in roots}
+    joins = _at_roots(roots)
     met: set[Node] = set()
     for node in found:
         runs = False
@@ -101,7 +118,7 @@ def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[No
 def execution_order(roots: Sequence[Node], targets: Collection[Node] | None) -> list[Node]:
     """The nodes of a run in the order in which they run."""
     reached, joins, _ = reach(roots, targets)
-    ready = [(-node._seq, node) for node in dict.fromkeys(roots) if joins[node][0] == 0]
+    ready = [(-node._seq, node) for node in dict.fromkeys(roots) if node not in joins or joins[node][0] == 0]
     heapify(ready)
     sinks: list[Node] = []
     order: list[Node] = []

@@ -19,6 +19,7 @@ from .versions import UNTRACKED
 if TYPE_CHECKING:
     from .engine import GraphTask
 
+ndarray = np.ndarray
 _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
 
 
@@ -42,7 +43,9 @@ def capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None
 
 def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     """The gradient of a leaf is complete: to the leaf's hooks with it, then to who asked for it, or to the leaf."""
-    variable = node.variable
+    variable = node._leaf()
+    if variable is None:
+        variable = node.variable  # which raises
     if variable._edge is not None and buffer[0] is not None:
         raise errors.moved_leaf()
     if variable._extra is not None or node._extra is not None:
@@ -58,14 +61,16 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     if variable._requires_grad:
         if buffer[0] is not None:
             with _accumulation:
-                held = variable._grad
-                if held is None and type(buffer[0]) is np.ndarray and not task.record and type(variable._array) is np.ndarray:
+                leaf = variable._array
+                if variable._grad is None and type(buffer[0]) is ndarray and not task.record and type(leaf) is ndarray:
                     # A leaf takes over an array that nothing else holds, that owns its memory and lies as the leaf does.
                     unshared = getrefcount(buffer[0]) <= ONLY_IN_LIST
                     grad = buffer[0]
-                    if not (unshared and grad.base is None and _laid_out(grad, variable._array)):
-                        grad = np.empty_like(variable._array, dtype=grad.dtype)
+                    if not _laid_out(grad, leaf):
+                        grad = np.empty_like(leaf, dtype=grad.dtype)
                         grad[...] = buffer[0]
+                    elif not unshared or grad.base is not None:
+                        grad = grad.copy("K")
                     variable._grad = wrap(grad)
                 else:
                     _add(variable, buffer, task)

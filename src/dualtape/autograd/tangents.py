@@ -136,7 +136,7 @@ def set_root(view: Tensor, source: Tensor, level: Level, step: Step) -> None:
     set_tangent(view, level, STILL)
     before = root_of(source, level)
     if before is not None:
-        source, step.previous = before
+        source, step = before[0], (before[1], *step[1:])
     tangents = tangents_of(view)
     tangents.roots = {**(tangents.roots or {}), level: (source, step)}
 

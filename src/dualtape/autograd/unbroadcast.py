@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays import settle
 from ..arrays.kernels import add_reduce
-from ..arrays.sums import sum_all, sum_axis
+from ..arrays.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient
 
 
@@ -47,7 +46,7 @@ def _summed(grad: np.ndarray, shape: tuple, node: Any) -> Any:
         way = _ways[grad.shape, shape] = (axes, len(axes) == grad.ndim, kept != shape)
     axes, whole, reshaped = way
     if whole:
-        grad = settle(sum_all(grad))
+        grad = sum_point(grad)
     elif len(axes) == 1:
         grad = sum_axis(grad, axes[0])
     else:

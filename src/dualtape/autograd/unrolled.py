@@ -37,12 +37,17 @@ def source(op: Any, recorded: bool) -> str:
     elif len(op.loads) == 1:  # the node runs, so its only edge is wanted
         lines.extend(["    pairs = ()", "    e, = node._edges", "    if e is not None:", *_indented(2, _formula(op, 0, recorded)), "        pairs = ((e, r),)"])
     else:
-        lines.extend(["    pairs = []", f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node._edges"])
+        lines.append(f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node._edges")
+        lines.append(f"    {' = '.join(f'p{i}' for i in range(len(op.loads)))} = None")
         if op.saves_tensors:  # as in PyTorch, a value that was written over is an error whichever gradients are asked for
             lines.extend(["    if wanted is not None:", "        check_versions(node)"])
         for i in range(len(op.loads)):
             lines.append(f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
-            lines.extend([*_indented(2, _formula(op, i, recorded)), f"        pairs.append((e{i}, r))"])
+            lines.extend([*_indented(2, _formula(op, i, recorded)), f"        p{i} = (e{i}, r)"])
+        if len(op.loads) == 2:
+            lines.append("    pairs = (p0, p1) if p0 is not None and p1 is not None else (p1,) if p0 is None else (p0,)")
+        else:
+            lines.append(f"    pairs = [p for p in ({', '.join(f'p{i}' for i in range(len(op.loads)))}) if p is not None]")
     if op.saves_tensors:
         lines.extend(["    if freed is not None:", "        node._saved = freed"])
     return "\n".join([*lines, "    return pairs"]) + "\n"
@@ -74,7 +79,7 @@ def _formula(op: Any, i: int, recorded: bool) -> list[str]:
         if points:
             lines.extend(["if point:", f"    if type(v{k}) is ndarray:", f"        v{k} = v{k}[()]"])
         if quick:  # saved from another kind of array: its gradient is of that kind, too
-            lines.extend([f"{'el' if points else ''}if type(v{k}) not in known:", f"    f = formula{i}"])
+            lines.extend([f"{'el' if points else ''}if type(v{k}) is not ndarray and type(v{k}) not in known:", f"    f = formula{i}"])
     arguments = ", ".join([g, *(f"v{k}" for _, k in op.loads[i][1])])
     return [*lines, f"r = {'f' if quick else f'formula{i}'}({arguments})"]
 

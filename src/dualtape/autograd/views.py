@@ -42,31 +42,26 @@ _REFUSED = {
 }
 
 
-class Step:
-    """One view op on the way from base to view; ``previous`` leads toward the base."""
-
-    __slots__ = ("previous", "op", "values", "number")
-
-    def __init__(self, previous: Step | None, op: Any, values: tuple, number: int | None) -> None:
-        self.previous = previous
-        self.op = op
-        self.values = values  # the op's arguments after the tensor
-        self.number = number  # which of several outputs
+Step = tuple  # one view op on the way from base to view: (the step before, toward the base; the op; its arguments after the tensor; which of several outputs)
 
 
 def replay(array: Any, step: Step | None, raw: bool) -> Any:
     """The steps applied to a new base, an array or (``raw=False``) a tensor."""
-    if raw and step is not None and step.previous is None and step.number is None:  # most views are one step away
-        return step.op.forward(array, *step.values)
-    steps = []
+    for _, op, values, number in _from_base(step):
+        array = (op.forward if raw else op.function)(array, *values)
+        if number is not None:
+            array = array[number]
+    return array
+
+
+def _from_base(step: Step | None) -> list[Step]:
+    """The steps that lead to a view, in the order in which they are taken."""
+    steps: list[Step] = []
     while step is not None:
         steps.append(step)
-        step = step.previous
-    for step in reversed(steps):
-        array = (step.op.forward if raw else step.op.function)(array, *step.values)
-        if step.number is not None:
-            array = array[step.number]
-    return array
+        step = step[0]
+    steps.reverse()
+    return steps
 
 
 class KeyStep:
@@ -117,38 +112,35 @@ def _made(make: Callable, shape: tuple, strides: tuple) -> Any:
 
 def unview(g: Any, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | None, record: bool) -> Any:
     """The gradient of a base, zero outside of the view, given that of the view."""
-    steps: list[Step] = []
-    while step is not None:
-        steps.append(step)
-        step = step.previous
-    if any(step.op.view == "overlapping" for step in steps):
-        return _unview_by_steps(g, _made(lambda sizes: np.empty(sizes, dtype), shape, strides), steps[::-1])
+    steps = _from_base(step)
+    if any([op.view == "overlapping" for _, op, _, _ in steps]):
+        return _unview_by_steps(g, _made(lambda sizes: np.empty(sizes, dtype), shape, strides), steps)
     full = _made(lambda sizes: zeros(sizes, dtype, g), shape, strides)
     if record:
-        replay(full, steps[0] if steps else None, raw=False).copy_(g)
+        replay(full, step, raw=False).copy_(g)
     else:
-        replay(full, steps[0] if steps else None, raw=True)[...] = g
+        replay(full, step, raw=True)[...] = g
     return full
 
 
 def _unview_by_steps(g: Any, like: Any, steps: list[Step]) -> Any:
     """The same where several elements of the view share one of the base: each op's own formula adds them up."""
     inputs = []
-    for step in steps:
+    for _, op, values, number in steps:
         inputs.append(like.shape)
-        like = step.op.forward(like, *step.values)
+        like = op.forward(like, *values)
         outputs = like
-        if step.number is not None:
+        if number is not None:
             inputs[-1] = (inputs[-1], [part.shape for part in outputs])
-            like = outputs[step.number]
-    for step, shapes in zip(reversed(steps), reversed(inputs), strict=True):
-        if step.number is None:
+            like = outputs[number]
+    for (_, op, values, number), shapes in zip(reversed(steps), reversed(inputs), strict=True):
+        if number is None:
             grads = [g]
         else:
             shapes, parts = shapes
             grads = [zeros(part, like.dtype, g) for part in parts]
-            grads[step.number] = g
-        g = step.op.pull_back(grads, shapes, like.dtype, step.values)
+            grads[number] = g
+        g = op.pull_back(grads, shapes, like.dtype, values)
     return g
 
 
@@ -229,7 +221,7 @@ def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: 
     if outer is None:
         view._view = View(source, step, creation, counter[0])
     else:
-        step.previous = outer.step
+        step = (outer.step, *step[1:])
         if outer.creation is not DEFAULT and (creation is DEFAULT or outer.creation is INFERENCE):
             creation = outer.creation
         view._view = View(outer.base, step, creation, counter[0])

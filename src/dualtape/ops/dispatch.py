@@ -21,7 +21,7 @@ from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
-from ..autograd.views import Step, attach, check_write, rebase, twin, untrack
+from ..autograd.views import attach, check_write, rebase, twin, untrack
 from ..device import of as device_of
 from ..overriding import MISS, Foreign, watching
 from ..tensor import Tensor, wrap
@@ -128,7 +128,7 @@ def execute(op: Op, values: list) -> Any:
             untrack(result)
     if op.view:
         for number, result in enumerate(results):
-            attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
+            attach(result, values[0], (None, op, tuple(values[1:]), number if several else None), mode, several)
     if needs:
         record(op, values, raws, results)
     if mode.levels:  # where subclasses are about

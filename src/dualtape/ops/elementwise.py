@@ -242,11 +242,12 @@ function_row("cosh", np.cosh, lambda x: np.sinh(x), PLAIN, """The hyperbolic cos
 
 multiply, subtract = np.multiply, np.subtract
 ONE = {np.dtype(kind): np.asarray(1, kind) for kind in (np.float32, np.float64)}  # a ufunc takes an array in half the time that it takes a number in
+single, ONE_SINGLE = np.dtype(np.float32), ONE[np.dtype(np.float32)]
 
 
 def _tanh_gradient(g: Any, out: Any) -> Any:
     """g * (1 - out**2) in the one array it makes."""
-    one = ONE.get(out.dtype)
+    one = ONE_SINGLE if out.dtype is single else ONE.get(out.dtype)
     slope = multiply(out, out)
     if one is None or type(slope) is not np.ndarray:
         return g * (1 - slope).conjugate()
@@ -256,7 +257,7 @@ def _tanh_gradient(g: Any, out: Any) -> Any:
 
 def _sigmoid_gradient(g: Any, out: Any) -> Any:
     """g * out * (1 - out) in the one array it makes."""
-    one = ONE.get(out.dtype)
+    one = ONE_SINGLE if out.dtype is single else ONE.get(out.dtype)
     if one is None or not out.ndim:
         return g * (out * (1 - out)).conjugate()
     slope = subtract(one, out)

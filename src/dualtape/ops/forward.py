@@ -20,7 +20,7 @@ from ..autograd.op_node import OUTPUT
 from ..autograd.saved import SavedVariable
 from ..autograd.tangents import Level, active, bare, beneath, is_still, root_of, set_root, set_tangent, tangent, tangents_of
 from ..autograd.unbroadcast import sum_to
-from ..autograd.views import Step, replay
+from ..autograd.views import replay
 from ..overriding import MISS
 from ..tensor import Tensor, raw, wrap
 from . import duals
@@ -101,7 +101,7 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
         if not any(t is not None for t in given):
             if op.view and isinstance(values[0], Tensor) and is_still(values[0], level):
                 for number, result in enumerate(results):
-                    set_root(result, values[0], level, Step(None, op, tuple(values[1:]), number if op.outputs is not None else None))
+                    set_root(result, values[0], level, (None, op, tuple(values[1:]), number if op.outputs is not None else None))
             continue
         with beneath(level):
             if duals.push(op, values, given, results[0], level):

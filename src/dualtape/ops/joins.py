@@ -68,15 +68,21 @@ _FEW = 16  # arrays that are put in place one by one more quickly than ``np.stac
 def _stack(tensors: Any, dim: int = 0) -> Any:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    shape, plain = tensors[0].shape, dim == 0 and len(tensors) <= _FEW
+    first = tensors[0]
+    shape, plain = first.shape, dim == 0 and len(tensors) <= _FEW and type(first) is np.ndarray
     for t in tensors:
-        if t.shape != shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} and {list(t.shape)}")
-        plain = plain and type(t) is np.ndarray
+        if t is not first:
+            if t.shape != shape:
+                raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} and {list(t.shape)}")
+            plain = plain and type(t) is np.ndarray
     if plain:
-        out = np.empty((len(tensors), *shape), tensors[0].dtype)
-        for i, t in enumerate(tensors):
+        if not shape:
+            return np.array(tensors, first.dtype)
+        out = np.empty((len(tensors), *shape), first.dtype)
+        i = 0
+        for t in tensors:
             out[i] = t
+            i += 1
         return out
     return _in_rows(np.stack(tensors, axis=normal_dim(dim, tensors[0].ndim + 1)))
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import modes
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.versions import UNTRACKED, bump
-from ..autograd.views import DEFAULT, KEY_STEP, NO_GRAD, CopySlices, Step, View, disjoint, rebase_base, takes_writes
+from ..autograd.views import DEFAULT, KEY_STEP, NO_GRAD, CopySlices, View, disjoint, rebase_base, takes_writes
 from ..tensor import Tensor
 from .shortcuts import fresh, plain_types
 from .table import TABLE
@@ -69,8 +69,7 @@ def view_at(x: Any, keys: tuple, alone: bool) -> Tensor | None:
             dim += 1
         else:
             return None
-        previous, step = step, _new(Step)
-        step.previous, step.op, step.values, step.number = previous, op, values, None
+        step = (step, op, values, None)
         if edge is not None:
             node = _new(op._node_classes[0] or op.node_class())
             node._edges, node._shape, node._dtype, node._saved = (edge,), r.shape, r.dtype, (shape, *values)
@@ -86,7 +85,9 @@ def view_at(x: Any, keys: tuple, alone: bool) -> Tensor | None:
     counter = out._writes = x._writes or x._counter
     view = out._view = _new(View)
     view.base = x if outer is None else outer.base
-    view.step, view.creation, view.seen = step, DEFAULT if mode.grad else NO_GRAD, counter[0]
+    view.step = step
+    view.creation = DEFAULT if mode.grad else NO_GRAD
+    view.seen = counter[0]
     return out
 
 
@@ -145,5 +146,5 @@ def assign(x: Any, key: Any, value: Any) -> bool:
     bump(counter)
     if left or right:
         base, previous = (x, None) if view is None else (view.base, view.step)
-        rebase_base(base, CopySlices(base, Step(previous, KEY_STEP, (keys,), None), None, edge))
+        rebase_base(base, CopySlices(base, (previous, KEY_STEP, (keys,), None), None, edge))
     return True

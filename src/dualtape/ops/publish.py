@@ -87,11 +87,13 @@ def operators() -> None:
 
 def _matmul(function: Callable) -> Callable:
     """The operator ``@``: of two matrices it is :func:`mm`, which need not be found out by the general product."""
-    general, matrices = _operator(function), binary(table.TABLE["mm"], operator=True)
+    general, matrices, array = _operator(function), binary(table.TABLE["mm"], operator=True, forward=np.ndarray.dot), np.ndarray
 
     def operator(x: Any, y: Any) -> Any:
-        if type(x) is Tensor and isinstance(y, Tensor) and x._array.ndim == 2 and y._array.ndim == 2 and not watching:
-            return matrices(x, y)
+        if type(x) is Tensor and isinstance(y, Tensor) and not watching:
+            a, b = x._array, y._array
+            if type(a) is array and type(b) is array and a.ndim == 2 and b.ndim == 2:
+                return matrices(x, y)
         return general(x, y)
 
     return operator

@@ -16,7 +16,7 @@ from .. import dtypes
 from ..arrays import is_array, zeros
 from ..arrays.kernels import accumulate as running
 from ..arrays.kernels import add_reduce, reduce
-from ..arrays.sums import sum_all, sum_axis
+from ..arrays.sums import sum_all, sum_axis, sum_point
 from ..tensor import Tensor
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, normal_dims, restore, use, zeros_like_shape
@@ -224,7 +224,7 @@ def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
 
 
 op("sum", _sum, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
-   vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)), quick=dict(forward=sum_all, x=_spread_out),
+   vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)), quick=dict(forward=sum_point, x=_spread_out),
    samples=(*_DIMS, edge(ints(3, 4, high=9)), edge(mask(5), 0)),
    doc="""The sum over ``dim``; integers and booleans are summed as int64.
 
@@ -255,7 +255,7 @@ def _mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
 
 op("mean", _mean, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("MeanBackward0", "MeanBackward1"), variant=lambda x, dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g / max(count(x_shape, dim), 1), x_shape, dim, keepdim)),
-   quick=dict(forward=lambda x: sum_all(x) / x.dtype.type(x.size),
+   quick=dict(forward=lambda x: np.asarray(sum_all(x) / x.dtype.type(x.size)),
               x=lambda g, x_shape, dim, keepdim: _spread_out(g / g.dtype.type(max(count(x_shape, dim), 1)), x_shape, dim, keepdim)),
    samples=_DIMS,
    doc="""The mean over ``dim``.

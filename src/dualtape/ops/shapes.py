@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
@@ -367,21 +369,29 @@ def _split_sizes(n: int, split_size: Any) -> list[int]:
             raise RuntimeError(f"split expects split_size be non-negative, and positive unless the dimension is empty, got {split_size}")
         count = max(1, -(-n // split_size)) if split_size else 1
         return [min(split_size, n - i * split_size) for i in range(count)] if split_size else [0]
-    sizes = [int(s) for s in split_size]
+    sizes = list(split_size)
     if sum(sizes) != n or any(s < 0 for s in sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, but got split_sizes={sizes}")
     return sizes
+
+
+@lru_cache(maxsize=256)
+def _cuts(n: int, split_size: Any, d: int) -> tuple:
+    """The keys of the pieces: to make slices takes as long as to take them."""
+    ends = list(accumulate(_split_sizes(n, split_size), initial=0))
+    return tuple((slice(None),) * d + (slice(start, end),) for start, end in pairwise(ends))
 
 
 def _split(x: Any, split_size: Any, dim: int = 0) -> Any:
     if not x.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = normal_dim(dim, x.ndim)
-    parts, start = [], 0
-    for size in _split_sizes(x.shape[d], split_size):
-        parts.append(x[(slice(None),) * d + (slice(start, start + size),)])
-        start += size
-    return parts
+    return [x[key] for key in _cuts(x.shape[d], split_size if isinstance(split_size, int) else tuple([int(n) for n in split_size]), d)]
+
+
+@lru_cache(maxsize=256)
+def _places(n: int, d: int) -> tuple:
+    return tuple((slice(None),) * d + (i, ...) for i in range(n))
 
 
 split = op("split", _split, kind=GENERAL, view=True, outputs=LISTED, jvp=LINEAR, node=("SplitBackward0", "SplitWithSizesBackward0"),
@@ -394,7 +404,7 @@ split = op("split", _split, kind=GENERAL, view=True, outputs=LISTED, jvp=LINEAR,
    >>> dt.split(dt.arange(5), 2)
    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
    """)  # fmt: skip
-unbind = op("unbind", lambda x, dim=0: [x[(slice(None),) * normal_dim(dim, x.ndim) + (i, ...)] for i in range(x.shape[dim])], kind=GENERAL, view=True,
+unbind = op("unbind", lambda x, dim=0: [x[key] for key in _places(x.shape[dim], normal_dim(dim, x.ndim))], kind=GENERAL, view=True,
    outputs=LISTED, jvp=LINEAR, vjp=dict(x=lambda grads, dim: np.stack(grads, axis=dim)),
    samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(2))),
    doc="""The entries along a dimension.
@@ -415,11 +425,12 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     >>> dt.chunk(dt.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
-    if not input.ndim:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input._array.shape[normal_dim(dim, input.ndim)]
+    n = shape[normal_dim(dim, len(shape))]
     size = -(-n // chunks)
     return split(input, size, dim) if size else split(input, [0] * chunks, dim)
 

@@ -19,7 +19,7 @@ from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
 from ..autograd.saved import entry_of, pack_node
-from ..autograd.views import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Step, View, attach
+from ..autograd.views import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, View, attach
 from ..overriding import watching
 from ..tensor import Tensor, wrap
 from . import table
@@ -30,6 +30,8 @@ _new = object.__new__
 _ndarray = np.ndarray
 _scalar = np.generic  # what NumPy gives for a 0-d result
 asarray = np.asarray
+current = modes.current
+missing = table._MISSING
 recorded = later("batching", "recorded")
 single, double = np.dtype(np.float32), np.dtype(np.float64)
 plain_types: set[type] = set()  # subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
@@ -40,9 +42,11 @@ def maker(op: Op) -> Callable[[Op], Callable]:
     if op.outputs is None and op.tensor_places == (0,) and not op.listed:
         if op.kind == ELEMENTWISE and op.required == 1 and not op.view:
             return unary
-        return first_tensor
+        return whole if "forward" in op.quick else first_tensor
     if op.outputs is LISTED and op.view and op.tensor_places == (0,) and op.varargs is None:
         return parts
+    if op.listed_input and op.tensor_places == (0,) and op.outputs is None and op.required == 1 and not op.saves_tensors and not op.view:
+        return joining
     if op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2:
         return binary
     return general
@@ -60,19 +64,17 @@ def fresh(tensor: Tensor) -> bool:
 def unary(op: Op) -> Callable:
     """The function of an elementwise op of one argument."""
     forward = op.quick.get("forward", op.forward)
-    current, settled = modes.current, settle
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
     plan = op.plan((True,)) if saves and differentiable else frozenset()
     keep_x, keep_out = 0 in plan, 1 in plan
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, _, _ in op.saves[2:])
-    new, sequence, tensor_type = _new, next_sequence, Tensor
 
     node_type: Any = None
 
     def function(x: Any = None, *args: Any, **kwargs: Any) -> Tensor:
         nonlocal node_type
-        if (type(x) is tensor_type or type(x) in plain_types) and not args and not kwargs:
+        if (type(x) is Tensor or type(x) in plain_types) and not args and not kwargs:
             mode = current()
             if mode.quick and (x._view is None or fresh(x)):
                 a = x._array
@@ -83,24 +85,24 @@ def unary(op: Op) -> Callable:
                 dtype = r.dtype
                 if dtype is a.dtype:
                     if type(r) is not _ndarray:
-                        r = asarray(r) if isinstance(r, _scalar) else settled(r)
-                    out = new(tensor_type)
+                        r = asarray(r) if isinstance(r, _scalar) else settle(r)
+                    out = _new(Tensor)
                     out._array = r
                     out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
                     if x._requires_grad and mode.grad and differentiable:
                         if node_type is None:
                             node_type = op.node_class()
-                        node = new(node_type)
+                        node = _new(node_type)
                         node._edges = (x._edge or leaf_edge(x),)
                         node._shape = r.shape
                         node._dtype = dtype
                         node._extra = None
-                        node._seq = sequence()
+                        node._seq = next_sequence()
                         if keep_out:
                             out._writes = counter = [0, None]
                             node._saved = (entry_of(x) if keep_x else None, (r, counter, 0))
                         else:
-                            node._saved = ((x if x._writes is None and type(x) is tensor_type else entry_of(x)) if keep_x else None, None) if saves else ()
+                            node._saved = ((x if x._writes is None and type(x) is Tensor else entry_of(x)) if keep_x else None, None) if saves else ()
                         if rest:
                             node._saved += rest
                         out._edge = (node, 0)
@@ -117,28 +119,24 @@ def unary(op: Op) -> Callable:
     return function
 
 
-def binary(op: Op, operator: bool = False) -> Callable:
+def binary(op: Op, operator: bool = False, forward: Any = None) -> Callable:
     """The function of a broadcasting op of two arguments; as an operator, it leaves foreign types to Python."""
-    forward = op.quick.get("forward", op.forward)
-    current, settled = modes.current, settle
+    forward = forward or op.quick.get("forward", op.forward)
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
     of_x = of_y = of_both = None  # what to keep (x, y, the result) where x, y or both need a gradient; known when the first node is made
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, _, _ in op.saves[3:])
-    new, sequence, tensor_type = _new, next_sequence, Tensor
     both = len(op.inputs) == 2
     numbers, variant = op.scalars, op.variant
-    missing = table._MISSING
-
     node_type: Any = None  # made when the first node is
 
     def pair(x: Any, y: Any) -> Any:
         nonlocal node_type, of_x, of_y, of_both
-        if type(x) is tensor_type or type(x) in plain_types:
+        if type(x) is Tensor or type(x) in plain_types:
             mode = current()
             a = x._array
             dtype = a.dtype
-            if type(y) is tensor_type or type(y) in plain_types:
+            if type(y) is Tensor or type(y) in plain_types:
                 b = y._array
                 fits = b.dtype is dtype and (y._view is None or fresh(y))
                 right = y._requires_grad
@@ -158,10 +156,10 @@ def binary(op: Op, operator: bool = False) -> Callable:
                         if isinstance(r, _scalar):
                             r = asarray(r)
                         elif type(r) is not Batched:
-                            r = settled(r)
+                            r = settle(r)
                         elif mode.grad and (right or x._requires_grad) and not alike(r, a, b):
                             return recorded(op, x, y, r) if both else call(op, (x, y), {})  # one of the two has to be batched first
-                    out = new(tensor_type)
+                    out = _new(Tensor)
                     out._array = r
                     out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
                     left = x._requires_grad
@@ -169,7 +167,7 @@ def binary(op: Op, operator: bool = False) -> Callable:
                         if node_type is None:
                             node_type = op.node_class()
                             of_x, of_y, of_both = _pair_plans(op)
-                        node = new(node_type if variant is None else op.node_class(variant(x, y)))
+                        node = _new(node_type if variant is None else op.node_class(variant(x, y)))
                         if left:
                             node._edges = (x._edge or leaf_edge(x), (y._edge or leaf_edge(y)) if right else None)
                         else:
@@ -177,14 +175,14 @@ def binary(op: Op, operator: bool = False) -> Callable:
                         node._shape = r.shape
                         node._dtype = dtype
                         node._extra = None
-                        node._seq = sequence()
+                        node._seq = next_sequence()
                         if saves:
                             keep_x, keep_y, keep_out = of_both if left and right else of_x if left else of_y  # type: ignore[misc]
                             if keep_out:
                                 out._writes = [0, None]
                             kept = (
-                                (x if x._writes is None and type(x) is tensor_type else entry_of(x)) if keep_x else None,
-                                (entry_of(y) if type(y) is not tensor_type or y._writes is not None else y) if keep_y else None,
+                                (x if x._writes is None and type(x) is Tensor else entry_of(x)) if keep_x else None,
+                                (entry_of(y) if type(y) is not Tensor or y._writes is not None else y) if keep_y else None,
                                 (r, out._writes, 0) if keep_out else None,
                             )
                             node._saved = kept + rest if rest else kept
@@ -231,28 +229,65 @@ def _keeper(op: Op) -> Callable:
     return eval(f"lambda x, a, values, r, out: ({''.join(part + ', ' for part in made)})", {"entry_of": entry_of})
 
 
+def whole(op: Op) -> Callable:
+    """The function of a reduction that has a quick form for all of a tensor in single or double precision."""
+    forward, other, alone, variant = op.quick["forward"], first_tensor(op), op.defaults, op.variant
+    keep: Any = None  # makes a node's saved values; written when the first node is
+    node_type: Any = None
+
+    def function(x: Any = missing, *args: Any, **kwargs: Any) -> Any:
+        nonlocal keep, node_type
+        if type(x) is Tensor and not args and not kwargs:
+            mode = current()
+            a = x._array
+            dtype = a.dtype
+            if (dtype is single or dtype is double) and type(a) is _ndarray and mode.plain and (x._view is None or fresh(x)):
+                try:
+                    r = forward(a)
+                except Exception:
+                    return other(x)  # fails again, in the right words
+                out = _new(Tensor)
+                out._array = r
+                out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
+                if x._requires_grad and mode.grad:
+                    if keep is None:
+                        keep, node_type = _keeper(op), op.node_class(0 if variant is None else variant(None, *alone))
+                    node = _new(node_type)
+                    node._edges = (x._edge or leaf_edge(x),)
+                    node._shape = ()
+                    node._dtype = dtype
+                    node._extra = None
+                    node._seq = next_sequence()
+                    node._saved = keep(x, a, alone, r, out)
+                    out._edge = (node, 0)
+                    out._requires_grad = True
+                else:
+                    out._requires_grad = False
+                return out
+        return other(*args, **kwargs) if x is missing else other(x, *args, **kwargs)
+
+    return function
+
+
 def first_tensor(op: Op) -> Callable:
     """The function of an op of one tensor and plain arguments: views, reductions and the like."""
     forward, bind, varargs = op.forward, op.bind, op.varargs
-    current, settled = modes.current, settle
     differentiable, is_view, variant = bool(op.inputs), bool(op.view), op.variant
     floats_only = op.promote is FLOAT
     tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]  # by the number of arguments after x
-    most, alone, bare = len(tails), tails[0], op.quick.get("forward")
-    new, sequence, tensor_type, quiet = _new, next_sequence, Tensor, op.quiet
+    most, alone = len(tails), tails[0]
+    quiet = op.quiet
     keep: Any = None  # makes a node's saved values; written when the first node is
     node_type: Any = None  # if x comes alone; which of several an op has depends on the other arguments
-    missing = table._MISSING
 
     def function(x: Any = missing, *args: Any, **kwargs: Any) -> Any:
         nonlocal keep, node_type
         mode = current()
-        if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain or (kwargs and "out" in kwargs):
+        if (type(x) is not Tensor and type(x) not in plain_types) or not mode.plain or (kwargs and "out" in kwargs):
             return call(op, args if x is missing else (x, *args), kwargs)
         a = x._array
         outer = x._view
-        usual = a.dtype is single or a.dtype is double
-        if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and not usual and a.dtype.kind not in "fc"):
+        if (outer is not None and (not fresh(x) or is_view and outer.creation is not DEFAULT)) or (floats_only and a.dtype.kind not in "fc"):
             return call(op, (x, *args), kwargs)
         values: Any = alone
         if args or kwargs:
@@ -261,11 +296,9 @@ def first_tensor(op: Op) -> Callable:
             tail = None if kwargs or len(args) >= most else tails[len(args)]
             values = tuple(bind((x, *args), kwargs)[1:]) if tail is None else args + tail
         try:
-            if values is alone and bare is not None and usual and type(a) is _ndarray:
-                r = bare(a)
-            elif values is None:
+            if values is None:
                 return call(op, (x,), {})
-            elif quiet:
+            if quiet:
                 silenced = hush()
                 try:
                     r = forward(a, *values)
@@ -276,32 +309,31 @@ def first_tensor(op: Op) -> Callable:
         except Exception:
             return call(op, (x, *args), kwargs)  # fails again, in the right words
         if type(r) is not _ndarray:
-            r = asarray(r) if isinstance(r, _scalar) else settled(r)
-        out = new(tensor_type)
+            r = asarray(r) if isinstance(r, _scalar) else settle(r)
+        out = _new(Tensor)
         out._array = r
         out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
         out._requires_grad = False
         if is_view:
             counter = out._writes = x._writes or x._counter
-            step = new(Step)
-            step.op, step.values, step.number = op, values, None
-            view = out._view = new(View)
+            view = out._view = _new(View)
             if outer is None:
-                step.previous = None
                 view.base = x
+                view.step = (None, op, values, None)
             else:
-                step.previous = outer.step
                 view.base = outer.base
-            view.step, view.creation, view.seen = step, DEFAULT if mode.grad else NO_GRAD, counter[0]
+                view.step = (outer.step, op, values, None)
+            view.creation = DEFAULT if mode.grad else NO_GRAD
+            view.seen = counter[0]
         if x._requires_grad and mode.grad and differentiable and (r.dtype is a.dtype or r.dtype.kind in "fc"):
             if keep is None:
                 keep, node_type = _keeper(op), op.node_class(0 if variant is None or alone is None else variant(None, *alone))
-            node = new(node_type if variant is None or values is alone else op.node_class(variant(x, *values)))
+            node = _new(node_type if variant is None or values is alone else op.node_class(variant(x, *values)))
             node._edges = (x._edge or leaf_edge(x),)
             node._shape = r.shape
             node._dtype = r.dtype
             node._extra = None
-            node._seq = sequence()
+            node._seq = next_sequence()
             node._saved = keep(x, a, values, r, out)
             out._edge = (node, 0)
             out._requires_grad = True
@@ -312,20 +344,22 @@ def first_tensor(op: Op) -> Callable:
 
 def parts(op: Op) -> Callable:
     """The function of an op that gives several views of one tensor."""
-    forward, bind, current, new, sequence, tensor_type, variant = op.forward, op.bind, modes.current, _new, next_sequence, Tensor, op.variant
+    forward, bind, variant = op.forward, op.bind, op.variant
+    tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]  # as in first_tensor
+    most = len(tails)
     keep: Any = None
-    missing = table._MISSING
 
     def function(x: Any = missing, *args: Any, **kwargs: Any) -> Any:
         nonlocal keep
         mode = current()
-        if (type(x) is not tensor_type and type(x) not in plain_types) or not mode.plain:
+        if (type(x) is not Tensor and type(x) not in plain_types) or not mode.plain:
             return call(op, args if x is missing else (x, *args), kwargs)
         a, outer, counter = x._array, x._view, x._writes or x._counter
         if type(a) is not _ndarray or (outer is not None and (not fresh(x) or outer.creation is not DEFAULT)):
             return call(op, (x, *args), kwargs)
         try:
-            values = tuple(bind((x, *args), kwargs)[1:])
+            tail = None if kwargs or len(args) >= most else tails[len(args)]
+            values = tuple(bind((x, *args), kwargs)[1:]) if tail is None else args + tail
             arrays = forward(a, *values)
         except Exception:
             return call(op, (x, *args), kwargs)  # fails again, in the right words
@@ -333,28 +367,83 @@ def parts(op: Op) -> Callable:
         if x._requires_grad and mode.grad:
             if keep is None:
                 keep = _keeper(op)
-            node = new(op.node_class(0 if variant is None else variant(x, *values)))
+            node = _new(op.node_class(0 if variant is None else variant(x, *values)))
             node._edges = (x._edge or leaf_edge(x),)
             node._outputs = tuple([(r.shape, r.dtype) for r in arrays])
             node._extra = None
-            node._seq = sequence()
+            node._seq = next_sequence()
             node._saved = keep(x, a, values, None, None)
         base, previous = (x, None) if outer is None else (outer.base, outer.step)
-        creation, seen = MULTI_OUTPUT if mode.grad else NO_GRAD, counter[0]
+        creation, seen, requires = MULTI_OUTPUT if mode.grad else NO_GRAD, counter[0], node is not None
         results = []
         for number, r in enumerate(arrays):
-            out = new(tensor_type)
+            out = _new(Tensor)
             out._array = r
             out._edge = None if node is None else (node, number)
-            out._requires_grad = node is not None
+            out._requires_grad = requires
             out._writes = counter
             out._grad = out._accumulator = out._extra = None
-            step = new(Step)
-            step.op, step.values, step.number, step.previous = op, values, number, previous
-            view = out._view = new(View)
-            view.base, view.step, view.creation, view.seen = base, step, creation, seen
+            view = out._view = _new(View)
+            view.base = base
+            view.step = (previous, op, values, number)
+            view.creation = creation
+            view.seen = seen
             results.append(out)
         return tuple(results)
+
+    return function
+
+
+def joining(op: Op) -> Callable:
+    """The function of an op that makes one tensor of a list of them."""
+    forward, other, defaults, second = op.forward, general(op), op.defaults, op.params[1]
+    node_type: Any = None  # made when the first node is
+    shapes = tuple(what == "shape" for _, _, what in op.sources)  # its other saved values are arguments
+    places = tuple(place - 1 for _, place, _ in op.sources)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        nonlocal node_type
+        mode = current()
+        if len(kwargs) == 1 and len(args) == 1 and second in kwargs:
+            args, kwargs = (args[0], kwargs[second]), {}
+        if not mode.plain or kwargs or not args or type(args[0]) is not list and type(args[0]) is not tuple or not args[0] or watching:
+            return other(*args, **kwargs)
+        arrays: list = []
+        edges: list = []
+        needs = False
+        dtype = None
+        for each in args[0]:
+            if type(each) is not Tensor and type(each) not in plain_types:
+                return other(*args)
+            array = each._array
+            if type(array) is not _ndarray or dtype is not None and array.dtype is not dtype or each._view is not None and not fresh(each):
+                return other(*args)
+            dtype = array.dtype
+            arrays.append(array)
+            if each._requires_grad:
+                needs = True
+                edges.append(each._edge or leaf_edge(each))
+            else:
+                edges.append(None)
+        values = args[1:] + defaults[len(args) - 1 :]
+        try:
+            r = forward(arrays, *values)
+        except Exception:
+            return other(*args)  # fails again, in the right words
+        out = wrap(r)
+        if needs and mode.grad:
+            if node_type is None:
+                node_type = op.node_class()
+            node = _new(node_type)
+            node._edges = tuple(edges)
+            node._shape = r.shape
+            node._dtype = dtype
+            node._extra = None
+            node._seq = next_sequence()
+            node._saved = tuple([[array.shape for array in arrays] if is_shape else values[place] for is_shape, place in zip(shapes, places, strict=True)])
+            out._edge = (node, 0)
+            out._requires_grad = True
+        return out
 
     return function
 
@@ -362,7 +451,6 @@ def parts(op: Op) -> Callable:
 def general(op: Op) -> Callable:
     """The function of any other op: several tensors, lists of them, several results."""
     forward, bind, variant, promote = op.forward, op.bind, op.variant, op.promote
-    current, settled, made, tensor_type, new, sequence = modes.current, settle, wrap, Tensor, _new, next_sequence
     several, is_view, differentiable, numbers = op.outputs is not None, bool(op.view), bool(op.inputs), op.scalars
     together = op.input_places or op.tensor_places  # which are promoted together
     layout = tuple((place, place in together, op.params[place] not in ("x", "y")) for place in op.tensor_places)
@@ -381,7 +469,7 @@ def general(op: Op) -> Callable:
         for place, joins, may_list in layout:
             value = values[place]
             kind = type(value)
-            if kind is tensor_type or kind in plain_types:
+            if kind is Tensor or kind in plain_types:
                 array = raws[place] = value._array
                 if type(array) is not _ndarray or (value._view is not None and not fresh(value)):
                     return call(op, args, kwargs)
@@ -397,7 +485,7 @@ def general(op: Op) -> Callable:
             elif (kind is list or kind is tuple) and may_list:
                 arrays = []
                 for each in value:
-                    if type(each) is not tensor_type and type(each) not in plain_types:
+                    if type(each) is not Tensor and type(each) not in plain_types:
                         return call(op, args, kwargs)
                     array = each._array
                     if type(array) is not _ndarray or (each._view is not None and not fresh(each)):
@@ -427,12 +515,12 @@ def general(op: Op) -> Callable:
         finally:
             unhush(silenced)
         if several:
-            results = [made(r if type(r) is _ndarray else settled(r)) for r in arrays]
+            results = [wrap(r if type(r) is _ndarray else settle(r)) for r in arrays]
         else:
-            results = [made(arrays if type(arrays) is _ndarray else settled(arrays))]
+            results = [wrap(arrays if type(arrays) is _ndarray else settle(arrays))]
         if is_view:
             for number, result in enumerate(results):
-                attach(result, values[0], Step(None, op, tuple(values[1:]), number if several else None), mode, several)
+                attach(result, values[0], (None, op, tuple(values[1:]), number if several else None), mode, several)
         if needs and mode.grad and differentiable:
             record(values, raws, results)
         if not several:
@@ -446,7 +534,7 @@ def general(op: Op) -> Callable:
             value = values[place]
             if type(value) is list:
                 edges.extend([v._edge or (leaf_edge(v) if v._requires_grad else None) for v in value])
-            elif isinstance(value, tensor_type):
+            elif isinstance(value, Tensor):
                 edges.append(value._edge or (leaf_edge(value) if value._requires_grad else None))
             else:
                 edges.append(None)
@@ -457,12 +545,12 @@ def general(op: Op) -> Callable:
             outputs.append((array.shape, array.dtype))
             if array.dtype.kind in "fc":
                 if node is None:
-                    node = new(op.node_class(0 if variant is None else variant(*values)))
+                    node = _new(op.node_class(0 if variant is None else variant(*values)))
                 result._edge = (node, number)
                 result._requires_grad = True
         if node is None:
             return
-        node._edges, node._outputs, node._extra, node._seq = tuple(edges), tuple(outputs), None, sequence()
+        node._edges, node._outputs, node._extra, node._seq = tuple(edges), tuple(outputs), None, next_sequence()
         if not saves:
             node._saved = ()
             return
@@ -484,7 +572,7 @@ def general(op: Op) -> Callable:
                     kept.append([v.shape for v in raws[place]] if type(value) is list else getattr(raws[place], "shape", ()))
                 elif what == _DTYPE:
                     kept.append([v.dtype for v in raws[place]] if type(value) is list else raws[place].dtype)
-                elif what != _VALUE and isinstance(value, tensor_type):
+                elif what != _VALUE and isinstance(value, Tensor):
                     kept.append(entry_of(value))
                 elif what != _VALUE and type(value) is list:
                     kept.append([entry_of(v) for v in value])
