@@ -35,6 +35,12 @@ def entry_of(tensor: Any) -> Any:
     return (tensor, counter, counter[0])
 
 
+def output_entry(tensor: Tensor) -> tuple:
+    """The entry of a node's own result: its array without its history."""
+    counter = tensor._counter
+    return (tensor._array, counter, counter[0])
+
+
 def full(entry: Any) -> tuple:
     """An entry as ``(value, counter, version, ...)``."""
     return (entry, entry._counter, 0) if type(entry) is Tensor else entry
@@ -63,9 +69,8 @@ def save(tensor: Tensor) -> Any:
 
 def save_output(tensor: Tensor, node: Node, number: int) -> Any:
     """An output's entry: the array without its history."""
-    counter = tensor._counter
     mode = modes.current()
-    entry: tuple = (tensor._array, counter, counter[0])
+    entry = output_entry(tensor)
     if mode.levels:
         from .tangents import tangents_of
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import settle
 from ..arrays.masks import either, kept
+from ..arrays.numbers import number_array
 from ..tensor import Tensor, made
 from .dispatch import FUNCTIONS
 from .samples import apart, edge, exact, ints, mask, positive, real, sample
@@ -19,9 +20,15 @@ _PAIRS = (
 )  # fmt: skip
 
 
+multiply, ndarray, single, double = np.multiply, np.ndarray, np.dtype(np.float32), np.dtype(np.float64)
+
+
 def _product(g: Any, y: Any) -> Any:
-    """g times the conjugate of an array or a number: a ufunc takes a Python number in slowly."""
-    return np.multiply(g, y.conjugate() if type(y) is np.ndarray else np.asarray(y.conjugate(), g.dtype))
+    """g times the conjugate of an array or a number."""
+    if type(y) is ndarray:
+        return multiply(g, y.conjugate())
+    real = (type(y) is float or type(y) is int) and (g.dtype is single or g.dtype is double)
+    return multiply(g, number_array(y, g.dtype) if real else np.asarray(y.conjugate(), g.dtype))
 
 
 def _divided(g: Any, x: Any, y: Any) -> Any:

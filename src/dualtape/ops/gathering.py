@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,23 +35,33 @@ def _bounded(name: str, index: Any, n: int) -> None:
 
 def _grid(shape: tuple, dim: int, index: Any) -> tuple:
     """Full index arrays that address ``index`` along ``dim`` and their own place along the others."""
-    if len(shape) == 2:
-        return (arange_like(shape[0], index)[:, None], index) if dim else (index, arange_like(shape[1], index))
-    axes = [arange_like(n, index).reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
-    axes[dim] = index
-    return tuple(axes)
+    others = [arange_like(n, index).reshape((-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
+    return (*others[:dim], index, *others[dim + 1 :])
+
+
+def _small_grid(dim: int, index: np.ndarray) -> tuple:
+    """The same for a small index, along whose other dimensions the places are known."""
+    others = _own_places(index.shape)
+    return (*others[:dim], index, *others[dim + 1 :])
+
+
+@lru_cache(maxsize=256)
+def _own_places(shape: tuple) -> tuple:
+    return _grid(shape, len(shape), np.arange(0))[:-1]
 
 
 def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     d = normal_dim(dim, x.ndim)
     if index.ndim != x.ndim and max(index.ndim, 1) != max(x.ndim, 1):
         raise RuntimeError(f"{name}(): Index tensor must have the same number of dimensions as input tensor: {index.ndim} and {x.ndim}")
-    for i, n in enumerate(x.shape if index.ndim == x.ndim and index.size else ()):
-        if index.shape[i] > n and i != d:
-            raise RuntimeError(
-                f"{name}(): Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self"
-                f" {list(x.shape)} apart from dimension {d}"
-            )
+    given, shape = index.shape, x.shape
+    if len(given) == len(shape) and (given[:d] != shape[:d] or given[d + 1 :] != shape[d + 1 :]) and index.size:
+        for i, (size, most) in enumerate(zip(given, shape, strict=True)):
+            if size > most and i != d:
+                raise RuntimeError(
+                    f"{name}(): Size does not match at dimension {i} expected index {list(given)} to be no larger than self"
+                    f" {list(shape)} apart from dimension {d}"
+                )
     _bounded(name, index, x.shape[d] if x.ndim else 1)
     return d
 
@@ -91,7 +102,7 @@ def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool
         return added_along_rows(index, g, x_shape[d])
     out = np.zeros(x_shape, g.dtype)
     if index.ndim and index.size <= _FEW:
-        np.add.at(out, _grid(index.shape, d, index), g)
+        np.add.at(out, _small_grid(d, index), g)
         return out
     np.add.at(out.reshape(-1), _memory(x_shape, d, index).ravel(), g.ravel())
     return out
@@ -109,6 +120,8 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
         if _by_rows(x.shape, d, index):
             return taken_along_rows(x, index)
         return x.reshape(-1).take(_memory(x.shape, d, index), mode="wrap")  # there is nothing to wrap, and nothing to check again
+    if type(x) is np.ndarray and type(index) is np.ndarray and index.size <= _FEW:
+        return x[_small_grid(d, index)]
     return x[_grid(index.shape, d, index)]
 
 

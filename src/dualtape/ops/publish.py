@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_array
-from ..overriding import overridable, watching
+from ..overriding import overridable
 from ..tensor import Tensor
 from . import table
 from .dispatch import FUNCTIONS
@@ -66,7 +66,7 @@ def operators() -> None:
     for dunder, name in symbols.items():
         row = table.TABLE.get(name)
         if row is not None and maker(row) is binary:
-            forward = binary(row, operator=True)
+            forward = binary(row, as_operator=True)
         elif dunder == "matmul":
             forward = _matmul(FUNCTIONS[name])
         else:
@@ -76,27 +76,18 @@ def operators() -> None:
         setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
             setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
-    setattr(Tensor, "__rsub__", binary(table.TABLE["rsub"], operator=True))  # noqa: B010 - mypy knows another one
+    setattr(Tensor, "__rsub__", binary(table.TABLE["rsub"], as_operator=True))  # noqa: B010 - mypy knows another one
     setattr(Tensor, "__rtruediv__", _rtruediv)  # noqa: B010
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{name}__", binary(table.TABLE[name], operator=True))
+        setattr(Tensor, f"__{name}__", binary(table.TABLE[name], as_operator=True))
     for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs"}.items():
         setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
     setattr(Tensor, "__invert__", _invert)  # noqa: B010 - mypy knows another one
 
 
 def _matmul(function: Callable) -> Callable:
-    """The operator ``@``: of two matrices it is :func:`mm`, which need not be found out by the general product."""
-    general, matrices, array = _operator(function), binary(table.TABLE["mm"], operator=True, forward=np.ndarray.dot), np.ndarray
-
-    def operator(x: Any, y: Any) -> Any:
-        if type(x) is Tensor and isinstance(y, Tensor) and not watching:
-            a, b = x._array, y._array
-            if type(a) is array and type(b) is array and a.ndim == 2 and b.ndim == 2:
-                return matrices(x, y)
-        return general(x, y)
-
-    return operator
+    """The operator ``@``: the short cut of :func:`mm` looks whether it gets matrices, and leaves all else to the general product."""
+    return binary(table.TABLE["mm"], as_operator=True, other=_operator(function))
 
 
 def _rtruediv(x: Tensor, y: Any) -> Any:

@@ -7,6 +7,7 @@ history must be renewed, a failure) goes the whole way through :func:`dispatch.c
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 from .. import modes
 from ..arrays import Batched, is_array, settle
 from ..arrays.batched import NotBatchable, alike
+from ..arrays.numbers import DOUBLES, SINGLES, number_array
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.op_node import ATTRIBUTE, OUTPUT
-from ..autograd.saved import entry_of, pack_node
+from ..autograd.saved import entry_of, output_entry, pack_node
 from ..autograd.views import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, View, attach
 from ..overriding import watching
 from ..tensor import Tensor, wrap
@@ -119,15 +121,20 @@ def unary(op: Op) -> Callable:
     return function
 
 
-def binary(op: Op, operator: bool = False, forward: Any = None) -> Callable:
-    """The function of a broadcasting op of two arguments; as an operator, it leaves foreign types to Python."""
-    forward = forward or op.quick.get("forward", op.forward)
+# What to do with two numbers: NumPy's scalars multiply in an eighth of the time that its arrays of no dimensions take.
+POINTS: dict[Any, Callable] = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv}
+
+
+def binary(op: Op, as_operator: bool = False, other: Callable | None = None) -> Callable:
+    """The function of a broadcasting op of two arguments; as an operator, it leaves foreign types to Python. ``other`` takes what is unusual."""
+    forward = op.quick.get("forward", op.forward)
+    unusual = other or (lambda x, y: call(op, (x, y), {}))
     differentiable = bool(op.inputs)
     saves = bool(op.saves)
     of_x = of_y = of_both = None  # what to keep (x, y, the result) where x, y or both need a gradient; known when the first node is made
     rest = tuple(op.defaults[op.params.index(n) - op.required] for n, _, _ in op.saves[3:])
     both = len(op.inputs) == 2
-    numbers, variant = op.scalars, op.variant
+    numbers, variant, point = op.scalars, op.variant, POINTS.get(forward)
     node_type: Any = None  # made when the first node is
 
     def pair(x: Any, y: Any) -> Any:
@@ -146,11 +153,17 @@ def binary(op: Op, operator: bool = False, forward: Any = None) -> Callable:
                 right = False
             if fits and mode.quick and (x._view is None or fresh(x)):
                 try:
-                    if b is y and (dtype is single or dtype is double) and type(a) is _ndarray:
-                        b = asarray(y, dtype)  # a ufunc takes an array in half the time that it takes a Python number in
-                    r = forward(a, b)
+                    if b is not y or dtype is not single and dtype is not double or type(a) is not _ndarray:
+                        r = forward(a, b)
+                    elif a.ndim or point is None:
+                        b = (SINGLES if dtype is single else DOUBLES).get(y)
+                        if b is None:
+                            b = number_array(y, dtype)
+                        r = forward(a, b)
+                    else:
+                        r = b = asarray(point(a[()], y))
                 except (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable):
-                    return call(op, (x, y), {})
+                    return unusual(x, y)
                 if r.dtype is dtype or not differentiable and b is not y:
                     if type(r) is not _ndarray:
                         if isinstance(r, _scalar):
@@ -158,7 +171,7 @@ def binary(op: Op, operator: bool = False, forward: Any = None) -> Callable:
                         elif type(r) is not Batched:
                             r = settle(r)
                         elif mode.grad and (right or x._requires_grad) and not alike(r, a, b):
-                            return recorded(op, x, y, r) if both else call(op, (x, y), {})  # one of the two has to be batched first
+                            return recorded(op, x, y, r) if both else unusual(x, y)  # one of the two has to be batched first
                     out = _new(Tensor)
                     out._array = r
                     out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
@@ -195,16 +208,16 @@ def binary(op: Op, operator: bool = False, forward: Any = None) -> Callable:
                     else:
                         out._requires_grad = False
                     return out
-        if operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
+        if as_operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
-        return call(op, (x, y), {})
+        return unusual(x, y)
 
     def function(x: Any = missing, y: Any = missing, *args: Any, **kwargs: Any) -> Any:
         if y is missing or args or kwargs:
             return call(op, () if x is missing else (x,) if y is missing else (x, y, *args), kwargs)
         return pair(x, y)
 
-    return pair if operator else function
+    return pair if as_operator else function
 
 
 def _pair_plans(op: Op) -> list:
@@ -214,19 +227,19 @@ def _pair_plans(op: Op) -> list:
 
 
 def _keeper(op: Op) -> Callable:
-    """The function that makes the saved values of an op of one tensor, of its tensor, array, other arguments, result's array and result."""
+    """The function that makes the saved values of an op of one tensor: of its tensor, array, other arguments, and result."""
     made = []
     plan = op.plan((True,)) if op.inputs else frozenset()
     for k, ((_, kind, _), (_, place, what)) in enumerate(zip(op.saves, op.sources, strict=True)):
         if k not in plan:
             made.append("None")
         elif kind == OUTPUT:
-            made.append("(r, out._counter, out._counter[0])")
+            made.append("output_entry(out)")
         elif what == "shape" or what == "dtype":
             made.append(f"a.{what}")
         else:
             made.append(f"values[{place - 1}]" if kind == ATTRIBUTE else "entry_of(x)")
-    return eval(f"lambda x, a, values, r, out: ({''.join(part + ', ' for part in made)})", {"entry_of": entry_of})
+    return eval(f"lambda x, a, values, out: ({''.join(part + ', ' for part in made)})", {"entry_of": entry_of, "output_entry": output_entry})
 
 
 def whole(op: Op) -> Callable:
@@ -258,7 +271,7 @@ def whole(op: Op) -> Callable:
                     node._dtype = dtype
                     node._extra = None
                     node._seq = next_sequence()
-                    node._saved = keep(x, a, alone, r, out)
+                    node._saved = keep(x, a, alone, out)
                     out._edge = (node, 0)
                     out._requires_grad = True
                 else:
@@ -334,7 +347,7 @@ def first_tensor(op: Op) -> Callable:
             node._dtype = r.dtype
             node._extra = None
             node._seq = next_sequence()
-            node._saved = keep(x, a, values, r, out)
+            node._saved = keep(x, a, values, out)
             out._edge = (node, 0)
             out._requires_grad = True
         return out
@@ -372,7 +385,7 @@ def parts(op: Op) -> Callable:
             node._outputs = tuple([(r.shape, r.dtype) for r in arrays])
             node._extra = None
             node._seq = next_sequence()
-            node._saved = keep(x, a, values, None, None)
+            node._saved = keep(x, a, values, None)
         base, previous = (x, None) if outer is None else (outer.base, outer.step)
         creation, seen, requires = MULTI_OUTPUT if mode.grad else NO_GRAD, counter[0], node is not None
         results = []
@@ -454,8 +467,8 @@ def general(op: Op) -> Callable:
     several, is_view, differentiable, numbers = op.outputs is not None, bool(op.view), bool(op.inputs), op.scalars
     together = op.input_places or op.tensor_places  # which are promoted together
     layout = tuple((place, place in together, op.params[place] not in ("x", "y")) for place in op.tensor_places)
-    saves, inputs = bool(op.saves), op.input_places
-    recipes: dict[tuple, tuple] = {}  # how saved values are made, by which inputs need a gradient
+    inputs = op.input_places
+    recipes: dict[tuple, Callable] = {}  # what makes saved values, by which inputs need a gradient
 
     def function(*args: Any, **kwargs: Any) -> Any:
         mode = current()
@@ -529,9 +542,8 @@ def general(op: Op) -> Callable:
 
     def record(values: list, raws: list, results: list) -> None:
         edges: list = []
-        value: Any
         for place in inputs:
-            value = values[place]
+            value: Any = values[place]
             if type(value) is list:
                 edges.extend([v._edge or (leaf_edge(v) if v._requires_grad else None) for v in value])
             elif isinstance(value, Tensor):
@@ -539,64 +551,43 @@ def general(op: Op) -> Callable:
             else:
                 edges.append(None)
         node: Any = None
-        outputs = []
         for number, result in enumerate(results):
-            array = result._array
-            outputs.append((array.shape, array.dtype))
-            if array.dtype.kind in "fc":
+            if result._array.dtype.kind in "fc":
                 if node is None:
                     node = _new(op.node_class(0 if variant is None else variant(*values)))
                 result._edge = (node, number)
                 result._requires_grad = True
         if node is None:
             return
-        node._edges, node._outputs, node._extra, node._seq = tuple(edges), tuple(outputs), None, next_sequence()
-        if not saves:
-            node._saved = ()
-            return
+        if several:
+            node._outputs = tuple([(result._array.shape, result._array.dtype) for result in results])
+        else:
+            array = results[0]._array
+            node._shape, node._dtype = array.shape, array.dtype
+        node._edges, node._extra, node._seq = tuple(edges), None, next_sequence()
         wanted = (True,) if op.listed_input else tuple([edge is not None for edge in edges])
         recipe = recipes.get(wanted)
         if recipe is None:
             recipe = recipes[wanted] = _recipe(op, wanted)
-        kept: list = []
-        for what, place in recipe:
-            if what == _NOTHING:
-                kept.append(None)
-            elif what == _OUT:
-                result = results[place]
-                counter = result._counter
-                kept.append((result._array, counter, counter[0]))
-            else:
-                value = values[place]
-                if what == _SHAPE:
-                    kept.append([v.shape for v in raws[place]] if type(value) is list else getattr(raws[place], "shape", ()))
-                elif what == _DTYPE:
-                    kept.append([v.dtype for v in raws[place]] if type(value) is list else raws[place].dtype)
-                elif what != _VALUE and isinstance(value, Tensor):
-                    kept.append(entry_of(value))
-                elif what != _VALUE and type(value) is list:
-                    kept.append([entry_of(v) for v in value])
-                else:
-                    kept.append(value)
-        node._saved = tuple(kept)
+        node._saved = recipe(values, raws, results)
 
     return function
 
 
-_NOTHING, _X, _OUT, _VALUE, _SHAPE, _DTYPE = range(6)  # what goes into a place of a node's saved values
-
-
-def _recipe(op: Op, needs: tuple) -> tuple[tuple[int, int], ...]:
-    """How a node's saved values are made: what, and of which argument or result."""
+def _recipe(op: Op, needs: tuple) -> Callable:
+    """The function that makes a node's saved values, of an op's arguments, their arrays, and its results."""
     made = []
-    plan = op.plan(needs)
+    plan = op.plan(needs) if op.saves else ()
     for k, ((_, kind, number), (_, place, what)) in enumerate(zip(op.saves, op.sources, strict=True)):
         if k not in plan:
-            made.append((_NOTHING, 0))
+            made.append("None")
         elif kind == OUTPUT:
-            made.append((_OUT, number))
-        elif what != "value":
-            made.append((_SHAPE if what == "shape" else _DTYPE, place))
+            made.append(f"output_entry(results[{number}])")
+        elif what == "shape" or what == "dtype":
+            made.append(f"[v.{what} for v in raws[{place}]] if type(raws[{place}]) is list else getattr(raws[{place}], {what!r}, ())")
+        elif kind == ATTRIBUTE:
+            made.append(f"values[{place}]")
         else:
-            made.append((_VALUE if kind == ATTRIBUTE else _X, place))
-    return tuple(made)
+            made.append(f"[entry_of(v) for v in values[{place}]] if type(values[{place}]) is list else entry_of(values[{place}])")
+    names = {"entry_of": entry_of, "output_entry": output_entry}
+    return eval(f"lambda values, raws, results: ({''.join(part + ', ' for part in made)})", names)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from ..arrays.numbers import number_array
 from ..arrays.silence import hush, unhush
 from ..autograd.node import leaf_edge, next_sequence
 from ..autograd.saved import entry_of
@@ -24,7 +25,7 @@ from .table import _MISSING, BROADCASTING, ELEMENTWISE, Op
 
 _new = object.__new__
 _ndarray = np.ndarray
-asarray = np.asarray
+asarray, multiply, current, missing = np.asarray, np.multiply, modes.current, _MISSING
 
 
 def inplace(op: Op) -> Callable:
@@ -39,8 +40,7 @@ def inplace(op: Op) -> Callable:
         return other
     if not isinstance(ufunc, np.ufunc) or not op.inputs or len(op.inputs) != op.required or op.variant is not None:
         return other
-    current, tensor_type, array_type, array, binary_op, required, missing = modes.current, Tensor, _ndarray, asarray, op.required == 2, op.required, _MISSING
-    new, sequence, saves, multiply = _new, next_sequence, bool(op.saves), np.multiply
+    binary_op, required, saves = op.required == 2, op.required, bool(op.saves)
     scales = op.params[-1] == "alpha"  # which is then the only value that is saved beside them
     rest = tuple(op.defaults[op.params.index(n) - required] for n, _, _ in op.saves[required + 1 :]) if saves else ()
     plans: list = []  # what to keep (the old value, y, the result), by which need a gradient: neither, x, y, both; made when the first node is
@@ -49,11 +49,11 @@ def inplace(op: Op) -> Callable:
     def function(x: Any, y: Any = missing, /, *args: Any, alpha: Any = missing, **kwargs: Any) -> Tensor:
         nonlocal node_type
         mode = current()
-        if not mode.plain or args or kwargs or (y is missing) is binary_op or type(x) is not tensor_type and type(x) not in plain_types:
+        if not mode.plain or args or kwargs or (y is missing) is binary_op or type(x) is not Tensor and type(x) not in plain_types:
             return unusual(x, y, *args, alpha=alpha, **kwargs)
         a, counter, view = x._array, x._writes or x._counter, x._view
         dtype = a.dtype
-        if dtype is not single and dtype is not double or type(a) is not array_type or not a.flags.c_contiguous and not disjoint(a):
+        if dtype is not single and dtype is not double or type(a) is not _ndarray or not a.flags.c_contiguous and not disjoint(a):
             return unusual(x, y, alpha=alpha)
         if mode.grad:
             left = x._requires_grad if view is None else x.requires_grad
@@ -65,10 +65,10 @@ def inplace(op: Op) -> Callable:
             kind = type(y)
             try:
                 if kind is float or kind is int:
-                    b = array(y, dtype)
-                elif kind is tensor_type or kind in plain_types:
+                    b = number_array(y, dtype)
+                elif kind is Tensor or kind in plain_types:
                     b = y._array
-                    if b.dtype is not dtype or type(b) is not array_type:
+                    if b.dtype is not dtype or type(b) is not _ndarray:
                         return unusual(x, y, alpha=alpha)
                     other_tensor = True
                     right = mode.grad and (y._requires_grad if y._view is None else y.requires_grad)
@@ -77,7 +77,7 @@ def inplace(op: Op) -> Callable:
                 if alpha is not missing:
                     if not scales or type(alpha) is not float:
                         return unusual(x, y, alpha=alpha)
-                    b = multiply(b, array(alpha, dtype))
+                    b = multiply(b, number_array(alpha, dtype))
             except (RuntimeWarning, FloatingPointError, OverflowError):
                 return unusual(x, y, alpha=alpha)
         recording = left or right
@@ -108,12 +108,12 @@ def inplace(op: Op) -> Callable:
             return x
         if node_type is None:
             node_type = op.node_class()
-        node = new(node_type)
+        node = _new(node_type)
         edge = x._edge if left else None
         node._edges = (edge, (y._edge or leaf_edge(y)) if right else None) if binary_op else (edge,)
         node._shape, node._dtype = a.shape, dtype
         node._extra = None
-        node._seq = sequence()
+        node._seq = next_sequence()
         if saves:
             kept: tuple = (old if keep_old else None,)
             if binary_op:
@@ -153,24 +153,23 @@ _CHANGES: dict[str, np.ufunc] = {"addcmul": np.multiply, "addcdiv": np.true_divi
 
 def inplace_scaled(op: Op) -> Callable:
     """The in-place method of an op that adds one of the :data:`_CHANGES`: quick where nothing is to be recorded."""
-    combine, other, current, tensor_type, array_type, missing = _CHANGES[op.name], inplace_general(op), modes.current, Tensor, _ndarray, _MISSING
-    multiply, add = np.multiply, np.add
+    combine, other, add = _CHANGES[op.name], inplace_general(op), np.add
 
     def function(x: Any, y: Any = missing, z: Any = missing, /, *args: Any, value: Any = missing, **kwargs: Any) -> Tensor:
         mode = current()
         if (
-            type(value) is float and mode.plain and not args and not kwargs and (type(x) is tensor_type or type(x) in plain_types)
-            and type(y) is tensor_type and type(z) is tensor_type and x._writes is not UNTRACKED
+            type(value) is float and mode.plain and not args and not kwargs and (type(x) is Tensor or type(x) in plain_types)
+            and type(y) is Tensor and type(z) is Tensor and x._writes is not UNTRACKED
             and not (mode.grad and (x.requires_grad or y.requires_grad or z.requires_grad))
         ):  # fmt: skip
             a, b, c = x._array, y._array, z._array
             dtype = a.dtype
             if (
                 (dtype is single or dtype is double) and dtype is b.dtype and dtype is c.dtype
-                and type(a) is array_type and type(b) is array_type and type(c) is array_type and (a.flags.c_contiguous or disjoint(a))
+                and type(a) is _ndarray and type(b) is _ndarray and type(c) is _ndarray and (a.flags.c_contiguous or disjoint(a))
             ):  # fmt: skip
                 try:
-                    r = multiply(asarray(value, dtype), b)
+                    r = multiply(number_array(value, dtype), b)
                     combine(r, c, r)
                 except (RuntimeWarning, FloatingPointError, ValueError, TypeError):
                     return other(x, y, z, value=value)
@@ -208,23 +207,23 @@ _NOUGHT = {dtype: np.zeros((), dtype) for dtype in (single, double, _long)}
 
 def inplace_over(op: Op) -> Callable:
     """``zero_``, ``fill_`` and ``copy_``: one value or array over all of x. Quick where nothing is to be recorded."""
-    other, current, tensor_type, array_type, missing = inplace_general(op), modes.current, Tensor, _ndarray, _MISSING
+    other = inplace_general(op)
     zero, fill = op.name == "zero", op.name == "refill"
 
     def function(x: Any, value: Any = missing, /, *args: Any, **kwargs: Any) -> Tensor:
         mode = current()
         kind = type(value)
-        if mode.plain and not args and not kwargs and (type(x) is tensor_type or type(x) in plain_types) and (value is missing) is zero:
+        if mode.plain and not args and not kwargs and (type(x) is Tensor or type(x) in plain_types) and (value is missing) is zero:
             a, b = x._array, None
             if zero:
                 b = _NOUGHT.get(a.dtype)
-            elif kind is tensor_type or kind in plain_types:
+            elif kind is Tensor or kind in plain_types:
                 if value._array.dtype is a.dtype and not (mode.grad and value.requires_grad):
                     b = value._array
             else:
                 b = element(value, a.dtype)
             if (
-                b is not None and type(b) is array_type and type(a) is array_type and b.ndim <= (0 if fill else a.ndim)
+                b is not None and type(b) is _ndarray and type(a) is _ndarray and b.ndim <= (0 if fill else a.ndim)
                 and x._writes is not UNTRACKED and not (mode.grad and x.requires_grad) and (a.flags.c_contiguous or disjoint(a))
             ):  # fmt: skip
                 try:
@@ -254,7 +253,7 @@ def _holds_nothing(value: Any) -> bool:
 
 def inplace_general(op: Op) -> Callable:
     """The in-place method of any other op: quick for plain tensors of one dtype."""
-    forward, current, tensor_type, numbers, promoted = op.forward, modes.current, Tensor, op.scalars, op.promote is not None
+    forward, numbers, promoted = op.forward, op.scalars, op.promote is not None
     required, most, defaults, names = op.required, len(op.params), op.defaults, dict(zip(op.params, range(len(op.params)), strict=True))
     layout = tuple((place, place in op.input_places or not op.inputs) for place in op.tensor_places)
     options = tuple(place for place in range(1, most) if place not in op.tensor_places)
@@ -277,7 +276,7 @@ def inplace_general(op: Op) -> Callable:
         for place, joins in layout:
             value = values[place]
             kind = type(value)
-            if kind is tensor_type or kind in plain_types:
+            if kind is Tensor or kind in plain_types:
                 array = raws[place] = value._array
                 if dtype is None:
                     dtype = array.dtype
