@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
 import sys
 
@@ -58,3 +60,24 @@ class Mine(dt.Tensor):
 assert "dualtape.ops.cumulative" not in sys.modules
 assert dt.ones(2).as_subclass(Mine).cumsum(0) == ("mine", [1.0, 2.0])"""
     assert "dualtape.ops.cumulative" in loaded(code)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or any(name.startswith("MALLOC_") for name in os.environ), reason="glibc with its own limits")
+def test_a_step_takes_its_large_blocks_from_the_heap_not_from_the_system() -> None:
+    code = """
+import resource
+import dualtape as dt
+def step():
+    x = dt.full((1000, 1000), 0.5, requires_grad=True)
+    (x * 2).tanh().sum().backward()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(3):
+    step()
+before = faults()
+for _ in range(5):
+    step()
+print(faults() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1000  # an array has as many pages

@@ -12,11 +12,12 @@ import pytest
 import scipy.special
 
 import dualtape as dt
-from dualtape.arrays import updates
+from dualtape.arrays import approximations, updates
 from dualtape.arrays.approximations import erf_single
 from dualtape.arrays.kernels import add_at, added_along_rows, taken_along_rows
 from dualtape.arrays.masks import either, kept
-from dualtape.ops import convolution, cumulative, normalisation, sorting
+from dualtape.arrays.sums import sum_all
+from dualtape.ops import activations, convolution, cumulative, normalisation, softmax, sorting
 
 functional = dt.nn.functional
 
@@ -80,8 +81,25 @@ def test_updates_in_place_are_products_and_multiples_of_rows(dtype: Any, monkeyp
     close(updates.product(out, left, right), left @ right)
     close(updates.product(out, left, right, add=True), 2 * left @ right)
     close(updates.add_rows(out, factors, rows), 2 * left @ right + factors[:, None] * rows)
-    monkeypatch.setattr(updates, "_kernels", lambda dtype: (None, None))  # a SciPy that hides its kernel
-    close(updates.add_rows(out, factors, rows), 2 * left @ right + 2 * factors[:, None] * rows)
+    close(updates.add_outer(rows.copy(), factors, rows[0]), rows + factors[:, None] * rows[0])
+    scaled = factors[:, None] * rows
+    close(updates.scale_rows(rows.copy(), factors), scaled)
+    monkeypatch.setattr(updates, "_kernels", lambda dtype: (None,) * 4)  # a SciPy that hides its kernels
+    close(updates.add_rows(out, factors, rows), 2 * left @ right + 2 * scaled)
+    close(updates.scale_rows(rows.copy(), factors), scaled)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [16_384, 16_385, 20_000, 1_000_003, 25_000_001])
+def test_the_sum_of_many_numbers_is_as_exact_as_numpys(size: int, dtype: Any) -> None:
+    x = np.random.default_rng(size).random(size, dtype)
+    exact = x.sum(dtype=np.longdouble)
+    assert abs(sum_all(x) - exact) <= 8 * np.finfo(dtype).eps * exact
+    assert sum_all(x).dtype == dtype
+    x[size // 2] = np.inf
+    assert sum_all(x) == np.inf
+    x[-1] = np.nan
+    assert np.isnan(sum_all(x))
 
 
 @pytest.mark.parametrize("mean", [0.0, 1.0, 300.0])
@@ -251,8 +269,69 @@ def test_erf_of_single_precision_is_within_four_units_in_the_last_place() -> Non
     assert (np.abs(erf_single(x, 0.5) - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
 
 
+BASES = {"exp": lambda: (np.exp, np.asarray(1, np.float32)), "exp2": lambda: (np.exp2, np.asarray(np.log2(np.e), np.float32))}
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_exponentials_of_any_base_are_exponentials(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert approximations.exponential()[0] in (np.exp, np.exp2)
+    monkeypatch.setattr(approximations, "exponential", BASES[base])
+    x = np.concatenate([np.linspace(-87, 0, 100_001), [0.0, -np.inf, np.nan, -1000.0]])
+    for dtype in (np.float32, np.float64):
+        given = x.astype(dtype)
+        exact = np.exp(given.astype(np.longdouble))
+        error = np.finfo(dtype).eps * (2 + 0.75 * np.abs(given[:-4]))  # the rounding of exponent and factor, beside the function's own
+        found = approximations.exponentials(given, np.empty_like(given))
+        assert (np.abs(found[:-4] - exact[:-4]) <= error * exact[:-4]).all()
+        np.testing.assert_array_equal(found[-4:], [1.0, 0.0, np.nan, 0.0])
+
+
+def both_ways(given: np.ndarray, start: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """A log_softmax and its gradient."""
+    x = dt.tensor(given, requires_grad=True)
+    out = x.log_softmax(dim)
+    out.backward(dt.tensor(start))
+    return out.detach().numpy(), x.grad.numpy()
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(300, 700), (7, 50, 100), (3, 20_000), (20_000,)])
+def test_log_softmax_by_rows_is_that_of_double_precision(shape: tuple, dtype: Any, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximations, "exponential", BASES[base])
+    for scale, shift in ((1, 0), (30, 0), (1, 1e4)):
+        x, g = (numbers(*shape, dtype=dtype) * scale + shift).astype(dtype), numbers(*shape, dtype=dtype, seed=1)
+        assert softmax._by_rows(x, -1)
+        wide = x.astype(np.longdouble)
+        wide -= wide.max(-1, keepdims=True)
+        wide -= np.log(np.exp(wide).sum(-1, keepdims=True))
+        out, change = both_ways(x, g, -1)
+        error = 16 * np.finfo(dtype).eps
+        np.testing.assert_allclose(out, wide, rtol=error, atol=error)
+        np.testing.assert_allclose(change, g - np.exp(wide) * g.sum(-1, keepdims=True, dtype=np.longdouble), rtol=8 * error, atol=8 * error)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_softmax_by_rows_keeps_what_is_not_finite_to_its_row(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, g = numbers(100, 300, dtype=dtype), numbers(100, 300, dtype=dtype, seed=1)
+    x[0], x[1, 5], x[2, 7], x[3, :299], x[4, 8] = -np.inf, np.inf, np.nan, -np.inf, 1e30
+    g[5, 3], g[6, 4], g[4, 7] = np.inf, np.nan, np.inf
+    found = both_ways(x, g, 1)
+    monkeypatch.setattr(softmax, "_by_rows", lambda *given: False)
+    for row, expected in zip(found, both_ways(x, g, 1), strict=True):
+        np.testing.assert_allclose(row, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_gelu_of_what_is_large_or_not_finite_is_pytorchs() -> None:
+    x = np.resize(np.array([-np.inf, -1e30, -100.0, -20.0, 0.0, 20.0, 1e30, np.nan], np.float32), 8000)
+    np.testing.assert_array_equal(functional.gelu(dt.tensor(x)).numpy()[:8], [np.nan, 0, 0, 0, 0, 20.0, np.float32(1e30), np.nan])
+
+
+@pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
-def test_gelu_in_blocks_is_that_of_double_precision(approximate: str) -> None:
+def test_gelu_in_blocks_is_that_of_double_precision(approximate: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (approximations, activations):
+        monkeypatch.setattr(module, "exponential", BASES[base])
     x, g = numbers(200, 300), numbers(200, 300, seed=1)
     single, double = dt.tensor(x, requires_grad=True), dt.tensor(x.astype(np.float64), requires_grad=True)
     for tensor in (single, double):
@@ -269,6 +348,8 @@ CONVOLUTIONS = [
     ((2, 6, 64, 64), (4, 6, 5, 3), (0, 2), (2, 1), 1),
     ((9, 16, 900), (8, 16, 3), (1,), (1,), 1),
     ((2, 4, 12, 12, 14), (6, 4, 2, 3, 2), (1, 0, 1), (1, 1, 1), 1),
+    ((2, 9, 30, 40), (4, 9, 3, 2), (1, 3), (1, 1), 1),
+    ((2, 9, 40, 40), (4, 9, 3, 3), (2, 2), (1, 2), 1),
 ]
 
 

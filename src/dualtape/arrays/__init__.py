@@ -4,6 +4,7 @@ An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operat
 ``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
 """
 
+from . import memory as memory
 from .absent import Absent
 from .batched import Batched
 from .protocol import is_array, module_of, register_module, settle, zeros

@@ -1,6 +1,6 @@
 """Sums of single and double precision as products with ones: BLAS adds up several times as fast as ``np.add.reduce``.
 
-At most :data:`WIDTH` numbers of a row go into one product, whose lanes add up side by side; products of longer arrays are added up pairwise by NumPy.
+Only about a thousand numbers of a row go into one product, whose lanes add up side by side; what the products of longer arrays give is added up likewise.
 So the rounding error stays of the order of NumPy's. Everything else (integers, half precision, complex, gaps in memory) is NumPy's.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 WIDTH = 1024
 _LINE = 16_384  # numbers in one product of two lines, of which BLAS keeps more lanes than of rows
+_ROW = 1250  # numbers of a row where rows can be cut at will: BLAS reads several at once, best if they are no power of two apart
 _ONES = {np.dtype(kind): np.ones(_LINE, kind) for kind in (np.float32, np.float64)}
 BLOCK = 131_072  # elements that stay in a processor's own cache, with a few arrays of their size
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
@@ -47,9 +48,9 @@ def sum_all(x: np.ndarray) -> Any:
     if n <= _LINE:
         return x.ravel().dot(ones[:n])
     flat = x.ravel()
-    rows = n // WIDTH
-    whole = rows * WIDTH
-    total = _reduce(flat[:whole].reshape(rows, WIDTH).dot(ones[:WIDTH]))
+    rows = n // _ROW
+    whole = rows * _ROW
+    total = sum_all(flat[:whole].reshape(rows, _ROW).dot(ones[:_ROW]))
     return total if whole == n else total + flat[whole:].dot(ones[: n - whole])
 
 

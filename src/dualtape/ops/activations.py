@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.approximations import PART, erf_single
+from ..arrays.approximations import PART, exponential, inverse_normal
 from ..arrays.sums import row_blocks
 from ..lazy import special
 from .dispatch import FUNCTIONS
@@ -49,12 +49,10 @@ def _gelu(x: Any, approximate: str = "none") -> Any:
         raise RuntimeError(f"gelu: approximate argument must be either none or tanh, got {approximate!r}")
     if type(x) is np.ndarray and x.dtype == np.float32 and x.size > _MANY:
         out = np.empty(x.shape, x.dtype)
-        flat, made = x.reshape(-1), out.reshape(-1)
+        flat, made, square = x.reshape(-1), out.reshape(-1), np.empty(min(PART, x.size), x.dtype)
         for some in row_blocks(flat.shape, PART):
-            y = erf_single(flat[some], _ROOT_HALF)
-            y += _ONE
-            y *= flat[some]
-            np.multiply(y, _HALF, made[some])
+            part, y = flat[some], made[some]
+            np.true_divide(part, inverse_normal(part, y, square[: len(part)]), y)
         return out
     y = error_function(x * _ROOT_HALF)
     return (0.5 * x * (1 + y)).astype(x.dtype, copy=False)
@@ -81,12 +79,11 @@ def _gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
 
 def _gelu_derivative_single(x: np.ndarray) -> np.ndarray:
     """:func:`_gelu_derivative` in the two arrays it makes."""
-    below = erf_single(x, _ROOT_HALF)
-    below += _ONE
-    below *= _HALF
-    density = x * x
-    density *= -_HALF
-    np.exp(density, density)
+    function, factor = exponential()
+    below, density = np.empty_like(x), np.empty_like(x)
+    np.true_divide(_ONE, inverse_normal(x, below, density), below)
+    density *= factor * -_HALF
+    function(density, density)
     density *= x
     density *= _DENSITY
     below += density

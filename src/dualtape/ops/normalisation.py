@@ -14,7 +14,7 @@ import numpy as np
 from .. import modes
 from ..arrays.kernels import add_reduce
 from ..arrays.sums import WIDTH, row_blocks, row_step
-from ..arrays.updates import add_rows, product
+from ..arrays.updates import add_outer, add_rows, product
 from .dispatch import FUNCTIONS
 from .samples import edge, exact, real, sample
 from .table import GENERAL, composite, op
@@ -85,17 +85,18 @@ def _norm_rows(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple
 def _gradient_rows(g: Any, g_mean: Any, g_variance: Any, v: Any, weight: Any, mean: Any, variance: Any, eps: float, change: Any) -> None:
     """Into change, g * (scale * weight) + v * along + level, where along and level are numbers for each row."""
     n = v.shape[1]
-    w, ones = np.ones((1, n), v.dtype) if weight is None else weight.reshape(1, n), np.ones((1, n), v.dtype)
+    ones = np.ones(n, v.dtype)
+    w = ones[None] if weight is None else weight.reshape(1, n)
     scale = 1 / np.sqrt(variance + eps)
     square, g_mean, g_variance = scale * scale / n, g_mean / n, 2 * g_variance / n
     buffer = np.empty((row_step(v.shape), n), v.dtype)
     for rows in row_blocks(v.shape):
         part, made, m, s = v[rows], change[rows], mean[rows], scale[rows]
         np.multiply(product(buffer[: len(m)], s[:, None], w), g[rows], made)
-        sums = made.dot(ones[0])
+        sums = made.dot(ones)
         along = g_variance[rows] - square[rows] * (np.vecdot(made, part) - m * sums)
         level = g_mean[rows] - sums / n - along * m
-        product(made, level[:, None], ones, add=True)
+        add_outer(made, level, ones)
         add_rows(made, along, part)
 
 

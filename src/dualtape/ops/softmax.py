@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.approximations import exponentials
 from ..arrays.kernels import add_reduce, largest
-from ..arrays.sums import sum_axis
+from ..arrays.sums import row_blocks, row_step, sum_axis
+from ..arrays.updates import add_outer, scale_rows
 from .formulas import normal_dim, restore
 from .reductions import HALF, SINGLE, axes, cast, total
 from .samples import edge, exact, real, sample
@@ -58,7 +60,50 @@ def _sums(x: np.ndarray, d: int) -> np.ndarray:
     return add_reduce(x, d, None, None, True)
 
 
+# --- many rows, each by itself -----------------------------------------------------------------------------------------------------------
+
+_FEWEST, _LONG = 16_384, 64  # numbers in all, and in a row, from which blocks and the updates of :mod:`arrays.updates` are worth their calls
+
+
+def _by_rows(x: Any, dim: int) -> bool:
+    """Whether ``x`` is NumPy's, dense and large, and ``dim`` the dimension of its rows."""
+    if type(x) is not np.ndarray or x.size < _FEWEST or x.shape[-1] < _LONG:
+        return False
+    return x.dtype.char in "fd" and dim in (-1, x.ndim - 1) and x.flags.c_contiguous
+
+
+def _log_softmax_rows(x: np.ndarray) -> np.ndarray:
+    """x - max - log(sum(exp(x - max))), some rows at a time: what is made for them stays in a cache, and the two columns are subtracted by BLAS."""
+    out = np.empty(x.shape, x.dtype)
+    n = x.shape[-1]
+    v, into, ones = x.reshape(-1, n), out.reshape(-1, n), np.ones(n, x.dtype)
+    buffer = np.empty((row_step(v.shape), n), x.dtype)
+    for rows in row_blocks(v.shape):
+        part, made = v[rows], into[rows]
+        made[...] = part
+        add_outer(made, -_max(part, 1), ones)
+        norm = sum_axis(exponentials(made, buffer[: len(part)]), 1)
+        add_outer(made, -np.log(norm, norm), ones)
+    return out
+
+
+def _log_softmax_gradient_rows(g: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """g - exp(out) * sum(g), some rows at a time."""
+    change = np.empty(out.shape, out.dtype)
+    n = out.shape[-1]
+    grads, outs, into = g.reshape(-1, n), out.reshape(-1, n), change.reshape(-1, n)
+    for rows in row_blocks(outs.shape):
+        part, made = grads[rows], into[rows]
+        np.subtract(part, scale_rows(exponentials(outs[rows], made), sum_axis(part, 1)), made)
+    return change
+
+
+# --- the ops, along any dimension ----------------------------------------------------------------------------------------------------------
+
+
 def _log_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    if dtype is None and _by_rows(x, dim):
+        return _log_softmax_rows(x)
     shifted, axis, target = _exponents("log_softmax", x, dim, dtype)
     if type(shifted) is not np.ndarray or shifted.ndim == 0:
         return np.subtract(shifted, np.log(add_reduce(np.exp(shifted), axis, None, None, True))).astype(target, copy=False)
@@ -87,6 +132,8 @@ def _softmax_gradient(g: Any, out: Any, dim: int) -> Any:
 
 def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
     """g - exp(out) * sum(g) in the one array it makes."""
+    if _by_rows(out, dim) and type(g) is np.ndarray and g.dtype == out.dtype and g.flags.c_contiguous:
+        return _log_softmax_gradient_rows(g, out)
     change = np.exp(out)
     if type(change) is not np.ndarray:
         return g - change * total(g, dim, True)
