@@ -70,7 +70,8 @@ def _formula(op: Any, i: int, recorded: bool) -> list[str]:
         lines.extend([f"if {f'type({g}) is not ndarray' if op.leads[i] >= 0 else 'any([type(each) is not ndarray for each in g])'}:", "    return None"])
     quick, points = op.inputs[i] in op.quick and not recorded, _points(op, recorded)
     if quick:
-        lines.append(f"f = formula{i} if {'point' if points else 'type(g) is Batched'} else quick{i}")
+        other = "type(g) is Batched" if not points or "numbers" in op.quick else "point"  # whether quick formulas are for numbers, too
+        lines.append(f"f = formula{i} if {other} else quick{i}")
     for kind, k in op.loads[i][1]:
         lines.append(f"v{k} = saved[{k}]")
         if kind == ATTRIBUTE:

@@ -23,16 +23,28 @@ _PAIRS = (
 multiply, ndarray, single, double = np.multiply, np.ndarray, np.dtype(np.float32), np.dtype(np.float64)
 
 
+_REAL = {np.float64, np.float32, np.float16, float, int}
+
+
+def _conjugate(number: Any) -> Any:
+    """A real number is its own conjugate, which NumPy takes a while to find out."""
+    return number if type(number) in _REAL else number.conjugate()
+
+
 def _product(g: Any, y: Any) -> Any:
     """g times the conjugate of an array or a number."""
     if type(y) is ndarray:
         return multiply(g, y.conjugate())
+    if type(g) is not ndarray:
+        return g * (y if type(y) in _REAL else y.conjugate())
     real = (type(y) is float or type(y) is int) and (g.dtype is single or g.dtype is double)
     return multiply(g, number_array(y, g.dtype) if real else np.asarray(y.conjugate(), g.dtype))
 
 
 def _divided(g: Any, x: Any, y: Any) -> Any:
     """-g * x / y**2, the gradient of a divisor, in the one array it makes."""
+    if type(g) is not ndarray:
+        return -g * _conjugate(x / (y * y))
     square = np.multiply(y, y)
     if type(square) is not np.ndarray or square.shape != g.shape or square.dtype != g.dtype:
         return -g * (x / square).conjugate()
@@ -75,7 +87,7 @@ op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract
    tensor([-19., -18.])
    """)  # fmt: skip
 op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("multiply",),
-   quick=dict(x=_product, y=lambda g, x: _product(g, x)),
+   quick=dict(x=_product, y=lambda g, x: _product(g, x), numbers=True),
    vjp=dict(x=lambda g, y: g * y.conjugate(), y=lambda g, x: g * x.conjugate()),
    samples=_PAIRS,
    doc="""x * y.
@@ -86,7 +98,8 @@ op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("m
    """)  # fmt: skip
 _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node="DivBackward0", public=False, method=False,
    inplace=True,
-   vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / (y * y)).conjugate()), quick=dict(y=_divided),
+   vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / (y * y)).conjugate()),
+   quick=dict(x=lambda g, y: g / (y.conjugate() if type(y) is ndarray else _conjugate(y)), y=_divided, numbers=True),
    jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
    samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0), sample(real(0, 3), positive(3)),
             edge(exact([1.0, 0.0, -1.0]), exact([0.0, 0.0, np.inf]))),

@@ -88,7 +88,7 @@ class Op:
         self.inplace = row["inplace"]
         self.jvp = row["jvp"]
         self.plans: dict[tuple, Any] = {}
-        self.quick: dict[str, Callable] = row["quick"] or {}
+        self.quick: dict[str, Any] = row["quick"] or {}
 
         vjp = dict(row["vjp"] or {})
         self.constants = tuple(row["constants"])
@@ -112,7 +112,7 @@ class Op:
         self._read_formulas(vjp, listed)
         _check_jvp(self)
         for key, formula in self.quick.items():
-            if key != "forward" and (key not in vjp or formula_names(formula) != formula_names(vjp[key])):
+            if key not in ("forward", "numbers") and (key not in vjp or formula_names(formula) != formula_names(vjp[key])):
                 raise DeclarationError(f"op {name!r}: the quick formula of {key!r} must have the parameters of the other")
 
     def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
@@ -357,7 +357,7 @@ def op(
     varargs: str | None = None,
     scalars: bool | None = None,
     quiet: bool = True,
-    quick: dict[str, Callable] | None = None,
+    quick: dict[str, Any] | None = None,
     inplace: bool | None = None,
     method: bool | str = True,
     public: bool = True,
@@ -407,7 +407,8 @@ def op(
     quick : dict
         The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which stand for 0-d ones) and a backward
         that is not recorded: these may write into what they made themselves. Under "forward", the op of its required arguments alone, or of arguments
-        that it refuses with a ValueError. Only where it is measured to pay.
+        that it refuses with a ValueError. Under "numbers", True if the quick formulas are the better ones for scalars, too. Only where it is measured to
+        pay.
     inplace : bool
         There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
     method : bool or str
