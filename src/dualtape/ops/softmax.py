@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.approximations import exponentials
 from ..arrays.kernels import add_reduce, largest
 from ..arrays.sums import row_blocks, row_step, sum_axis
-from ..arrays.updates import add_outer, scale_rows
+from .dispatch import later
 from .formulas import normal_dim, restore
 from .reductions import HALF, SINGLE, axes, cast, total
 from .samples import edge, exact, real, sample
@@ -62,6 +61,8 @@ def _sums(x: np.ndarray, d: int) -> np.ndarray:
 
 # --- many rows, each by itself -----------------------------------------------------------------------------------------------------------
 
+exponentials = later(".arrays.approximations", "exponentials")
+add_outer, scale_rows = later(".arrays.updates", "add_outer"), later(".arrays.updates", "scale_rows")
 _FEWEST, _LONG = 16_384, 64  # numbers in all, and in a row, from which blocks and the updates of :mod:`arrays.updates` are worth their calls
 
 
