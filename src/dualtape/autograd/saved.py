@@ -37,7 +37,7 @@ def entry_of(tensor: Any) -> Any:
 
 def output_entry(tensor: Tensor) -> tuple:
     """The entry of a node's own result: its array without its history."""
-    counter = tensor._counter
+    counter = tensor._writes or tensor._counter
     return (tensor._array, counter, counter[0])
 
 

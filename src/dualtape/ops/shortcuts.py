@@ -298,6 +298,7 @@ def first_tensor(op: Op) -> Callable:
     tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]  # by the number of arguments after x
     most, alone = len(tails), tails[0]
     quiet = op.quiet
+    keeps_out = not op.view and any([kind == OUTPUT for _, kind, _ in op.saves])
     keep: Any = None  # makes a node's saved values; written when the first node is
     node_type: Any = None  # if x comes alone; which of several an op has depends on the other arguments
 
@@ -356,6 +357,8 @@ def first_tensor(op: Op) -> Callable:
             node._dtype = r.dtype
             node._extra = None
             node._seq = next_sequence()
+            if keeps_out:
+                out._writes = [0, None]
             node._saved = keep(x, a, values, out)
             out._edge = (node, 0)
             out._requires_grad = True
