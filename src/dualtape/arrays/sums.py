@@ -29,11 +29,13 @@ def sum_point(x: np.ndarray) -> np.ndarray:
     """The sum of all elements, as an array of no dimensions."""
     dtype, n = x.dtype, x.size
     pieces = _few_single if dtype is _single else _FEW.get(dtype)
-    if pieces is None or n > WIDTH:
+    if pieces is None or n > WIDTH and (n > _LINE or not x.flags.c_contiguous):
         return np.asarray(sum_all(x))
     ones = pieces.get(n)
     if ones is None:
-        ones = pieces[n] = _ONES[dtype][:n]
+        ones = _ONES[dtype][:n]
+        if n <= WIDTH:
+            pieces[n] = ones
     out = _empty((), dtype)
     x.ravel().dot(ones, out)
     return out
