@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from . import dtypes
 from .arrays import Batched, is_array, settle
 from .arrays.protocol import becoming
+from .arrays.silence import hush, unhush
 from .device import CPU, contiguous_format, device, move, preserve_format, strided
 from .tensor import Tensor, made, wrap
 
@@ -33,9 +36,10 @@ def plain_memory(layout: Any = None, memory_format: Any = None) -> None:
 
 
 def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = None) -> Tensor:
-    target = CPU if where is None else where if isinstance(where, device) else device(where)
-    if target.type != "cpu":
-        array = move(array, target)
+    if where is not None and where is not CPU:
+        target = where if isinstance(where, device) else device(where)
+        if target.type != "cpu":
+            array = move(array, target)
     if out is not None:
         return out.copy_(wrap(array)) if out.shape == array.shape else _resized(out, array)  # type: ignore[attr-defined]
     become = becoming.get()
@@ -52,6 +56,7 @@ def _resized(out: Tensor, array: Any) -> Tensor:
 
 
 _PLAIN = {bool, int, float, complex}
+_FLOATS, _INTS, _long = {float}, {int}, np.dtype(np.int64)
 
 
 def _is_sequence(item: Any) -> bool:
@@ -118,12 +123,13 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
     if not found:
         return np.zeros(shape, wanted or dtypes.default_float())
     inferred = None
-    for kind in sorted(found, key=str):
+    for kind in sorted(found, key=str) if len(found) > 1 else found:
         dtype = kind if isinstance(kind, np.dtype) else dtypes.scalar_dtype(kind())
         inferred = dtype if inferred is None else dtypes.promote_numpy(inferred, dtype)
     assert inferred is not None
     plain = _plain(data)
-    with np.errstate(all="ignore"):
+    silenced = hush()
+    try:
         if wanted is None or wanted.kind in "fc":
             return _filled(plain, wanted or inferred)
         widest = {"f": dtypes.float64, "c": dtypes.complex128}.get(inferred.kind)
@@ -132,6 +138,8 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
         except OverflowError:
             return _filled(plain, wanted)
         return dtypes.checked_cast(array, wanted)
+    finally:
+        unhush(silenced)
 
 
 def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
@@ -160,7 +168,18 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     tensor([[1., 2.],
             [3., 4.]], dtype=dualtape.float64)
     """
-    wanted = _numpy_dtype(dtype, None)
+    wanted = None if dtype is None else dtypes.to_numpy(dtype)
+    if wanted is None or wanted.kind == "f":
+        kind = type(data)
+        kinds = set(map(type, data)) if kind is list else {kind}
+        if kinds == _FLOATS or kinds == _INTS:  # a number or a list of them: nearly always
+            silenced = hush()
+            try:
+                return _finished(np.array(data, wanted or (dtypes.default_float() if kinds == _FLOATS else _long)), device, requires_grad)
+            except OverflowError:
+                pass  # fails again, in the right words
+            finally:
+                unhush(silenced)
     if isinstance(data, Tensor):
         import warnings
 
@@ -289,6 +308,13 @@ def as_class(tensor: Tensor, cls: type) -> Tensor:
 
 
 def _sizes(size: tuple) -> tuple[int, ...]:
+    if len(size) == 1 and type(size[0]) is tuple:
+        size = size[0]
+    for n in size:
+        if type(n) is not int or n < 0:
+            break
+    else:
+        return size
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     elif len(size) == 1 and isinstance(size[0], bool):
@@ -319,8 +345,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    plain_memory(layout)
-    return _finished(np.zeros(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
+    return _finished(np.zeros(*_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
 
 
 def ones(
@@ -334,8 +359,9 @@ def ones(
     >>> dt.ones((2,), dtype=dt.int64)
     tensor([1, 1])
     """
-    plain_memory(layout)
-    return _finished(np.ones(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
+    array = np.empty(*_shaped(size, dtype, layout, ignored))
+    array.fill(1)
+    return _finished(array, device, requires_grad, out)
 
 
 def empty(
@@ -349,8 +375,16 @@ def empty(
     >>> dt.empty(2, 3).shape
     dualtape.Size([2, 3])
     """
-    plain_memory(layout)
-    return _finished(np.empty(_sizes(_size_of(size, ignored)), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
+    return _finished(np.empty(*_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
+
+
+def _shaped(size: tuple, dtype: Any, layout: Any, kwargs: dict) -> tuple:
+    """The shape and dtype of a new array."""
+    if layout is not None:
+        plain_memory(layout)
+    if kwargs or not size:
+        size = _size_of(size, kwargs)
+    return _sizes(size), dtypes.default_float() if dtype is None else dtypes.to_numpy(dtype)
 
 
 def _size_of(size: tuple, kwargs: dict) -> tuple:
@@ -383,7 +417,9 @@ def full(
     value = _number("full", fill_value)
     wanted = _numpy_dtype(dtype, dtypes.scalar_dtype(value))
     assert wanted is not None
-    return _finished(np.full(_sizes((size,)), dtypes.number_as(value, wanted)), device, requires_grad, out)
+    array = np.empty(_sizes((size,)), wanted)
+    array.fill(dtypes.number_as(value, wanted))
+    return _finished(array, device, requires_grad, out)
 
 
 def _number(name: str, value: Any) -> Any:
@@ -399,6 +435,11 @@ def _like(make: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool
         if not is_array(input):
             raise TypeError(f"{make.__name__}(): argument 'input' must be a Tensor or an array, got {type(input).__name__}")
         input = as_tensor(input)
+    if type(input._array) is np.ndarray and dtype is None and device is None and not fill and input._array.flags.c_contiguous:
+        array = np.empty(input._array.shape, input._array.dtype) if make is not np.zeros_like else np.zeros(input._array.shape, input._array.dtype)
+        if make is np.ones_like:
+            array.fill(1)
+        return _finished(array, None, requires_grad)
     wanted = _numpy_dtype(dtype, input._array.dtype)
     assert wanted is not None
     values = tuple(dtypes.number_as(_number(make.__name__, value), wanted) for value in fill)
@@ -416,7 +457,8 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
-    plain_memory(layout, memory_format=memory_format)
+    if layout is not None or memory_format is not None:
+        plain_memory(layout, memory_format=memory_format)
     return _like(np.zeros_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -429,7 +471,8 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     >>> dt.ones_like(dt.zeros(2))
     tensor([1., 1.])
     """
-    plain_memory(layout, memory_format=memory_format)
+    if layout is not None or memory_format is not None:
+        plain_memory(layout, memory_format=memory_format)
     return _like(np.ones_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -442,7 +485,8 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> dt.empty_like(dt.zeros(2)).shape
     dualtape.Size([2])
     """
-    plain_memory(layout, memory_format=memory_format)
+    if layout is not None or memory_format is not None:
+        plain_memory(layout, memory_format=memory_format)
     return _like(np.empty_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -457,7 +501,8 @@ def full_like(
     >>> dt.full_like(dt.zeros(2), 3)
     tensor([3., 3.])
     """
-    plain_memory(layout, memory_format=memory_format)
+    if layout is not None or memory_format is not None:
+        plain_memory(layout, memory_format=memory_format)
     return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 
@@ -485,11 +530,13 @@ def arange(
         start, end = 0, start
     if end is None:
         raise TypeError("arange() takes (end), (start, end) or (start, end, step): the end is missing")
+    if type(start) is int and type(end) is int and type(step) is int and step == 1 and dtype is None and start <= end:
+        return _finished(np.arange(start, end, 1, dtype=_long), device, requires_grad, out)
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (0 if start is None else start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
     wanted = _numpy_dtype(dtype, dtypes.int64.numpy if whole else dtypes.default_float())
     assert wanted is not None
-    if not np.isfinite(start) or not np.isfinite(end):
+    if not isfinite(start) or not isfinite(end):
         raise RuntimeError(f"arange: unsupported range: {start} -> {end}")
     if wanted.kind in "iu":
         start, end, step = int(start), int(end), int(step)
@@ -516,11 +563,20 @@ def linspace(
     tensor([0.0000, 0.5000, 1.0000])
     """
     plain_memory(layout)
+    steps = index(steps)
     if steps < 0:
         raise RuntimeError(f"linspace: number of steps must be non-negative, got {steps}")
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    default = dtypes.scalar_dtype(start + end) if isinstance(start + end, complex) else dtypes.default_float()
-    return _finished(np.linspace(start, end, steps).astype(_numpy_dtype(dtype, default)), device, requires_grad, out)
+    complex_ends = isinstance(start + end, complex)
+    default = dtypes.scalar_dtype(start + end) if complex_ends else dtypes.default_float()
+    if complex_ends or steps < 2:
+        values = np.linspace(start, end, steps)
+    else:  # as np.linspace does it, without its questions
+        values = np.arange(steps, dtype=np.float64)
+        values *= (end - start) / (steps - 1)
+        values += start
+        values[-1] = end
+    return _finished(values.astype(_numpy_dtype(dtype, default)), device, requires_grad, out)
 
 
 def logspace(

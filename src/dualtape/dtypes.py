@@ -6,6 +6,8 @@ NumPy dtypes; this module is where the two worlds meet, and it knows nothing abo
 
 from __future__ import annotations
 
+from functools import cache
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -278,9 +280,14 @@ def number_as(value: complex, target: np.dtype) -> Any:
         if not _fits(whole, target, isinstance(value, int)):
             raise errors.number_overflow(value, of(target))
         return np.array(whole % 2 ** (8 * target.itemsize) if kind == "u" else whole, target)[()]
-    if kind == "f" and np.isfinite(value) and abs(value) > np.finfo(target).max:
+    if kind == "f" and abs(value) > _largest(target) and not isinf(value.real):
         raise errors.number_overflow(value, of(target))
     return np.array(value, target)[()]
+
+
+@cache
+def _largest(target: np.dtype) -> float:
+    return float(np.finfo(target).max)
 
 
 def _fits(value: int, target: np.dtype, wraps: bool) -> bool:

@@ -8,6 +8,8 @@ import numpy as np
 
 from . import dtypes
 from .arrays.kernels import all_samples
+from .device import CPU, strided
+from .device import of as device_of
 from .size import Size
 
 _tuple = tuple.__new__
@@ -50,14 +52,10 @@ class Memory:
     @property
     def device(self) -> Any:
         """Where the memory is."""
-        from .device import of
-
-        return of(self._array)
+        return CPU if type(self._array) is np.ndarray else device_of(self._array)
 
     @property
     def layout(self) -> Any:
-        from .device import strided
-
         return strided
 
     @property
@@ -238,4 +236,5 @@ def _dim(dim: int, ndim: int) -> int:
 
 
 def _strides(array: Any) -> tuple:
-    return tuple(s // (array.itemsize or 1) for s in array.strides)
+    size = array.itemsize or 1
+    return tuple([s // size for s in array.strides])

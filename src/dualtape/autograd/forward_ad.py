@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import modes
 from ..modes import ModeContext, Switch
 from ..tensor import Tensor
@@ -38,7 +40,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def _open_levels() -> tuple:
-    return tuple(level for level in modes.current().levels if level.open)
+    return tuple([level for level in modes.current().levels if level.open])
 
 
 def enter_dual_level() -> int:
@@ -179,7 +181,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ...     x * x
     tensor([1., 4.], tangent=tensor([2., 0.]))
     """
-    for name, value in (("primal", tensor), ("tangent", tangent)):
+    alike = _alike(tensor, tangent)
+    for name, value in () if alike else (("primal", tensor), ("tangent", tangent)):
         if not isinstance(value, Tensor):
             raise TypeError(f"make_dual(): expected {name} to be a Tensor, got {type(value).__name__}")
         if value._array.dtype.kind not in "fc":
@@ -189,8 +192,17 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     if level is not None and level >= len(levels):
         raise RuntimeError(f"Invalid level given to make_dual: {level}; {len(levels)} are open, numbered from 0")
-    _check(tensor, tangent)
+    if not alike:
+        _check(tensor, tangent)
     return dual(tensor, tangent, levels, levels[-1 if level is None else level])
+
+
+def _alike(tensor: Any, t: Any) -> bool:
+    """Whether both are plain tensors of one shape and floating-point dtype, so that there is nothing to check."""
+    if type(tensor) is not Tensor or type(t) is not Tensor:
+        return False
+    a, b = tensor._array, t._array
+    return type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is b.dtype and a.shape == b.shape and a.dtype.kind in "fc"
 
 
 def _check(tensor: Tensor, t: Tensor) -> None:
@@ -220,7 +232,7 @@ def dual(tensor: Tensor, t: Tensor, levels: tuple, level: Level) -> Tensor:
         )
     place = levels.index(level)
     with _only(levels[:place]):
-        new = tensor.view_as(tensor)
+        new = tensor.view(tensor._array.shape)
         inner = _laid_out(t, tensor)
     set_tangent(new, level, inner)
     for number, newer in enumerate(levels[place + 1 :], place + 1):
@@ -272,12 +284,14 @@ def unpacked(tensor: Tensor, levels: tuple, level: Level) -> tuple[Tensor, Tenso
     """The parts of ``tensor`` at one of the open ``levels``; both keep what they have at the others."""
     place = levels.index(level)
     found = tangent(tensor, level)
-    looked_up = [(n, one, tangent(tensor, one)) for n, one in enumerate(levels[place + 1 :], place + 1)]
-    newer = [(n, one, t) for n, one, t in looked_up if t is not None]
+    newer = []
+    if len(levels) > place + 1:
+        looked_up = [(n, one, tangent(tensor, one)) for n, one in enumerate(levels[place + 1 :], place + 1)]
+        newer = [(n, one, t) for n, one, t in looked_up if t is not None]
     if found is None and not any(tangent(t, level) is not None for _, _, t in newer):
         return tensor, None
     with _only(levels[:place]):
-        primal = tensor.view_as(tensor)
+        primal = tensor.view(tensor._array.shape)
         set_tangent(primal, level, STILL)
         inner = _zeros(tensor) if found is None else found.view_as(found) if newer else found
     for number, one, t in newer:
@@ -289,14 +303,24 @@ def unpacked(tensor: Tensor, levels: tuple, level: Level) -> tuple[Tensor, Tenso
     return primal, inner
 
 
-class _only(ModeContext):
+class _only:
     """While only some levels are in force."""
+
+    __slots__ = ("levels", "mode")
 
     def __init__(self, levels: tuple) -> None:
         self.levels = levels
 
-    def change(self, mode: modes.Mode) -> modes.Mode:
-        return mode.replace(levels=self.levels)
+    def __enter__(self) -> None:
+        self.mode = mode = modes.current()
+        newer = mode.levels[len(self.levels)] if len(mode.levels) > len(self.levels) and mode.levels[: len(self.levels)] == self.levels else None
+        if newer is not None and not mode.functions and mode.anomaly is None:
+            modes._set(newer.beneath(mode))  # which is remembered
+        else:
+            modes._set(mode.replace(levels=self.levels))
+
+    def __exit__(self, *error: Any) -> None:
+        modes._set(self.mode)
 
 
 def _zeros(tensor: Tensor) -> Tensor:
@@ -307,6 +331,8 @@ def _zeros(tensor: Tensor) -> Tensor:
 
 def _laid_out(t: Tensor, tensor: Tensor) -> Tensor:
     """The tangent as its tensor lies in memory: itself, or a copy."""
+    if type(t._array) is np.ndarray and type(tensor._array) is np.ndarray and t._array.strides == tensor._array.strides:
+        return t
     from ..ops.forward import laid_out_like, lies_like
 
     return t if lies_like(t, tensor) or t._array.itemsize != tensor._array.itemsize else laid_out_like(t, tensor)

@@ -543,4 +543,4 @@ def equal(input: Any, other: Any) -> bool:
     >>> dt.equal(dt.ones(2), dt.ones(2))
     True
     """
-    return input.shape == other.shape and bool(np.array_equal(input._array, other._array))
+    return input.shape == other.shape and bool((input._array == other._array).all())

@@ -45,6 +45,9 @@ def to(
     >>> dt.ones(2).to(dt.float64)
     tensor([1., 1.], dtype=dualtape.float64)
     """
+    if len(args) == 1 and type(args[0]) is dtypes.dtype and dtype is None and device is None and not copy and memory_format is None:
+        wanted = args[0].numpy
+        return self if wanted == self._array.dtype else _to_dtype(self, wanted)
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
@@ -105,6 +108,8 @@ _TYPE_NAMES = {
 
 def _conversion(name: str, dtype: Any) -> None:
     def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is None:
+            return self if self._array.dtype == dtype.numpy else _to_dtype(self, dtype.numpy)
         return to(self, dtype, memory_format=memory_format)
 
     method.__name__ = name

@@ -425,7 +425,8 @@ def _extreme(name: str, what: str, ufunc: np.ufunc, arg: Callable) -> tuple[Call
    tensor([{"2., 4." if name == "max" else "1., 3."}])
    """)  # fmt: skip
     whole = op(f"{name}_all", lambda x, dim=None, keepdim=False: _reduced(name, ufunc, x, None, False), kind=REDUCTION, public=False, method=False,
-       node=f"{camel}Backward1", torch_name=name, samples=_WHOLE, **_shared(True), doc=f"The {what} of all elements.")  # fmt: skip
+       node=f"{camel}Backward1", torch_name=name, samples=_WHOLE, **_shared(True),
+       quick=dict(forward=lambda x: np.asarray(ufunc.reduce(x, None))), doc=f"The {what} of all elements.")  # fmt: skip
     along = op(f"{name}_dim", lambda x, dim, keepdim=False: _selected(name, arg, x, dim, keepdim), kind=REDUCTION, public=False, method=False,
        node=f"{camel}Backward0", torch_name=name, samples=_SELECTED, **SELECTING, doc=f"The {what} along a dimension, and its index.")  # fmt: skip
     TABLE[f"{name}_dim"].result_type.__name__ = name  # type: ignore[union-attr]
@@ -439,8 +440,11 @@ _FORMS = (*_WHOLE[:2], *_SELECTED[:3], sample(apart(3, 4), dim=-1), sample(apart
 
 def _forms(whole: Callable, along: Callable, pairwise: str, input: Any, dim: Any, keepdim: bool, other: Any, out: dict) -> Any:
     """Choose between the three functions that PyTorch calls by one name."""
-    if type(dim) is int and other is None:
-        return along(input, dim, keepdim, **out)
+    if other is None and not out:
+        if dim is None:
+            return whole(input)
+        if type(dim) is int:
+            return along(input, dim, keepdim)
     if isinstance(dim, Tensor) or (is_array(dim) and not isinstance(dim, np.generic)):
         dim, other = None, dim
     if other is not None:

@@ -101,8 +101,12 @@ def reshape(input: Any, *shape: Any) -> Any:
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = tuple(shape[0])
     array = input._array
-    if type(array) is np.ndarray and array.flags.c_contiguous and shape and min(shape) > 0 and prod(shape) == array.size:
-        return _view_shape(input, shape)  # without further question
+    if type(array) is np.ndarray and array.flags.c_contiguous and shape:  # most are viewed without further question
+        smallest, count = min(shape), prod(shape)
+        if smallest > 0 and count == array.size:
+            return _view_shape(input, shape)
+        if smallest == -1 and count < 0 and not array.size % count and shape.count(-1) == 1:
+            return _view_shape(input, tuple([array.size // -count if n == -1 else n for n in shape]))
     sizes = resolve(shape, array.size, "reshape")
     if array.size == 0 or not isinstance(array, (np.ndarray, Batched)) or np.may_share_memory(array.reshape(sizes), array):
         return (_view_shape if array.size == 0 or array.flags.c_contiguous else _reshape_alias)(input, sizes)
@@ -176,6 +180,8 @@ op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpo
 
 
 def _squeeze(x: Any, dim: Any = None) -> Any:
+    if dim is None and type(x) is np.ndarray:
+        return x.view().squeeze()
     dims = range(x.ndim) if dim is None else normal_dims(dim, x.ndim) if dim != () else ()
     drop = {d for d in dims if x.ndim and x.shape[d] == 1}
     return x[tuple(0 if i in drop else slice(None) for i in range(x.ndim)) + (...,)]
@@ -472,6 +478,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     dualtape.Size([6])
     """
     shape = input._array.shape
+    if start_dim == 0 and end_dim == -1 and len(shape) > 1:
+        return reshape(input, input._array.size)
     first, last = normal_dim(start_dim, len(shape)), normal_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")

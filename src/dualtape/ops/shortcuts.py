@@ -34,7 +34,7 @@ _scalar = np.generic  # what NumPy gives for a 0-d result
 asarray = np.asarray
 current = modes.current
 missing = table._MISSING
-recorded = later("batching", "recorded")
+recorded, dual_way = later("batching", "recorded"), later("forward", "run")
 single, double = np.dtype(np.float32), np.dtype(np.float64)
 plain_types: set[type] = set()  # subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
 
@@ -120,6 +120,8 @@ def unary(op: Op) -> Callable:
                     else:
                         out._requires_grad = False
                     return out
+            if mode.levels and not watching and not mode.saved_hooks:
+                return dual_way(op, (x,), mode)
         if x is None and "input" in kwargs:
             x = kwargs.pop("input")
         return call(op, (x, *args), kwargs)
@@ -215,6 +217,8 @@ def binary(op: Op, as_operator: bool = False, other: Callable | None = None) -> 
                     else:
                         out._requires_grad = False
                     return out
+            if fits and mode.levels and other is None and not watching and not mode.saved_hooks:
+                return dual_way(op, (x, y), mode)
         if as_operator and not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
             return NotImplemented
         return unusual(x, y)
