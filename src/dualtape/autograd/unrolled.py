@@ -45,7 +45,7 @@ def source(op: Any, recorded: bool) -> str:
             lines.append(f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
             lines.extend([*_indented(2, _formula(op, i, recorded)), f"        p{i} = (e{i}, r)"])
         if len(op.loads) == 2:
-            lines.append("    pairs = (p0, p1) if p0 is not None and p1 is not None else (p1,) if p0 is None else (p0,)")
+            lines.append("    pairs = (p0, p1) if p0 is not None and p1 is not None else (p0,) if p0 is not None else (p1,) if p1 is not None else ()")
         else:
             lines.append(f"    pairs = [p for p in ({', '.join(f'p{i}' for i in range(len(op.loads)))}) if p is not None]")
     if op.saves_tensors:
