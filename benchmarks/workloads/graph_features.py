@@ -1,4 +1,4 @@
-"""What autograd offers beside derivatives: views, in-place writes, custom functions, hooks, several threads."""
+"""What autograd offers beside derivatives: making tensors, views, in-place writes, custom functions, hooks, forward mode, several threads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from typing import Any
 import numpy as np
 
 from . import Step, numbers, workload
+
+
+@workload("making small tensors")
+def creation(torch: Any) -> Step:
+    """Tensors of numbers, of lists, of shapes, and like one another; converted, and asked what they are."""
+    like = torch.tensor(numbers(10, 10))
+
+    def step() -> Any:
+        made = [torch.tensor(1.5), torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 3]), torch.zeros(10), torch.ones(3, 3), torch.arange(5)]
+        made += [torch.zeros_like(like), torch.full((3,), 2.0), like.clone(), like.detach(), made[2].double(), like.reshape(-1)]
+        sizes = [t.shape[0] for t in made[1:] if t.dtype is torch.float32 and t.device.type == "cpu"]
+        return *made, torch.tensor(sizes)
+
+    return step
 
 
 @workload("indexing and views")
@@ -72,6 +86,21 @@ def optimizer(torch: Any) -> Step:
                 v.mul_(0.999).addcmul_(g, g, value=0.001)
                 p.addcdiv_(m, v.sqrt().add_(1e-8), value=-1e-3)
         return tuple(parameters)
+
+    return step
+
+
+@workload("dual numbers in forward mode")
+def duals(torch: Any) -> Step:
+    """A level opened and closed, a dual tensor made, a few ops, its tangent taken out."""
+    start, direction = torch.tensor(numbers(10)), torch.tensor(numbers(10, seed=1))
+    forward_ad = torch.autograd.forward_ad
+
+    def step() -> Any:
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(start, direction)
+            y = (x.sin() * x + 1.0).exp() * x
+            return tuple(forward_ad.unpack_dual(y))
 
     return step
 

@@ -56,7 +56,8 @@ def _resized(out: Tensor, array: Any) -> Tensor:
 
 
 _PLAIN = {bool, int, float, complex}
-_FLOATS, _INTS, _long = {float}, {int}, np.dtype(np.int64)
+_SAFE = 6e4  # what every floating-point type holds
+_FLOATS, _INTS, _LISTS, _long = {float}, {int}, {list}, np.dtype(np.int64)
 
 
 def _is_sequence(item: Any) -> bool:
@@ -172,7 +173,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if wanted is None or wanted.kind == "f":
         kind = type(data)
         kinds = set(map(type, data)) if kind is list else {kind}
-        if kinds == _FLOATS or kinds == _INTS:  # a number or a list of them: nearly always
+        if kinds == _LISTS and len(set(map(len, data))) == 1:
+            kinds = set().union(*[map(type, row) for row in data])
+        if kinds == _FLOATS or kinds == _INTS:  # a number, a list of them or a list of such lists: nearly always
             silenced = hush()
             try:
                 return _finished(np.array(data, wanted or (dtypes.default_float() if kinds == _FLOATS else _long)), device, requires_grad)
@@ -411,14 +414,18 @@ def full(
     >>> dt.full((2,), 7)
     tensor([7, 7])
     """
-    plain_memory(layout)
+    if layout is not None:
+        plain_memory(layout)
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' must be a tuple of integers, got {type(size).__name__}")
-    value = _number("full", fill_value)
-    wanted = _numpy_dtype(dtype, dtypes.scalar_dtype(value))
-    assert wanted is not None
+    if type(fill_value) is float and dtype is None and -_SAFE < fill_value < _SAFE:
+        value, wanted = fill_value, dtypes.default_float()
+    else:
+        value = _number("full", fill_value)
+        wanted = dtypes.scalar_dtype(value) if dtype is None else dtypes.to_numpy(dtype)
+        value = dtypes.number_as(value, wanted)
     array = np.empty(_sizes((size,)), wanted)
-    array.fill(dtypes.number_as(value, wanted))
+    array.fill(value)
     return _finished(array, device, requires_grad, out)
 
 

@@ -13,6 +13,7 @@ from .device import of as device_of
 from .size import Size
 
 _tuple = tuple.__new__
+_known = dtypes._BY_NUMPY.get
 
 
 class Memory:
@@ -34,7 +35,7 @@ class Memory:
     @property
     def dtype(self) -> dtypes.dtype:
         """The element type."""
-        return dtypes.of(self._array.dtype)
+        return _known(self._array.dtype) or dtypes.of(self._array.dtype)
 
     @property
     def ndim(self) -> int:

@@ -102,6 +102,8 @@ def reshape(input: Any, *shape: Any) -> Any:
         shape = tuple(shape[0])
     array = input._array
     if type(array) is np.ndarray and array.flags.c_contiguous and shape:  # most are viewed without further question
+        if shape == (-1,):
+            return _view_shape(input, (array.size,))
         smallest, count = min(shape), prod(shape)
         if smallest > 0 and count == array.size:
             return _view_shape(input, shape)

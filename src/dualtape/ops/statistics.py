@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..arrays.kernels import all_samples
+from ..arrays.sums import sum_point
 from ..tensor import made
 from .dispatch import FUNCTIONS
 from .formulas import restore
@@ -20,6 +21,11 @@ from .table import REDUCTION, composite, op
 
 def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
     """Variance and mean, half precision in single."""
+    if dim is None and type(x) is np.ndarray and x.dtype.char in "fd" and 0 < x.size <= _MANY and not keepdim:
+        line, n = x.ravel(), x.size
+        mean = sum_point(line) / x.dtype.type(n)
+        off = line - mean
+        return off.dot(off) / x.dtype.type(max(n - correction, 0)), mean
     if x.dtype.kind not in "fc":
         raise RuntimeError(f"std and var only support floating point and complex dtypes, got {x.dtype}; convert the tensor first")
     wide = x.astype(SINGLE) if x.dtype == HALF else x
