@@ -63,16 +63,15 @@ class OpNode(Node):
     def _apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
         """The general case: several outputs, a list of inputs, or formulas on tensors."""
         op = self.op
-        if len(grads) > 1:
-            if all(grad is None for grad in grads):
-                return (None,) * len(self._edges)
-            grads = self._materialised(grads)
-        elif grads[0] is None:
+        if grads[0] is None and all([grad is None for grad in grads]):
             return (None,) * len(self._edges)
         check_not_freed(self)
         if watching and modes.current().subclass_functions:
             return self._without_functions(grads, record, wanted)
         values = self._unpacked(record)
+        formulas = self._formulas([*values, *grads], record)
+        if len(grads) > 1 and (formulas is op.formulas or not op.quick):  # quick formulas take None for a gradient that did not come
+            grads = self._materialised(grads)
         values.extend(grads)
         values.append(grads)  # the name ``grads`` in a formula means all of them
         if op.listed_input:
@@ -80,14 +79,17 @@ class OpNode(Node):
             return self._run(formula, [values[k] for k in places], record)
         return [
             None if edge is None or (wanted is not None and edge[0] not in wanted) else self._run(formula, [values[k] for k in places], record)
-            for edge, (formula, places) in zip(self._edges, self._formulas(values, record), strict=True)
+            for edge, (formula, places) in zip(self._edges, formulas, strict=True)
         ]
 
     def _formulas(self, values: list, record: bool) -> tuple:
         """The formulas for tensors, or those for NumPy's arrays where there are such."""
         op = self.op
-        if record or not op.quick or any(type(value) is not np.ndarray and hasattr(value, "dtype") for value in values):
+        if record or not op.quick:
             return op.formulas
+        for value in values:
+            if type(value) is not np.ndarray and hasattr(value, "dtype"):
+                return op.formulas
         return op.quick_formulas
 
     def _run(self, formula: Any, arguments: list, record: bool) -> Any:

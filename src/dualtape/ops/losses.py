@@ -244,7 +244,14 @@ def _usual(shape: tuple, target: Any, weight: Any, ignore_index: int, reduction:
     """Rows of classes, none weighed, none ignored, all in range: what nearly every call is."""
     if weight is not None or len(shape) != 2 or target.shape != shape[:1] or target.dtype.kind != "i" or not target.size or reduction not in _REDUCTIONS:
         return False
-    return 0 <= target.min() and target.max() < shape[1] and not 0 <= ignore_index < shape[1]
+    if 0 <= ignore_index < shape[1]:
+        return False
+    if type(target) is np.ndarray and target.dtype is _long:  # as unsigned numbers, negative ones are the largest
+        return 0 <= target.item(target.view(_unsigned).argmax()) < shape[1]
+    return 0 <= target.min() and target.max() < shape[1]
+
+
+_long, _unsigned = np.dtype(np.int64), np.dtype(np.uint64)
 
 
 def _nll(x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Any:

@@ -6,6 +6,7 @@ like everything else.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from .. import modes
 from ..arrays.kernels import add_reduce
-from ..arrays.sums import WIDTH, row_blocks, row_step
+from ..arrays.numbers import number_array
+from ..arrays.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
 from ..arrays.updates import add_outer, add_rows, product
 from .dispatch import FUNCTIONS
 from .samples import edge, exact, real, sample
@@ -41,15 +43,25 @@ _FEWEST, _LONG = 16_384, 64  # numbers in all, and in a row, from which the upda
 
 
 def _as_rows(arrays: tuple, shape: tuple, view: tuple, axes: tuple) -> tuple[int, int] | None:
-    """(rows, numbers in a row), if these arrays (weight and bias may be missing) are NumPy's, dense and large, and the weight is for the numbers in a row."""
+    """(rows, numbers in a row), if these arrays (weight and bias may be missing) are NumPy's and dense, and the weight is for the numbers in a row."""
     first = len(shape) - len(axes)
-    rows, n = prod(shape[:first]), prod(shape[first:])
-    if n < _LONG or rows * n < _FEWEST or axes != tuple(range(first, len(shape))) or view != shape[first:]:
+    if view != shape[first:] or axes[0] != first or axes[-1] != len(shape) - 1:
         return None
     dtype = arrays[0].dtype
-    if dtype.char not in "fd" or any(type(a) is not np.ndarray or a.dtype != dtype or not a.flags.c_contiguous for a in arrays if a is not None):
+    if dtype.char not in "fd":
         return None
-    return rows, n
+    for a in arrays:
+        if a is not None and (type(a) is not np.ndarray or a.dtype is not dtype or not a.flags.c_contiguous):
+            return None
+    return prod(shape[:first]), prod(view)
+
+
+def _many(size: tuple[int, int] | None) -> bool:
+    return size is not None and size[1] >= _LONG and size[0] * size[1] >= _FEWEST
+
+
+def _few(size: tuple[int, int] | None) -> bool:
+    return size is not None and 0 < size[1] <= WIDTH and 0 < size[0] * size[1] < _FEWEST
 
 
 def _far(mean: Any, variance: Any) -> bool:
@@ -121,13 +133,65 @@ def _from_rows(g_out: Any, x: Any, mean: Any, variance: Any, size: tuple) -> tup
     return g_out.reshape(size), v, mean, variance
 
 
+# --- few rows: as few calls of NumPy as there can be -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _averaging(n: int, dtype: np.dtype) -> np.ndarray:
+    """What a row of ``n`` numbers is multiplied by to give its mean."""
+    return np.full(n, 1 / n, dtype)
+
+
+def _scale(variance: Any, eps: float) -> Any:
+    """1 / sqrt(variance + eps)."""
+    scale = np.add(variance, number_array(eps, variance.dtype))
+    return np.divide(number_array(1, variance.dtype), np.sqrt(scale, scale), scale)
+
+
+def _norm_few(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple:
+    v, n = x.reshape(size), size[1]
+    mean = v.dot(_averaging(n, v.dtype))
+    out = np.subtract(v, mean[:, None])
+    variance = np.vecdot(out, out)
+    np.multiply(variance, number_array(1 / n, v.dtype), variance)
+    np.multiply(out, _scale(variance, eps)[:, None], out)
+    if weight is not None:
+        np.multiply(out, weight.reshape(n), out)
+    if bias is not None:
+        np.add(out, bias.reshape(n), out)
+    return out if out.shape == x.shape else out.reshape(x.shape), mean, variance
+
+
+def _normal_few(x: Any, mean: Any, variance: Any, eps: float, size: tuple) -> tuple:
+    """The normalised rows, and the columns they were multiplied by."""
+    scale = _scale(variance.reshape(-1, 1), eps)
+    normal = np.subtract(x.reshape(size), mean.reshape(-1, 1))
+    return np.multiply(normal, scale, normal), scale
+
+
+def _gradient_few(g_out: Any, x: Any, weight: Any, mean: Any, variance: Any, eps: float, size: tuple) -> Any:
+    """(g - mean of g - normal * mean of g * normal) * scale, where g is the gradient times the weight."""
+    normal, scale = _normal_few(x, mean, variance, eps, size)
+    n, g = size[1], g_out.reshape(size)
+    change = g.copy() if weight is None else np.multiply(g, weight.reshape(n))
+    level = change.dot(_averaging(n, change.dtype))
+    along = np.vecdot(change, normal)
+    np.multiply(along, number_array(1 / n, change.dtype), along)
+    np.multiply(normal, along[:, None], normal)
+    np.add(normal, level[:, None], normal)
+    np.subtract(change, normal, change)
+    np.multiply(change, scale, change)
+    return change if change.shape == x.shape else change.reshape(x.shape)
+
+
 # --- the op, over any dimensions -------------------------------------------------------------------------------------------------------
 
 
 def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
-    size = _as_rows((x, weight, bias), shape, view, axes)
-    if size is not None and (weight is None or np.isfinite(weight).all()):
-        out, mean, variance = _norm_rows(x, weight, bias, eps, size)
+    size: Any = _as_rows((x, weight, bias), shape, view, axes) if type(x) is np.ndarray else None
+    few = _few(size)
+    if few or _many(size) and (weight is None or np.isfinite(weight).all()):
+        out, mean, variance = (_norm_few if few else _norm_rows)(x, weight, bias, eps, size)
         kept = shape[: -len(axes)] + (1,) * len(axes)
         return out, mean.reshape(kept), variance.reshape(kept)
     v = x.reshape(shape)
@@ -160,26 +224,38 @@ def _norm_gradient(
 def _norm_gradient_arrays(
     g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple, axes: tuple, eps: float, x_shape: tuple
 ) -> Any:
-    """:func:`_norm_gradient` in the one array it makes, some rows at a time: what comes up on the way stays in a cache."""
-    size = _as_rows((x, g_out, weight, mean), shape, view, axes)
-    if size is not None:
+    """:func:`_norm_gradient` in the one array it makes, some rows at a time: what comes up on the way stays in a cache.
+
+    Gradients that did not come are None.
+    """
+    if g_out is None:
+        g_out = np.zeros(x_shape, x.dtype)
+    size: Any = _as_rows((x, g_out, weight, mean), shape, view, axes)
+    if g_mean is None and g_variance is None and _few(size):
+        return _gradient_few(g_out, x, weight, mean, variance, eps, size)
+    if _many(size):
+        g_mean, g_variance = (np.zeros_like(mean) if each is None else each for each in (g_mean, g_variance))
         g, v, mean, variance = _from_rows(g_out, x, mean, variance, size)
         change = np.empty(x_shape, x.dtype)  # the leaf takes over what owns its memory
         _gradient_rows(g, g_mean.reshape(-1), g_variance.reshape(-1), v, weight, mean, variance, eps, change.reshape(size))
         return change
     g, v, w = g_out.reshape(shape), x.reshape(shape), None if weight is None else weight.reshape(view)
-    n = max(1, prod(shape[a] for a in axes))
+    n = max(1, prod([shape[a] for a in axes]))
     scale = 1 / np.sqrt(variance + eps)
-    change = np.empty(shape, np.result_type(v, mean))
-    for rows in [slice(None)] if 0 in axes else row_blocks(shape):
+    change = np.empty(shape, v.dtype if v.dtype is mean.dtype else np.result_type(v, mean))
+    for rows in [slice(None)] if 0 in axes or v.size < BLOCK else row_blocks(shape):
         part = np.subtract(v[rows], mean[rows], change[rows])
         scaled = g[rows] * scale[rows]
         if w is not None:
             scaled *= w
-        along = 2 * g_variance[rows] - scale[rows] * scale[rows] * _inner(scaled, part, axes)
-        level = g_mean[rows] - add_reduce(scaled, axis=axes, keepdims=True)
-        part *= along / n
-        part += level / n
+        along = scale[rows] * scale[rows] * _inner(scaled, part, axes)
+        level = add_reduce(scaled, axis=axes, keepdims=True)
+        if g_variance is not None:
+            along -= 2 * g_variance[rows]
+        if g_mean is not None:
+            level -= g_mean[rows]
+        part *= along / -n
+        part -= level / n
         part += scaled
     return change if shape == x_shape else change.reshape(x_shape)
 
@@ -198,8 +274,16 @@ def _weight_gradient(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple,
 
 def _weight_gradient_arrays(g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple) -> Any:
     """:func:`_weight_gradient` in place, and some rows at a time where there are many."""
-    size = _as_rows((x, g_out, mean), shape, view, tuple(range(len(shape) - len(view), len(shape))))
-    if size is not None and mean.shape == (*shape[: -len(view)], *(1,) * len(view)):  # else it is one for each column
+    if g_out is None:
+        return np.zeros(weight_shape, x.dtype)
+    size: Any = _as_rows((x, g_out, mean), shape, view, tuple(range(len(shape) - len(view), len(shape))))
+    if mean.shape != (*shape[: -len(view)], *(1,) * len(view)):  # it is one for each column
+        size = None
+    if _few(size):
+        normal = _normal_few(x, mean, variance, eps, size)[0]
+        normal *= g_out.reshape(size)
+        return sum_axis(normal, 0).reshape(weight_shape)
+    if _many(size):
         g, v, *moments = _from_rows(g_out, x, mean, variance, size)
         total = _weight_rows(g, v, moments[0], moments[1], eps)
         if np.isfinite(total).all():  # else an infinite gradient may have met itself with the other sign
@@ -210,11 +294,19 @@ def _weight_gradient_arrays(g_out: Any, x: Any, mean: Any, variance: Any, shape:
     return _to_parameter(normal, view, weight_shape)
 
 
+def _bias_gradient_arrays(g_out: Any, shape: tuple, view: tuple, bias_shape: tuple) -> Any:
+    if g_out is None:
+        return None
+    if len(view) == 1 and len(shape) == 2:
+        return sum_axis(g_out.reshape(shape), 0).reshape(bias_shape)
+    return _to_parameter(g_out.reshape(shape), view, bias_shape)
+
+
 _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False, outputs=("out", "mean", "variance"), torch_name="-", complex=False,
    node=("NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0"),
    variant=lambda x, weight, bias, shape, view, axes, eps, kind: _KINDS.index(kind),
    vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view, bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
-   quick=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays),
+   quick=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays, bias=_bias_gradient_arrays),
    samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"), sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3),
    (1, 2, 2, 1), (2, 3), 1e-5, "group")),
    doc="""Deviations from the mean in units of the standard deviation, scaled and shifted; the mean; the variance.""")  # fmt: skip
