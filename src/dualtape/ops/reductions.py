@@ -513,6 +513,8 @@ op("aminmax", _aminmax, kind=REDUCTION, outputs=("min", "max"), complex=False,
 
 def _arg(name: str, find: Callable) -> Callable:
     def forward(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        if type(x) is np.ndarray and x.dtype.kind == "f" and x.size and not keepdim and (dim is None or type(dim) is int and -x.ndim <= dim < x.ndim):
+            return x.argmax(dim) if find is np.argmax else x.argmin(dim)
         refuse_complex(name, x, RuntimeError)
         if x.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input; convert it with .to(dualtape.uint8)")
@@ -540,6 +542,8 @@ for _name, _find, _what in (("argmax", np.argmax, "largest"), ("argmin", np.argm
 
 
 def _truth(ufunc: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+    if dim is None and not keepdim and type(x) is np.ndarray and x.dtype.kind == "b":
+        return ufunc.reduce(x, None)
     out = reduce(ufunc, x, () if dim == () else axes(dim, x.ndim), None, keepdim)
     return out.astype(x.dtype) if x.dtype == np.uint8 else out
 
