@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -237,6 +239,28 @@ def test_threads_lose_no_gradient() -> None:
     assert x.grad.tolist() == [1600.0]
 
 
+def test_threads_that_use_a_fresh_leaf_at_once_find_one_sink() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            x = leaf(1.0, 2.0)
+            start, made = threading.Barrier(4), []
+
+            def work(x: dt.Tensor = x, start: threading.Barrier = start, made: list = made) -> None:
+                start.wait()
+                made.append(x * 2)
+
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert len({y.grad_fn.next_functions[0][0] for y in made}) == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_grad_mode_belongs_to_a_thread() -> None:
     seen = []
     with dt.no_grad():
@@ -414,6 +438,23 @@ def test_floating_point_errors_are_silent_unless_numpy_is_told_otherwise() -> No
         zero.log()
 
 
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float16])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_number_too_large_for_a_dtype_is_infinite_where_warnings_are_errors(dtype: dt.dtype, shape: tuple) -> None:
+    x = dt.ones(shape, dtype=dtype)
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        assert (x * 2e300).sum().item() == (1e300 + x).sum().item() == np.inf
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_whether_a_number_is_too_large_does_not_depend_on_whether_it_was_met_before(shape: tuple) -> None:
+    x = dt.ones(shape)
+    assert (x - 3e300).sum().item() == -np.inf
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow encountered in cast"):
+        x - 3e300
+
+
 def test_backward_inside_backward_goes_as_deep_as_it_likes() -> None:
     class Deeper(dt.autograd.Function):
         @staticmethod
@@ -480,6 +521,23 @@ def test_a_gradient_lies_in_memory_as_its_leaf_does() -> None:
             assert ours.grad.stride() == tuple(theirs.grad.stride())
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: m.ones(2, 3, 4).permute(2, 0, 1),
+        lambda m: m.ones(2, 3, 4).permute(1, 0, 2),
+        lambda m: m.ones(4, 6, 2).permute(2, 1, 0)[:, ::2],
+        lambda m: m.ones(1, 3).expand(2, 3),
+    ],
+)
+def test_the_axes_of_a_gradient_are_those_of_a_leaf_without_gaps(make) -> None:
+    torch = pytest.importorskip("torch")
+    ours, theirs = make(dt).requires_grad_(), make(torch).requires_grad_()
+    (ours * ours).sum().backward()
+    (theirs * theirs).sum().backward()
+    assert ours.grad.stride() == tuple(theirs.grad.stride())
+
+
 def test_gradients_with_history_accumulate_out_of_place_others_in_place() -> None:
     x = leaf(2.0)
     (x * x).sum().backward()
@@ -523,3 +581,24 @@ def test_a_leaf_that_became_a_result_takes_no_gradient() -> None:
     x.add_(y)
     with pytest.raises(RuntimeError, match="leaf variable has been moved into the graph interior"):
         x.backward(dt.ones(2))
+
+
+def test_a_graph_still_leads_to_a_leaf_whose_data_was_replaced() -> None:
+    x = leaf(1.0, 2.0)
+    before = (x * 2).sum()
+    seen: list = []
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    x.data = dt.tensor([5.0, 6.0], dtype=dt.float64)
+    after = (x * 3).sum()
+    (gradient,) = dt.autograd.grad(before + after, x, retain_graph=True)
+    (before + after).backward()
+    assert gradient.tolist() == x.grad.tolist() == [5.0, 5.0] and seen == [[5.0, 5.0]] * 2
+
+
+def test_a_leaf_whose_data_was_replaced_by_another_shape_takes_gradients_of_that_shape() -> None:
+    x = leaf(1.0, 2.0)
+    (x * 2).sum().backward()
+    x.grad = None
+    x.data = dt.ones(3)
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0] * 3 and x.grad.dtype == dt.float32

@@ -475,3 +475,9 @@ def test_a_jacobian_of_one_row_is_pulled_back_without_a_batch() -> None:
     for rows, chunk_size in ((1, None), (2, None), (2, 1)):
         assert jacrev(function, chunk_size=chunk_size)(dt.ones(3), rows).tolist() == [[2.0] * 3] * rows
     assert kinds == [np.ndarray, Batched, np.ndarray, np.ndarray]
+
+
+def test_a_hessian_of_one_element_through_a_gather() -> None:
+    index = dt.zeros(1, dtype=dt.int64)
+    found = hessian(lambda x: (x.gather(0, index).sum() * x.sin()).sum())(dt.tensor([1.0]))
+    np.testing.assert_allclose(found.numpy(), [[2 * np.cos(1) - np.sin(1)]], rtol=1e-5)

@@ -413,6 +413,16 @@ a.grad_fn.register_hook(tells("post"))
 (a * 2).backward()
 log, x.grad
 
+# several roots, hooks on one that does not lead to what is asked for
+x, y = leaf(2.), leaf(3.)
+a, b = x * 2, y * 5
+a.register_hook(tells("a"))
+a.retain_grad()
+x.register_hook(tells("x"))
+b.register_hook(tells("b"))
+grads = grad([a, b, x], y, [one, one, one])
+log, grads, a.grad
+
 # several outputs, hooks in another order
 x = leaf(2., 3.)
 a, b = x.unbind(0)

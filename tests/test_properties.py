@@ -107,6 +107,19 @@ x.grad_dtype = None
 Wide.apply(x).sum().backward()
 x.grad, x.grad_dtype
 
+# grad_dtype of a leaf that is differentiated itself
+x = torch.ones(2, requires_grad=True)
+x.grad_dtype = torch.float64
+x.backward(torch.ones(2))
+x.grad, torch.autograd.grad(x, x, torch.ones(2))[0]
+
+# grad_dtype None of a leaf that is differentiated itself
+x = torch.ones(1, requires_grad=True)
+x.grad_dtype = None
+one, = torch.autograd.grad(x, x)
+x.backward(torch.ones(1, dtype=torch.float64))
+x.grad, one
+
 # grad_dtype and assignment of gradients
 x = torch.ones(2, requires_grad=True)
 x.grad_dtype = torch.float64

@@ -709,3 +709,16 @@ def test_a_value_written_over_is_an_error_even_if_the_gradient_asked_for_needs_a
         y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         dt.autograd.grad(z.sum(), y, create_graph=create_graph)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("function", [lambda x: x * x, lambda x: x.sin(), lambda x: x @ x, lambda x: dt.einsum("i,i->i", x, x)])
+def test_a_saved_tensor_whose_class_was_changed_is_still_checked(function, create_graph: bool) -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    y = function(x).sum()
+    x.__class__ = dt.nn.Parameter
+    dt.autograd.grad(y, x, retain_graph=True, create_graph=create_graph)
+    with dt.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        dt.autograd.grad(y, x, create_graph=create_graph)

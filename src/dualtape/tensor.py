@@ -326,8 +326,9 @@ class Tensor(Memory, Protocols):
             raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
         if self._requires_grad and value._array.dtype.kind not in "fc":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if value._array.shape != self._array.shape or value._array.dtype != self._array.dtype:
+            self._accumulator = None  # else graphs that lead to this leaf still do
         self._array = value._array
-        self._accumulator = None  # its shape and dtype may be others now
 
     @data.deleter
     def data(self) -> None:
@@ -465,8 +466,11 @@ class Tensor(Memory, Protocols):
     def _counter(self) -> list:
         """The counter of writes to this memory, which views and detached aliases share; made when it is first asked for."""
         writes = self._writes
-        if writes is None:  # no call from here on: no other thread comes between
-            writes = self._writes = [0, None]
+        if writes is None:
+            made = [0, None]
+            writes = self._writes  # once more: a new object may set off the garbage collector, and that other threads; none comes from here on
+            if writes is None:
+                writes = self._writes = made
         return writes
 
     @_counter.setter

@@ -169,6 +169,9 @@ def add(x: Any, key: Any, value: Any) -> None:
     """``np.add.at(x, key, value)``."""
     value = fitting(value, x)
     _ready(x, key, value)
+    if type(x) is not Batched:  # the value was the same for all samples
+        module_of(x).add.at(x, key, value)
+        return
     plan = _Plan(x, key, x.level)
     inner = _inside(plan, value, x.level)
     if not plan.depth:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ single = np.dtype(np.float32)
 SINGLES: dict[Any, np.ndarray] = {}  # those that were met
 DOUBLES: dict[Any, np.ndarray] = {}
 _MOST = 1024
+_SMALL = 1e-37
 
 
 def number_array(y: Any, dtype: np.dtype) -> np.ndarray:
@@ -18,7 +20,8 @@ def number_array(y: Any, dtype: np.dtype) -> np.ndarray:
     array = known.get(y)
     if array is None:
         array = np.asarray(y, dtype)
-        if y and y == y and len(known) < _MOST:  # the two zeros are equal, and differ; NaN is found by nobody
+        # The two zeros are equal, and differ; NaN is found by nobody; of a number too large or too small for the dtype NumPy may complain, each time.
+        if abs(y) > _SMALL and (abs(array) < inf or abs(y) == inf) and len(known) < _MOST:
             array.flags.writeable = False
             known[y] = array
     return array

@@ -202,7 +202,7 @@ def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
         edge = edge_of(root)
         if edge is None:
             raise errors.no_graph(i)
-        if type(grad) is Tensor and not record:  # nearly always a plain array that fits
+        if type(grad) is Tensor and not record and root._extra is None:  # nearly always a plain array that fits
             array, given = root._array, grad._array
             if type(given) is np.ndarray and type(array) is np.ndarray and given.dtype is array.dtype and given.shape == array.shape:
                 return edge, given
@@ -216,6 +216,8 @@ def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
 def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
     shape, dtype = edge[0]._outputs[edge[1]]
+    if dtype is None:  # a leaf that takes gradients of any dtype
+        dtype = edge[0].variable._array.dtype if grad is None else grad._array.dtype if isinstance(grad, Tensor) else None
     if grad is None:
         if shape and prod(shape) != 1:
             raise errors.non_scalar(shape)

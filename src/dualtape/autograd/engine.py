@@ -205,7 +205,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
             held = state[1 + edge[1]]
             state[1 + edge[1]] = grad if held is None else add(held, grad)
         for node in dict.fromkeys(task.roots):
-            if joins[node][0] == 0:
+            if joins[node][0] == 0 and (everything or node in reached):  # one root alone runs whatever is asked for, as in PyTorch
                 state = joins.pop(node)
                 heappush(ready, (-node._seq, node, state[1] if len(state) == 2 else state[1:]))
     grad = held = None

@@ -200,7 +200,10 @@ def leaf_edge(leaf: Tensor) -> Edge:
     """The edge to a leaf's sink, which is made on first use."""
     node = leaf._accumulator
     if node is None:
-        node = leaf._accumulator = AccumulateGrad(leaf)
+        made = AccumulateGrad(leaf)
+        node = leaf._accumulator  # once more: another thread may have made one, and none comes between here and the next line
+        if node is None:
+            node = leaf._accumulator = made
     return (node, 0, leaf)
 
 

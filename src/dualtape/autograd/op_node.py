@@ -127,7 +127,7 @@ class OpNode(Node):
             elif kind == INPUTS:
                 values.append([self._one(e, name, INPUT, 0, record) for e in entry])
             else:
-                if record and kind == INPUT and type(entry) in _ENTRIES and not saving.full(entry)[0].requires_grad:
+                if record and kind == INPUT and isinstance(entry, _ENTRIES) and not saving.full(entry)[0].requires_grad:
                     self._check_not_detached(name)
                 values.append(self._one(entry, name, kind, number, record))
         return values
@@ -139,7 +139,7 @@ class OpNode(Node):
             raise errors.detached(self._title(), name)
 
     def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
-        if type(entry) in _ENTRIES or type(entry) is SavedVariable:
+        if isinstance(entry, _ENTRIES) or type(entry) is SavedVariable:
             if record:
                 return saving.unpack(entry, self, name, kind == OUTPUT, number)
             return saving.unpack_raw(entry, self, name, kind == OUTPUT)
@@ -166,7 +166,7 @@ class OpNode(Node):
         if type(self._saved) is Freed:
             return SavedVariable(None, kind == OUTPUT, number, self)
         entry = self._saved[position]
-        if type(entry) in _ENTRIES and kind != ATTRIBUTE:
+        if isinstance(entry, _ENTRIES) and kind != ATTRIBUTE:
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
             places = list(self._saved)
             places[position] = entry

@@ -118,7 +118,7 @@ def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[No
 def execution_order(roots: Sequence[Node], targets: Collection[Node] | None) -> list[Node]:
     """The nodes of a run in the order in which they run."""
     reached, joins, _ = reach(roots, targets)
-    ready = [(-node._seq, node) for node in dict.fromkeys(roots) if node not in joins or joins[node][0] == 0]
+    ready = [(-node._seq, node) for node in dict.fromkeys(roots) if node not in joins or joins[node][0] == 0 and node in reached]
     heapify(ready)
     sinks: list[Node] = []
     order: list[Node] = []

@@ -43,7 +43,7 @@ def output_entry(tensor: Tensor) -> tuple:
 
 def full(entry: Any) -> tuple:
     """An entry as ``(value, counter, version, ...)``."""
-    return (entry, entry._counter, 0) if type(entry) is Tensor else entry
+    return (entry, entry._counter, 0) if isinstance(entry, Tensor) else entry  # whose class may have been changed since
 
 
 def stale(entry: Any, node: Node, name: str) -> RuntimeError:
@@ -111,7 +111,7 @@ _places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those o
 def check_versions(node: Any) -> None:
     """Raise if a value that a node of a declared op has saved was written over since."""
     for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
-        if type(entry) is Tensor:
+        if isinstance(entry, Tensor):
             if kind == _INPUT and entry._writes is not None and entry._writes[0]:
                 raise stale(entry, node, name)
         elif type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:

@@ -67,7 +67,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
                     unshared = getrefcount(buffer[0]) <= ONLY_IN_LIST
                     grad = buffer[0]
                     if not _laid_out(grad, leaf):
-                        grad = np.empty_like(leaf, dtype=grad.dtype)
+                        grad = np.empty_like(leaf, dtype=grad.dtype) if _dense(leaf) else np.empty(leaf.shape, grad.dtype)
                         grad[...] = buffer[0]
                     elif not unshared or grad.base is not None:
                         grad = grad.copy("K")
@@ -114,7 +114,19 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
 
 def _laid_out(grad: Any, leaf: Any) -> bool:
     """Whether a gradient lies in memory as its leaf does; row by row, if the leaf has gaps."""
-    return grad.strides == leaf.strides or (grad.flags.c_contiguous and not leaf.flags.f_contiguous)
+    return grad.strides == leaf.strides or (grad.flags.c_contiguous and (leaf.flags.c_contiguous or not _dense(leaf)))
+
+
+def _dense(array: Any) -> bool:
+    """Whether the elements lie side by side, in whatever order of the axes."""
+    if array.flags.forc:
+        return True
+    room = array.itemsize
+    for stride, n in sorted([(stride, n) for stride, n in zip(array.strides, array.shape, strict=True) if n != 1]):
+        if stride != room:
+            return False
+        room *= n
+    return True
 
 
 def _copied(grad: Any, leaf: Any) -> Any:

@@ -95,8 +95,9 @@ def _loaded(op: Any, kind: int, k: int, recorded: bool) -> list[str]:
     else:  # nearly always a tensor that was never written, which is its own entry
         attached = [f"    if not {v}._requires_grad and not {v}.requires_grad:", f"        node._check_not_detached({name!r})"]
         found = attached if recorded else [f"    {v} = {v}._array"]
-        own = [f"if type({v}) is Tensor:", f"    if {v}._writes is not None and {v}._writes[0]:", f"        {complaint}", *found]
-        lines = [*own, f"el{lines[0]}", *lines[1:], f"    {v} = {v}[0]", *found]
+        own = [f"    if {v}._writes is not None and {v}._writes[0]:", f"        {complaint}", *found]
+        changed = [f"elif type({v}) not in known and isinstance({v}, Tensor):  # which has another class now", *own]
+        lines = [f"if type({v}) is Tensor:", *own, f"el{lines[0]}", *lines[1:], f"    {v} = {v}[0]", *found, *changed]
     tensors = [k for kind, k in op.loads[0][1] if kind != ATTRIBUTE]
     if len(op.loads) > 1 or tensors != sorted(tensors):
         return [*lines, f"elif type({v}) is SavedVariable:", "    return None  # hooks unpack all that was saved, once, in the order in which it was"]

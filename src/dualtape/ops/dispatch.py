@@ -228,12 +228,16 @@ def _promote(op: Op, raws: list) -> None:
         dtype = dtypes.default_float()
     beside = (raws[place] for place in op.tensor_places if place not in places and raws[place] is not None)
     plain = all(isinstance(o, (np.ndarray, bool, int, float, complex)) for o in (*operands, *beside))
-    for place in places:
-        value = raws[place]
-        if isinstance(value, list):
-            raws[place] = [v if v.dtype == dtype else v.astype(dtype) for v in value]
-        elif value is not None:
-            raws[place] = _cast(value, dtype, plain)
+    silenced = hush()
+    try:
+        for place in places:
+            value = raws[place]
+            if isinstance(value, list):
+                raws[place] = [v if v.dtype == dtype else v.astype(dtype) for v in value]
+            elif value is not None:
+                raws[place] = _cast(value, dtype, plain)
+    finally:
+        unhush(silenced)
 
 
 def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
