@@ -12,7 +12,7 @@ import pytest
 import dualtape as dt
 from dualtape.func import grad, hessian, jacfwd, jacrev, jvp, vjp
 
-F64 = dt.float64
+F64, functional = dt.float64, dt.nn.functional
 
 
 def along(f: Callable) -> Callable:
@@ -197,3 +197,19 @@ def test_the_mean_of_one_number_has_a_gradient_though_the_variance_beside_it_has
     spread, mean = moments(x, 0)
     (g,) = dt.autograd.grad(mean.sum(), x, create_graph=create_graph)
     assert spread.isnan().all() and g.tolist() == [[1.0, 1.0]]
+
+
+KINKED: dict[str, Any] = {
+    "abs": lambda x: x.abs(), "relu": dt.relu, "leaky_relu": functional.leaky_relu, "hardtanh": functional.hardtanh, "relu6": functional.relu6,
+    "threshold": lambda x: functional.threshold(x, 0.1, 2.0), "hardshrink": functional.hardshrink, "softshrink": functional.softshrink,
+    "hardsigmoid": functional.hardsigmoid, "prelu": lambda x: functional.prelu(x, dt.tensor([0.25])), "l1_loss": lambda x: functional.l1_loss(x, dt.ones(4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_the_second_derivative_of_straight_pieces_is_zero_and_not_missing(name: str) -> None:
+    x = dt.tensor([-1.5, -0.3, 0.4, 2.0], requires_grad=True)
+    (slope,) = dt.autograd.grad(KINKED[name](x).sum(), x, create_graph=True)
+    assert slope.requires_grad
+    (curvature,) = dt.autograd.grad(slope.sum(), x)
+    assert curvature.tolist() == [0.0] * 4

@@ -62,6 +62,21 @@ for graph in (False, True):
         v.real.sum().backward(create_graph=graph)
 log, [t.grad.detach() for t in (x, y, z)]
 
+# the node of a tensor among the inputs of backward runs
+x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+h = x * w
+h.grad_fn.register_hook(tells("after"))
+h.grad_fn.register_prehook(tells("before"))
+(h.sin() * h).sum().backward(inputs=[h])
+log, shown(h.grad), shown(x.grad), kind(lambda: h.sum().backward())
+
+# the node of a tensor among the inputs of backward beside a leaf runs for the leaf
+x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+h = x * w
+h.grad_fn.register_hook(tells("after"))
+(h.sin() * h).sum().backward(inputs=[h, w])
+log, shown(h.grad), shown(x.grad), shown(w.grad)
+
 # hooks run in the order in which they were registered
 y = leaf(2.) * 1
 for k in range(3):

@@ -180,6 +180,8 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     reached, joins, everything = reach(task.roots, task.targets)
     task.reached = reached
     wanted = task.wanted = None if everything else reached  # formulas whose result nobody waits for are not run
+    if not everything and task.captures is None:  # backward(inputs=...) runs their own nodes, too, as PyTorch does
+        reached.update({node: True for node in task.targets or () if node in reached and type(node) is not leaf})
     record, anomaly = task.record, task.anomaly
     usual = anomaly is None and not (record and watching)
     freed = None if task.keep else task.free()
@@ -305,7 +307,7 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
     if extra is not None:
         pre_hooks(node, buffer, task)
     try:
-        if not record and anomaly is None and type(buffer[0]) is ndarray and extra is not None and not extra.post_hooks:
+        if not record and anomaly is None and wanted is None and type(buffer[0]) is ndarray and extra is not None and not extra.post_hooks:
             try:  # hooks have been called: the quick way will do
                 pairs = node._pull(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
                 if pairs is not None:

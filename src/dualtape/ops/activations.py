@@ -11,6 +11,7 @@ from ..arrays.approximations import PART, exponential, inverse_normal
 from ..arrays.sums import row_blocks
 from ..lazy import special
 from .dispatch import FUNCTIONS
+from .elementwise import bent
 from .formulas import normal_dim, use
 from .samples import apart, edge, exact, ours, real, sample
 from .special import error_function
@@ -28,7 +29,7 @@ def _activation(name: str, forward: Any, doc: str, *, samples: Any, torch_name: 
 def _masked(name: str, forward: Any, through: Any, doc: str, *, samples: Any, **more: Any) -> Any:
     """A piecewise linear activation: ``through`` gives the gradient (and the tangent) that it lets through."""
     names = formula_names(through)
-    return _activation(name, forward, doc, samples=samples, vjp=dict(x=named(lambda *v: through(*v), ("g", *names[1:]))),
+    return _activation(name, forward, doc, samples=samples, vjp=dict(x=named(lambda *v: bent(through(*v), v[1]), ("g", *names[1:]))),
                        jvp=dict(x=named(lambda *v: through(*v), ("t", *names[1:]))), **more)  # fmt: skip
 
 
@@ -251,7 +252,7 @@ for _name in ("selu", "celu", "threshold", "hardshrink"):  # these PyTorch has i
 
 _prelu_kernel = op("prelu_kernel", lambda x, weight: np.where(x > 0, x, weight * x), kind=BROADCASTING, public=False, method=False, inplace=False,
    node="PreluKernelBackward0", torch_name="-", complex=False,
-   vjp=dict(x=lambda g, x, weight: np.where(x > 0, g, g * weight), weight=lambda g, x: np.where(x > 0, 0, g * x)),
+   vjp=dict(x=lambda g, x, weight: bent(np.where(x > 0, g, g * weight), x), weight=lambda g, x: np.where(x > 0, 0, g * x)),
    jvp=dict(x=lambda t, x, weight: np.where(x > 0, t, t * weight), weight=lambda t, x: np.where(x > 0, 0, t * x)),
    samples=(sample(apart(3, 4), real(4)), sample(apart(2, 3, 2), real(1))),
    doc="""x above 0, x times a weight below.""")  # fmt: skip

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..arrays.masks import kept
 from ..lazy import special
+from ..tensor import Tensor
 from .samples import apart, edge, exact, positive, real, sample, unit
-from .table import ELEMENTWISE, FLOAT, LINEAR, op
+from .table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, LINEAR, op
 
 PLAIN = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")))
 _POSITIVE = (sample(positive(3, 4)), sample(positive()), edge(exact([0.0, 1.0, np.inf])))
@@ -45,7 +46,18 @@ op("sign", np.sign, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=la
 def _abs_gradient(g: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
         return np.multiply(g, _direction(x))
-    return np.where(x > 0, g, np.where(x < 0, -g, 0))  # not g * sign(x): at NaN the gradient is 0
+    return bent(np.where(x > 0, g, np.where(x < 0, -g, 0)), x)  # not g * sign(x): at NaN the gradient is 0
+
+
+def bent(slope: Any, x: Any) -> Any:
+    """The gradient of a function made of straight pieces: where it is recorded, its own gradient with respect to ``x`` is zero, as in PyTorch, not missing."""
+    return _bent(slope, x) if isinstance(slope, Tensor) or isinstance(x, Tensor) else slope
+
+
+_bent = op("bent", lambda x, y: np.positive(x), kind=BROADCASTING, promote=COMMON, public=False, method=False, torch_name="-", inplace=False, scalars=False,
+   vjp=dict(x=lambda g: g, y=lambda g: np.zeros_like(g)), jvp=dict(x=lambda t: t, y=lambda t: np.zeros_like(t)),
+   samples=(sample(real(3, 4), real(3, 4)), sample(real(), real())),
+   doc="""x, which was computed from y by comparisons.""")  # fmt: skip
 
 
 def _direction(x: Any) -> Any:
@@ -302,7 +314,7 @@ def _relu_gradient(g: Any, out: Any) -> Any:
     return np.where(out <= 0, 0, g) if zero is None else np.where(np.less_equal(out, zero), zero, g)
 
 
-op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, out: np.where(out <= 0, 0, g)),
+op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, out: bent(np.where(out <= 0, 0, g), out)),
    quick=dict(forward=lambda x: np.maximum(x, ZERO.get(x.dtype, 0)), x=_relu_gradient),
    jvp=dict(x=lambda t, out: np.where(out <= 0, 0, t)),
    samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False,
