@@ -77,6 +77,15 @@ h.grad_fn.register_hook(tells("after"))
 (h.sin() * h).sum().backward(inputs=[h, w])
 log, shown(h.grad), shown(x.grad), shown(w.grad)
 
+# a hook of what leads nowhere is not called
+x = leaf(1.0, 2.0)
+with torch.no_grad():
+    v = x.view(2)
+w = v.view(2)
+y = (x + w).sum()
+w.register_hook(tells("w"))
+grad(y, x), log
+
 # hooks run in the order in which they were registered
 y = leaf(2.) * 1
 for k in range(3):

@@ -50,13 +50,12 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
     for node in targets:
         if node._seq < oldest or oldest < 0:
             oldest = node._seq
-    everything, leaves = True, 0
+    everything, ends = True, 0
     while stack:
-        edges = stack.pop()._edges
-        if not edges:
-            leaves += 1
-        for edge in edges:
+        leads = False
+        for edge in stack.pop()._edges:
             if edge is not None:
+                leads = True
                 child = edge[0]
                 if child in seen:
                     if child in joins:
@@ -68,15 +67,17 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
                     stack.append(child)
                 else:
                     everything = False
+        if not leads:
+            ends += 1
     if everything:
         for node in targets:
             if node in seen:
                 if type(node) is not AccumulateGrad:
                     break
-                leaves -= 1
+                ends -= 1
         else:
-            if leaves == 0:
-                return seen, joins, True  # all leaves that were reached are targets
+            if ends == 0:
+                return seen, joins, True  # all that was reached ends at targets
     needed, joins = _needed(seen, roots, targets)
     return needed, joins, False
 
