@@ -187,3 +187,73 @@ def test_parameters_take_the_quick_way_and_give_plain_tensors() -> None:
     with dt.no_grad():
         weight -= weight.grad
     assert type(weight) is dt.nn.Parameter and weight._version == 1
+
+
+# --- small arrays -----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filled", [None, np.nan, -np.inf, np.inf])
+@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
+@pytest.mark.parametrize("settings", [(2,), (3, 1), (3, 2, 1), ((2, 3), (1, 2), (1, 0)), (1, 2), (4, 4, 2)])
+@pytest.mark.parametrize("ceil_mode", [False, True])
+def test_a_small_pool_gives_what_a_large_one_gives(name: str, settings: tuple, ceil_mode: bool, filled: float | None) -> None:
+    x = np.random.default_rng(0).integers(-3, 4, (2, 2, 5, 6)).astype(np.float64)
+    if filled is not None:
+        x[0, 0, 1, 1:3] = x[1, 1, :, :] = filled
+    pool = getattr(dt.nn.functional, name)
+    found = []
+    for copies in (1, 600):
+        batch = dt.from_numpy(np.concatenate([x] * copies)).requires_grad_()
+        outs = pool(batch, *settings, ceil_mode=ceil_mode, **(dict(return_indices=True) if name == "max_pool2d" else {}))
+        out, *indices = outs if isinstance(outs, tuple) else (outs,)
+        (gradient,) = dt.autograd.grad(out.sum(), batch)
+        found.append([out.detach().numpy(), gradient.numpy(), *(i.numpy() for i in indices)])
+    for small, large in zip(*found, strict=True):
+        np.testing.assert_allclose(small, large[:2], rtol=1e-12)
+        assert small.dtype == large.dtype
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_the_mode_of_a_short_row_is_that_of_a_long_one(dim: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 5, (20, 9)).astype(np.float32)
+    rows[3, 2:], rows[4, :4], rows[5] = np.nan, np.nan, np.nan
+    long = np.concatenate([rows, np.full((20, 200), np.nan, np.float32)], 1)  # each NaN counts as another element, and is larger than all
+    short, other = (dt.mode(dt.from_numpy(np.ascontiguousarray(v if dim else v.T)), dim) for v in (rows, long))
+    np.testing.assert_array_equal(short.values.numpy(), other.values.numpy())
+    np.testing.assert_array_equal(short.indices.numpy(), other.indices.numpy())
+
+
+def test_a_small_histogram_is_numpys() -> None:
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        for bins, low, high in ((7, -1.0, 1.0), (10, 0.1, 0.7), (3, 0.0, 0.3), (1, 0.0, 1.0)):
+            x = np.concatenate([rng.uniform(-1, 1, 50), np.linspace(low, high, bins + 1), [np.nan, np.inf, low, high]]).astype(dtype)
+            wanted = np.histogram(x[~np.isnan(x)], bins, (low, high))[0]
+            np.testing.assert_array_equal(dt.histc(dt.from_numpy(x), bins, low, high).numpy(), wanted)
+
+
+def test_what_a_small_op_gives_is_its_own() -> None:
+    x = dt.arange(12.0).reshape(1, 3, 2, 2)
+    for made in (dt.pixel_shuffle(x, 1), x.tril(5), dt.nn.functional.unfold(x, 1), dt.nn.functional.max_pool2d(x, 1), dt.nn.functional.avg_pool2d(x, 1)):
+        made.add_(1)
+    assert x.sum().item() == 66
+    x.diagonal(0, 2, 3).zero_()  # this one is a view
+    assert x[0, 0].tolist() == [[0.0, 1.0], [2.0, 0.0]]
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_a_triangular_system_in_every_layout(dtype: str, upper: bool) -> None:
+    rng = np.random.default_rng(0)
+    a = (rng.normal(size=(6, 6)) + 5 * np.eye(6)).astype(dtype)
+    if dtype[0] == "c":
+        a += (1j * rng.normal(size=(6, 6))).astype(dtype)
+    b = rng.normal(size=(3, 4)).astype(dtype)
+    for matrix in (a[:3, :3].copy(), np.asfortranarray(a[:3, :3]), a[::2, ::2], a[:3, :3].T):
+        for unit in (False, True):
+            triangle = np.triu(matrix) if upper else np.tril(matrix)
+            if unit:
+                np.fill_diagonal(triangle, 1)
+            found = dt.linalg.solve_triangular(dt.from_numpy(matrix), dt.from_numpy(b), upper=upper, unitriangular=unit)
+            np.testing.assert_allclose(found.numpy(), np.linalg.solve(triangle, b), rtol=1e-3, atol=1e-4)

@@ -20,3 +20,4 @@ class Lazy:
 
 special = Lazy("scipy.special")
 scipy_linalg = Lazy("scipy.linalg")
+scipy_lapack = Lazy("scipy.linalg.lapack")

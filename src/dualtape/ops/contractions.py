@@ -309,12 +309,18 @@ def kron(input: Any, other: Any) -> Any:
 # --- the vector product ---------------------------------------------------------------------------------------------------------------
 
 
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # for each axis of space, the next and the one after that
+_SMALL = 3000  # numbers up to which a few products of whole arrays are quicker than many of their parts
+
+
 def _cross(x: Any, y: Any, dim: int = -1) -> Any:
     if x.ndim != y.ndim:
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {x.ndim} and {y.ndim}")
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0 or x.shape[d] != 3 or y.shape[d] != 3:
         raise mismatch("linalg.cross", f"inputs dimension {dim} must have length 3", x, y)
+    if type(x) is type(y) is np.ndarray and x.size <= _SMALL and y.size <= _SMALL:
+        return x.take(_NEXT, d) * y.take(_LAST, d) - x.take(_LAST, d) * y.take(_NEXT, d)
     x, y = np.moveaxis(x, d, 0), np.moveaxis(y, d, 0)
     (a, b, c), (u, v, w) = x, y
     return np.stack([b * w - c * v, c * u - a * w, a * v - b * u], d)
@@ -322,6 +328,7 @@ def _cross(x: Any, y: Any, dim: int = -1) -> Any:
 
 linalg_cross = op("linalg_cross", _cross, kind=GENERAL, public=False, method=False, jvp=BILINEAR, torch_name="linalg.cross",
    vjp=dict(x=lambda g, y, dim: use("linalg_cross")(y.conj(), g, dim), y=lambda g, x, dim: use("linalg_cross")(g, x.conj(), dim)),
+   quick=dict(x=lambda g, y, dim: _cross(y.conj(), g, dim), y=lambda g, x, dim: _cross(g, x.conj(), dim)),
    samples=(sample(real(2, 3), real(2, 3)), sample(real(3, 2), real(3, 2), dim=0), sample(real(3), real(3)), sample(real(4, 3), real(1, 3))),
    doc="""The vector product along a dimension of size 3.
 

@@ -10,13 +10,14 @@ arrays, and each is the gradient of the others: three ops, closed under differen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..arrays import module_of, zeros
-from ..arrays.kernels import add_reduce, contiguous
+from ..arrays import zeros
+from ..arrays.kernels import add_reduce, contiguous, frozen, strided
 from ..arrays.sums import BLOCK, row_blocks
 from .dispatch import FUNCTIONS
 from .formulas import use
@@ -44,11 +45,11 @@ def padded(x: Any, before: Sequence[int], after: Sequence[int], value: float = 0
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
-    shape = (*x.shape[:lead], *(n + b + a for n, b, a in zip(x.shape[lead:], before, after, strict=True)))
-    out = zeros(shape, x.dtype, x)
+    sizes = x.shape[lead:]
+    out = zeros((*x.shape[:lead], *[n + b + a for n, b, a in zip(sizes, before, after, strict=True)]), x.dtype, x)
     if value:
         out[...] = value
-    out[(..., *(slice(b, b + n) for n, b in zip(x.shape[lead:], before, strict=True)))] = x
+    out[(..., *[slice(b, b + n) for n, b in zip(sizes, before, strict=True)])] = x
     return out
 
 
@@ -56,18 +57,36 @@ def _windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Seq
     """A view of (lead..., kernel..., out...): what each place of a kernel sees."""
     dims = len(kernel)
     lead, steps = x.strides[: x.ndim - dims], x.strides[x.ndim - dims :]
-    return module_of(x).lib.stride_tricks.as_strided(  # type: ignore[attr-defined]
-        x, (*x.shape[: x.ndim - dims], *kernel, *out),
-        (*lead, *(s * d for s, d in zip(steps, dilation, strict=True)), *(s * t for s, t in zip(steps, stride, strict=True))),
-    )  # fmt: skip
+    strides = (*lead, *[s * d for s, d in zip(steps, dilation, strict=True)], *[s * t for s, t in zip(steps, stride, strict=True)])
+    return strided(x, (*x.shape[: x.ndim - dims], *kernel, *out), strides)
 
 
-def places_of(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], out: Sequence[int]) -> list[tuple]:
+KERNEL = 128  # places of a kernel up to which what they see is remembered
+
+
+def places_of(kernel: tuple, stride: tuple, dilation: tuple, out: tuple) -> list[tuple]:
     """For each place of a kernel, its index and the slices of the padded input that it sees."""
+    return (_known_places if prod(kernel) <= KERNEL else _places)(kernel, stride, dilation, out)
+
+
+def _places(kernel: tuple, stride: tuple, dilation: tuple, out: tuple) -> list[tuple]:
     return [
         (place, (..., *(slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(place, dilation, out, stride, strict=True))))
         for place in np.ndindex(*kernel)
     ]
+
+
+_known_places = lru_cache(maxsize=128)(_places)
+
+
+@lru_cache(maxsize=64)
+def _seen_places(sizes: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple) -> np.ndarray:
+    """What the places of a kernel see, one after the other, as places in the memory of a small image of ``sizes``."""
+    memory = np.arange(prod(sizes)).reshape(sizes)
+    return frozen(np.concatenate([memory[where].reshape(-1) for _, where in _places(kernel, stride, dilation, out)]))
+
+
+_FEW = 256  # windows up to which all their entries are taken, and added back, in one go
 
 
 def _out_sizes(
@@ -90,6 +109,9 @@ def _columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tup
     shape = (*x.shape[:2], prod(kernel), prod(out))
     if prod(kernel) == 1 and x.shape[2:] == out:
         return x.reshape(shape)
+    if type(x) is np.ndarray and x.shape[0] * x.shape[1] * shape[3] <= _FEW and shape[2] <= KERNEL and x.size:
+        sizes = x.shape[2:]
+        return x.reshape(-1, prod(sizes)).take(_seen_places(sizes, kernel, stride, dilation, out), 1).reshape(shape)
     return _windows(x, kernel, stride, dilation, out).reshape(shape)
 
 
@@ -101,10 +123,17 @@ def _batch_columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilatio
 def _from_columns(columns: Any, sizes: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> Any:
     """The windows (lead..., prod(kernel), prod(out)) added back where they came from."""
     lead = columns.shape[:-2]
-    full = zeros((*lead, *(n + 2 * p for n, p in zip(sizes, padding, strict=True))), columns.dtype, columns)
-    for number, (_, where) in enumerate(places_of(kernel, stride, dilation, out)):
-        full[where] += columns[..., number, :].reshape(*lead, *out)
-    return full[(..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))]
+    wide = tuple([n + 2 * p for n, p in zip(sizes, padding, strict=True)])
+    full = zeros((*lead, *wide), columns.dtype, columns)
+    count = columns.shape[-2]
+    if type(columns) is np.ndarray and columns.size <= _FEW * count and count <= KERNEL and columns.size:
+        starts = np.arange(0, full.size, prod(wide))[:, None]
+        np.add.at(full.reshape(-1), (starts + _seen_places(wide, kernel, stride, dilation, out)).reshape(-1), columns.reshape(-1))
+    else:
+        columns = columns.reshape(*lead, count, *out)
+        for number, (_, where) in enumerate(places_of(kernel, stride, dilation, out)):
+            full[where] += columns[:, :, number]
+    return full[(..., *[slice(p, p + n) for n, p in zip(sizes, padding, strict=True)])] if any(padding) else full
 
 
 # --- images as flat lines -----------------------------------------------------------------------------------------------------------------
@@ -138,10 +167,12 @@ _LONG, _LONGER, _DEEP = 512, 1.25, 32  # how long a line pays, how much longer t
 
 def _flat(arrays: tuple, weight: tuple, sizes: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> _Flat | None:
     """The images as flat lines, if these arrays are NumPy's and that pays for a weight of this shape."""
+    if prod(out) < _LONG:
+        return None
     _, depth, *kernel = weight
     if any(type(a) is not np.ndarray for a in arrays if a is not None) or any(s != 1 for s in stride):
         return None
-    if prod(out) < _LONG or prod(kernel) == 1 or depth * prod(kernel) < _DEEP:
+    if prod(kernel) == 1 or depth * prod(kernel) < _DEEP:
         return None
     flat = _Flat(sizes, tuple(kernel), padding, dilation, out)
     return flat if prod(flat.rows) <= _LONGER * prod(out) else None
@@ -321,7 +352,10 @@ _convolve = op("convolution", _convolution, kind=GENERAL, public=False, method=F
             weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
                 use("convolution_weight")(g, x.conj(), weight_shape, stride, padding, dilation, groups),
             bias=lambda g: _channel_sum(g)),
-   quick=dict(bias=_channel_sum_arrays),
+   quick=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
+                 _transposed(g, weight.conj(), None, x_shape[2:], stride, padding, dilation, groups),
+              weight=lambda g, x, weight_shape, stride, padding, dilation, groups: _weight(g, x.conj(), weight_shape, stride, padding, dilation, groups),
+              bias=_channel_sum_arrays),
    jvp=dict(x=lambda t, weight, stride, padding, dilation, groups: use("convolution")(t, weight, None, stride, padding, dilation, groups),
             weight=lambda t, x, stride, padding, dilation, groups: use("convolution")(x, t, None, stride, padding, dilation, groups),
             bias=lambda t, out: np.broadcast_to(_along_channels(t, len(out.shape)), out.shape)),
@@ -499,7 +533,8 @@ def conv_transpose2d(
 
 def _im2col(x: Any, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple) -> Any:
     out = _out_sizes(x.shape[2:], kernel_size, stride, padding, dilation, "unfold")
-    return _columns(x, kernel_size, stride, padding, dilation, out).reshape(x.shape[0], x.shape[1] * prod(kernel_size), prod(out)).copy()
+    windows = _windows(padded(x, padding, padding), kernel_size, stride, dilation, out).copy()
+    return windows.reshape(x.shape[0], x.shape[1] * prod(kernel_size), prod(out))
 
 
 def _col2im(x: Any, output_size: tuple, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple) -> Any:
@@ -515,9 +550,11 @@ def _col2im(x: Any, output_size: tuple, kernel_size: tuple, dilation: tuple, pad
 
 _im2col_op = op("im2col", _im2col, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="Im2ColBackward0", torch_name="-",
    vjp=dict(x=lambda g, x_shape, kernel_size, dilation, padding, stride: use("col2im")(g, tuple(x_shape[2:]), kernel_size, dilation, padding, stride)),
+   quick=dict(x=lambda g, x_shape, kernel_size, dilation, padding, stride: _col2im(g, x_shape[2:], kernel_size, dilation, padding, stride)),
    samples=(sample(real(2, 2, 4, 5), (2, 3), (1, 1), (1, 0), (2, 1)),), doc="The windows of images, as columns.")  # fmt: skip
 _col2im_op = op("col2im", _col2im, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="Col2ImBackward0", torch_name="-",
    vjp=dict(x=lambda g, kernel_size, dilation, padding, stride: use("im2col")(g, kernel_size, dilation, padding, stride)),
+   quick=dict(x=lambda g, kernel_size, dilation, padding, stride: _im2col(g, kernel_size, dilation, padding, stride)),
    samples=(sample(real(2, 8, 12), (4, 5), (2, 2), (1, 1), (0, 0), (1, 1)),), doc="Columns added back as windows of images.")  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import zeros
+from ..arrays.kernels import FEW, arange_like, small_grid
 from ..arrays.kernels import accumulate as running
-from ..arrays.kernels import arange_like
 from ..arrays.sums import BLOCK, row_blocks
 from ..arrays.updates import product
 from .dispatch import FUNCTIONS
@@ -233,8 +233,26 @@ op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kin
    >>> dt.cumsum(dt.tensor([1.0, 2.0, 3.0]), 0)
    tensor([1., 3., 6.])
    """)  # fmt: skip
+def _cumprod_back(g: Any, x: Any, out: Any, dim: int) -> Any:
+    """The gradient of a product so far for NumPy's arrays of a few rows, each in one go: the recurrence of :func:`scan_back`, in place."""
+    if not g.ndim or g.dtype is not x.dtype or not 0 < g.shape[dim] <= _ROWS:
+        return _cumprod_gradient(g, x, out, dim)
+    made = g.copy()
+    sums, factors, products = (v.swapaxes(0, dim) for v in (made, x.conj(), out.conj()))
+    for k in range(len(sums) - 1, 0, -1):
+        sums[k - 1] += factors[k] * sums[k]
+    sums[1:] *= products[:-1]
+    return made
+
+
+def _cumprod_gradient(g: Any, x: Any, out: Any, dim: int) -> Any:
+    return scan_back(g, x.conj(), dim) * _previous(out, dim, np.ones_like).conj()
+
+
+_ROWS = 8  # up to which a step for each is quicker than making lists of numbers
+
 op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, inplace=True,
-   vjp=dict(x=lambda g, x, out, dim: scan_back(g, x.conj(), dim) * _previous(out, dim, np.ones_like).conj()),
+   vjp=dict(x=_cumprod_gradient), quick=dict(x=_cumprod_back),
    jvp=dict(x=lambda t, x, out, dim: scan(t * _previous(out, dim, np.ones_like), x, dim)),
    samples=(*_ALONG, sample(exact([2.0, 0.0, 3.0, 0.0, 1.0]), 0), sample(exact([[0.0, 2.0], [1.0, 0.0]]), 1), edge(ints(3, 4, high=3), 0), edge(mask(5), 0)),
    doc="""The products of the elements so far along ``dim``; derivatives of every order are right where factors are 0.
@@ -300,12 +318,22 @@ def _running(name: str, ufunc: np.ufunc, x: Any, dim: int) -> tuple:
     if x.dtype.kind == "f":
         new = np.logical_or(new, np.isnan(x))
     places = arange_like(x.shape[d], x).reshape((-1,) + (1,) * (x.ndim - d - 1))
-    return values, running(np.maximum, np.where(new, places, 0), d)
+    return values, running(np.maximum, np.multiply(new, places), d)
+
+
+def _running_back(g_values: Any, x_shape: tuple, dim: int, indices: Any) -> Any:
+    """The gradient for NumPy's arrays: that of a small one in one go."""
+    if not x_shape or indices.size > FEW:
+        return use("scatter_add")(zeros_like_shape(x_shape, g_values), dim, indices, g_values)
+    out = np.zeros(x_shape, g_values.dtype)
+    np.add.at(out, small_grid(normal_dim(dim, len(x_shape)), indices), g_values)
+    return out
 
 
 for _name, _ufunc, _what in (("cummax", np.maximum, "largest"), ("cummin", np.minimum, "smallest")):
     op(_name, (lambda name, ufunc: lambda x, dim: _running(name, ufunc, x, dim))(_name, _ufunc), kind=GENERAL, outputs=("values", "indices"), complex=False,
        vjp=dict(x=lambda g_values, x_shape, dim, indices: use("scatter_add")(zeros_like_shape(x_shape, g_values), dim, indices, g_values)),
+       quick=dict(x=lambda g_values, x_shape, dim, indices: _running_back(g_values, x_shape, dim, indices)),
        jvp=dict(x=lambda t, dim, indices: (use("gather")(t, dim, indices), None)),
        samples=(sample(apart(3, 4), 0), sample(apart(3, 4), -1), sample(apart(2, 3, 4), 1), sample(apart(), 0), sample(apart(0, 3), 0),
                 edge(exact([3.0, 1.0, 3.0, 2.0, 3.0]), 0), edge(exact([3.0, np.nan, 1.0, np.nan]), 0), edge(exact([[np.inf, 1.0], [-np.inf, -np.inf]]), 1)),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..arrays import module_of
-from ..arrays.kernels import added_up, arange_like
+from ..arrays.kernels import added_up, arange_like, frozen, strided
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim, use, zeros_like_shape
 from .samples import real, sample
@@ -19,7 +21,10 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     a, b = normal_dim(dim1, x.ndim), normal_dim(dim2, x.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    # NumPy's own diagonal is read-only
+    if type(x) is np.ndarray:
+        found = x.diagonal(offset, a, b)
+        found.flags.writeable = x.flags.writeable  # NumPy makes it read-only
+        return found
     start = x[(slice(None),) * a + (slice(max(0, -offset), None),)]
     start = start[(slice(None),) * b + (slice(max(0, offset), None),)]
     rest = [i for i in range(x.ndim) if i not in (a, b)]
@@ -36,6 +41,7 @@ def _diagonal_zero(x: Any, shape: tuple, offset: int, dim1: int, dim2: int) -> A
 
 op("diagonal", _diagonal, kind=GENERAL, view=True, jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, offset, dim1, dim2: use("diagonal_zero")(g, x_shape, offset, dim1, dim2)),
+   quick=dict(x=lambda g, x_shape, offset, dim1, dim2: _diagonal_zero(g, x_shape, offset, dim1, dim2)),
    samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(4, 3), -2), sample(real(2, 3, 4), 0, 1, 2), sample(real(3, 3), 5)),
    doc="""The diagonal of two dimensions, as a view.
 
@@ -45,6 +51,7 @@ op("diagonal", _diagonal, kind=GENERAL, view=True, jvp=LINEAR,
    """)  # fmt: skip
 op("diagonal_zero", _diagonal_zero, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="DiagonalBackwardBackward0", torch_name="-",
    vjp=dict(x=lambda g, offset, dim1, dim2: use("diagonal")(g, offset, dim1, dim2)),
+   quick=dict(x=lambda g, offset, dim1, dim2: _diagonal(g, offset, dim1, dim2)),
    samples=(sample(real(3), (3, 4), 0, 0, 1),), doc="Zeros, with x on a diagonal.")  # fmt: skip
 
 
@@ -84,9 +91,24 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     return diag_embed(input, diagonal) if input.ndim == 1 else FUNCTIONS["diagonal"](input, diagonal).clone()
 
 
+def _kept(whole: Callable, x: Any, diagonal: int) -> Any:
+    """A triangle by NumPy's function; that of a small array by the mask of those of its size."""
+    if type(x) is np.ndarray and x.ndim > 1 and x.size <= _SMALL:
+        return np.where(_triangle(whole, *x.shape[-2:], diagonal), x, x.dtype.type(0))
+    return whole(x, diagonal)
+
+
+@lru_cache(maxsize=128)
+def _triangle(whole: Callable, rows: int, columns: int, diagonal: int) -> np.ndarray:
+    return frozen(whole(np.ones((rows, columns), bool), diagonal))
+
+
+_SMALL = 1000  # numbers up to which the mask of a triangle is remembered
+
 for _name, _what in (("tril", "lower"), ("triu", "upper")):
-    op(_name, (lambda f: lambda x, diagonal=0: f(x, diagonal))(getattr(np, _name)), kind=GENERAL, jvp=LINEAR, inplace=True,
+    op(_name, (lambda f: lambda x, diagonal=0: _kept(f, x, diagonal))(getattr(np, _name)), kind=GENERAL, jvp=LINEAR, inplace=True,
        vjp=dict(x=(lambda n: lambda g, diagonal: use(n)(g, diagonal))(_name)),
+       quick=dict(x=(lambda f: lambda g, diagonal: _kept(f, g, diagonal))(getattr(np, _name))),
        samples=(sample(real(3, 4)), sample(real(3, 3), 1), sample(real(2, 3, 3), -1)),
        doc=f"""The {_what} triangle of the last two dimensions, zeros elsewhere.
 
@@ -105,7 +127,7 @@ def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
         return x[None][:size]
     count, stride = (n - size) // step + 1, x.strides[d]
     shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
-    return module_of(x).lib.stride_tricks.as_strided(x, shape, (*x.strides[:d], stride * step, *x.strides[d + 1 :], stride))  # type: ignore[attr-defined]
+    return strided(x, shape, (*x.strides[:d], stride * step, *x.strides[d + 1 :], stride))
 
 
 def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> Any:
@@ -121,6 +143,7 @@ def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> A
 
 op("unfold", _unfold, kind=GENERAL, view="overlapping", public=False, jvp=LINEAR, torch_name="Tensor.unfold",
    vjp=dict(x=lambda g, x_shape, dimension, size, step: use("unfold_sum")(g, x_shape, dimension, size, step)),
+   quick=dict(x=lambda g, x_shape, dimension, size, step: _unfold_sum(g, x_shape, dimension, size, step)),
    samples=(sample(real(7), 0, 3, 2), sample(real(3, 6), 1, 2, 1), sample(real(), 0, 1, 1)),
    doc="""Windows along a dimension, as a view with the window last.
 
@@ -136,14 +159,14 @@ op("unfold_sum", _unfold_sum, kind=GENERAL, public=False, method=False, jvp=LINE
 
 def _as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     offset = storage_offset or 0
-    reach = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if prod(size) else 0
-    if offset < 0 or any(s < 0 for s in stride) or reach >= max(x.size, 1) or not x.flags.c_contiguous:
+    reach = offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if prod(size) else 0
+    if offset < 0 or min(stride, default=0) < 0 or reach >= max(x.size, 1) or not x.flags.c_contiguous:
         raise RuntimeError(
             f"as_strided: size {list(size)}, stride {list(stride)}, offset {offset} reaches outside of the tensor's {x.size} elements, or"
             " the tensor is not contiguous: call contiguous() first"
         )
     flat = x.reshape(-1)[offset:]
-    return module_of(x).lib.stride_tricks.as_strided(flat, tuple(size), tuple(s * x.itemsize for s in stride))  # type: ignore[attr-defined]
+    return strided(flat, tuple(size), tuple([s * x.itemsize for s in stride]))
 
 
 def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: Any) -> Any:
@@ -153,6 +176,7 @@ def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: A
 
 op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, size, stride, storage_offset: use("strided_sum")(g, x_shape, size, stride, storage_offset)),
+   quick=dict(x=lambda g, x_shape, size, stride, storage_offset: _strided_sum(g, x_shape, size, stride, storage_offset)),
    samples=(sample(real(3, 4), (2, 2), (4, 1)), sample(real(6), (3, 2), (1, 2), 1), sample(real(4), (3,), (0,), 2)),
    doc="""A view by size, stride and offset in elements of the tensor's own memory.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes, errors
-from ..arrays.kernels import add_at, added_along_rows, all_samples, arange_like, full_like_shape, on_host, taken_along_rows
+from ..arrays.kernels import FEW, add_at, added_along_rows, all_samples, arange_like, full_like_shape, on_host, small_grid, taken_along_rows
 from ..tensor import Tensor, made, wrap
 from . import shapes
 from .dispatch import FUNCTIONS
@@ -39,15 +38,9 @@ def _grid(shape: tuple, dim: int, index: Any) -> tuple:
     return (*others[:dim], index, *others[dim + 1 :])
 
 
-def _small_grid(dim: int, index: np.ndarray) -> tuple:
-    """The same for a small index, along whose other dimensions the places are known."""
-    others = _own_places(index.shape)
-    return (*others[:dim], index, *others[dim + 1 :])
-
-
-@lru_cache(maxsize=256)
-def _own_places(shape: tuple) -> tuple:
-    return _grid(shape, len(shape), np.arange(0))[:-1]
+def _at(dim: int, index: Any) -> tuple:
+    """:func:`_grid` for an index of any kind; of NumPy's small ones the places are known."""
+    return small_grid(dim, index) if type(index) is np.ndarray and index.size <= FEW else _grid(index.shape, dim, index)
 
 
 def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
@@ -89,7 +82,6 @@ def _by_rows(shape: tuple, dim: int, index: Any) -> bool:
     return dim == len(shape) - 1 and index.size > _MANY and type(index) is np.ndarray and index.dtype is _long and index.shape[:-1] == shape[:-1]
 
 
-_FEW = 128  # numbers up to which an index for each dimension is quicker than their places in memory
 _MANY = 10_000  # numbers from which going by blocks of rows, or making a sparse matrix, pays
 
 
@@ -101,8 +93,8 @@ def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool
     if g.dtype.char in "fdFD" and _by_rows(x_shape, d, index):
         return added_along_rows(index, g, x_shape[d])
     out = np.zeros(x_shape, g.dtype)
-    if index.ndim and index.size <= _FEW:
-        np.add.at(out, _small_grid(d, index), g)
+    if index.ndim and index.size <= FEW:
+        np.add.at(out, small_grid(d, index), g)
         return out
     np.add.at(out.reshape(-1), _memory(x_shape, d, index).ravel(), g.ravel())
     return out
@@ -116,13 +108,11 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     d = _fitted("gather", x, dim, index)
     if not x.ndim or not index.ndim:
         return _gather(_line(x), 0, _line(index)).reshape(index.shape)
-    if type(x) is np.ndarray and index.size > _FEW and x.flags.c_contiguous:
+    if type(x) is np.ndarray and index.size > FEW and x.flags.c_contiguous:
         if _by_rows(x.shape, d, index):
             return taken_along_rows(x, index)
         return x.reshape(-1).take(_memory(x.shape, d, index), mode="wrap")  # there is nothing to wrap, and nothing to check again
-    if type(x) is np.ndarray and type(index) is np.ndarray and index.size <= _FEW:
-        return x[_small_grid(d, index)]
-    return x[_grid(index.shape, d, index)]
+    return x[_at(d, index)]
 
 
 def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
@@ -131,12 +121,17 @@ def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
         return _scatter_add(_line(x), 0, _line(index), _line(src)).reshape(x.shape)
     _check_src("scatter_add", index, src)
     out = x.copy()
-    add_at(out, _grid(index.shape, d, index), src[tuple(slice(0, n) for n in index.shape)])
+    add_at(out, _at(d, index), _corner(src, index.shape))
     return out
 
 
+def _corner(src: Any, shape: tuple) -> Any:
+    """The part of ``src`` that an index of ``shape`` reads."""
+    return src if src.shape == shape else src[tuple([slice(0, n) for n in shape])]
+
+
 def _check_src(name: str, index: Any, src: Any) -> None:
-    if src.ndim and any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
+    if src.ndim and src.shape != index.shape and any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
         raise RuntimeError(f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
 
 
@@ -146,11 +141,11 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
         return _scatter(_line(x), 0, _line(index), src).reshape(x.shape)
     if getattr(src, "ndim", 0):
         _check_src("scatter", index, src)
-        src = src[tuple(slice(0, n) for n in index.shape)]
+        src = _corner(src, index.shape)
     elif not hasattr(src, "dtype"):
         src = dtypes.number_as(src, x.dtype)
     out = x.copy()
-    out[_grid(index.shape, d, index)] = src
+    out[_at(d, index)] = src
     return out
 
 
@@ -160,7 +155,7 @@ def _scatter_multiply(x: Any, dim: int, index: Any, src: Any) -> Any:
     if type(x) is not np.ndarray:
         return on_host(lambda *arrays: _scatter_multiply(arrays[0], dim, *arrays[1:]), x, index, src)
     out = x.copy()
-    np.multiply.at(out, _grid(index.shape, d, index) if x.ndim else (), src[tuple(slice(0, n) for n in index.shape)])
+    np.multiply.at(out, _at(d, index) if x.ndim else (), _corner(src, index.shape))
     return out
 
 
@@ -196,6 +191,7 @@ op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
    """)  # fmt: skip
 op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
+   quick=dict(src=lambda g, dim, index, src_shape: _padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
             ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
    doc="""The tensor with values added at an index along a dimension.
@@ -209,6 +205,7 @@ _scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=Fal
    node=("ScatterBackward0", "ScatterBackward1"), variant=lambda x, dim, index, src: int(not hasattr(src, "dtype")),
    vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
             src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
+   quick=dict(x=lambda g, dim, index: _scatter(g, dim, index, 0), src=lambda g, dim, index, src_shape: _padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 0, exact_index([[0, 1, 2, 0], [1, 2, 0, 1]]), real(2, 4)), sample(real(4), 0, exact_index([1, 0]), 2.0)),
    doc="""The tensor with values written at an index along a dimension.
 
@@ -368,9 +365,9 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     except ValueError as error:
         raise RuntimeError(f"take_along_dim: {error}") from None
     n = common[d] = input._array.shape[d]
-    wide = shapes.expand(input, tuple(common))
+    wide = input if input._array.shape == tuple(common) else shapes.expand(input, tuple(common))
     common[d] = index._array.shape[d]
-    places = shapes.expand(index, tuple(common))
+    places = index if index._array.shape == tuple(common) else shapes.expand(index, tuple(common))
     try:
         return FUNCTIONS["gather"](wide, d, places)
     except errors.IndexOutOfBounds:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kernels import all_samples, asarray_like, contiguous, eye, on_host
-from ..lazy import scipy_linalg
+from ..lazy import scipy_lapack, scipy_linalg
 from ..tensor import made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import adjoint, normal_dim, transposed, use
@@ -175,6 +175,9 @@ def _triangle(x: Any, upper: bool, unitriangular: bool) -> Any:
     return x
 
 
+_TRTRS = {"f": "strtrs", "d": "dtrtrs", "F": "ctrtrs", "D": "ztrtrs"}  # SciPy's function takes its time to find the one that it calls
+
+
 def _solve_triangular(A: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     _matrix("linalg.solve_triangular", A)
     if B.ndim < 2 or A.dtype != B.dtype or B.shape[-2 if left else -1] != A.shape[-1]:
@@ -185,6 +188,13 @@ def _solve_triangular(A: Any, B: Any, upper: bool, left: bool = True, unitriangu
     if not left:
         return contiguous(transposed(_solve_triangular(transposed(A), transposed(B), not upper, True, unitriangular)))
     if type(A) is type(B) is np.ndarray and A.ndim == B.ndim == 2 and A.size and B.size:
+        name = _TRTRS.get(A.dtype.char)
+        if name is not None:
+            # LAPACK reads by columns: what lies in rows is the transpose of the other triangle
+            by_rows = A.flags.c_contiguous
+            found, trouble = getattr(scipy_lapack, name)(A.T if by_rows else A, B, not upper ^ by_rows, by_rows, unitriangular)
+            if trouble == 0:
+                return found
         return scipy_linalg.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular, check_finite=False)
     return _solved(_triangle(A, upper, unitriangular).astype(A.dtype, copy=False), B)
 

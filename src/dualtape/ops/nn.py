@@ -228,9 +228,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("one_hot: can not infer total number of classes from empty tensor; pass num_classes")
     if indices.size and indices.min() < 0:
         raise RuntimeError("one_hot: class values must be non-negative.")
-    classes = int(indices.max()) + 1 if num_classes == -1 else num_classes
-    if indices.size and indices.max() >= classes:
-        raise RuntimeError(f"one_hot: class values must be smaller than num_classes, got {indices.max()} with num_classes={classes}")
+    most = int(indices.max()) if indices.size else -1
+    classes = most + 1 if num_classes == -1 else num_classes
+    if most >= classes:
+        raise RuntimeError(f"one_hot: class values must be smaller than num_classes, got {most} with num_classes={classes}")
     return made((indices[..., None] == arange_like(classes, indices)).astype(np.int64))
 
 
@@ -430,23 +431,30 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     return _take_op(input, places, 9 + dims - 1)
 
 
-@composite("pixel_shuffle", method=False, torch_name="nn.functional.pixel_shuffle", samples=(sample(real(2, 8, 2, 3), 2),))
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """Channels (C * r * r, H, W) rearranged into a finer image (C, H * r, W * r).
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.pixel_shuffle(dt.ones(1, 4, 2, 2), 2).shape
-    dualtape.Size([1, 1, 4, 4])
-    """
-    *lead, c, h, w = input.shape
-    r = upscale_factor
+def _shuffled(x: Any, upscale_factor: int) -> Any:
+    *lead, c, h, w = x.shape
+    r, n = upscale_factor, x.ndim - 3
     if c % (r * r):
         raise RuntimeError(f"pixel_shuffle: expects its input's 'channel' dimension to be divisible by the square of upscale_factor, got {c} and {r}")
-    n = len(lead)
-    split = input.reshape((*lead, c // (r * r), r, r, h, w))
-    return split.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2)).reshape((*lead, c // (r * r), h * r, w * r))
+    split = x.reshape((*lead, c // (r * r), r, r, h, w))
+    return np.transpose(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2)).copy().reshape((*lead, c // (r * r), h * r, w * r))
+
+
+def _unshuffled(g: Any, x_shape: tuple, upscale_factor: int) -> Any:
+    *lead, c, h, w = x_shape
+    r, n = upscale_factor, len(lead)
+    split = g.reshape((*lead, c // (r * r), h, r, w, r))
+    return np.transpose(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3)).reshape(x_shape)
+
+
+op("pixel_shuffle", _shuffled, kind=GENERAL, method=False, jvp=LINEAR, torch_name="nn.functional.pixel_shuffle",
+   vjp=dict(x=_unshuffled), samples=(sample(real(2, 8, 2, 3), 2), sample(real(4, 2, 1), 2), sample(real(1, 9, 1, 2), 3)),
+   doc="""Channels (C * r * r, H, W) rearranged into a finer image (C, H * r, W * r).
+
+   >>> import dualtape as dt
+   >>> dt.pixel_shuffle(dt.ones(1, 4, 2, 2), 2).shape
+   dualtape.Size([1, 1, 4, 4])
+   """)  # fmt: skip
 
 
 # --- attention ------------------------------------------------------------------------------------------------------------------

@@ -5,16 +5,15 @@ A pool walks over the places of its kernel, not over its windows: one strided sl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..arrays import zeros
-from ..arrays.kernels import added_up, all_samples, arange_like, asarray_like, contiguous
-from .convolution import each, padded, places_of
+from ..arrays.kernels import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
+from .convolution import KERNEL, each, padded, places_of
 from .formulas import use, zeros_like_shape
 from .samples import apart, edge, exact, exact_index, real, sample
 from .table import GENERAL, LINEAR, composite, op
@@ -27,39 +26,82 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
     return made
 
 
-def _pooled_sizes(name: str, x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
+@lru_cache(maxsize=256)
+def _pooled_sizes(name: str, shape: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
     if any(p < 0 or 2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={padding}, kernel_size={kernel}")
     if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1:
         raise RuntimeError(f"{name}: kernel size, stride and dilation must be greater than zero, got {kernel}, {stride}, {dilation}")
-    out = tuple(_pooled_size(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(x.shape[-2:], kernel, stride, padding, dilation, strict=True))
+    out = tuple(_pooled_size(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(shape[-2:], kernel, stride, padding, dilation, strict=True))
     if min(out) < 1:
-        raise RuntimeError(f"{name}: given input size {list(x.shape)}, the calculated output size {list(out)} is too small")
+        raise RuntimeError(f"{name}: given input size {list(shape)}, the calculated output size {list(out)} is too small")
     return out
 
 
-def _after(sizes: Sequence[int], out: Sequence[int], kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
-    """How far the last windows reach beyond the input."""
-    return tuple(max(0, (m - 1) * s + d * (k - 1) + 1 - n - p) for n, m, k, s, p, d in zip(sizes, out, kernel, stride, padding, dilation, strict=True))
+class _Walk:
+    """How a kernel walks over an input: what it is padded by, its sizes then, where it lies inside, and what each place of the kernel sees."""
+
+    def __init__(self, sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> None:
+        self.after = tuple(  # how far the last windows reach beyond the input
+            max(0, (m - 1) * s + d * (k - 1) + 1 - n - p) for n, m, k, s, p, d in zip(sizes, out, kernel, stride, padding, dilation, strict=True)
+        )
+        self.sizes = tuple(n + p + a for n, p, a in zip(sizes, padding, self.after, strict=True))
+        self.inside = (..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))
+        self.pads = self.sizes != sizes
+        self.whole = all(a <= p for a, p in zip(self.after, padding, strict=True))  # every window ends within the padding that was asked for
+        self.places = places_of(kernel, stride, dilation, out)
+        self.views = [where for _, where in self.places]
+        self.apart = all(d == 1 and s >= k or k == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))  # no two windows share an entry
+        self.seen = prod(out) * len(self.places)  # entries of all windows of an image
+        self._settings = (sizes[1], out, kernel, stride, padding, dilation)
+
+    @cached_property
+    def windows(self) -> tuple:
+        """(windows, places of the kernel): what each window sees, as places in the padded and in the given image; and the numbers before each window."""
+        columns, out, kernel, stride, padding, dilation = self._settings
+        rows, cols = (np.arange(m)[:, None] * s + np.arange(k) * d for m, s, k, d in zip(out, stride, kernel, dilation, strict=True))
+        rows, shape = rows[:, None, :, None], (prod(out), prod(kernel))
+        wide = (rows * self.sizes[1] + cols[:, None, :]).reshape(shape)
+        given = ((rows - padding[0]) * columns + cols[:, None, :] - padding[1]).reshape(shape)
+        return frozen(wide), frozen(given), frozen(np.arange(shape[0]) * shape[1])
+
+
+_known_walk = lru_cache(maxsize=128)(_Walk)
+
+
+def _walk(sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> _Walk:
+    return (_known_walk if prod(kernel) <= KERNEL else _Walk)(sizes, out, kernel, stride, padding, dilation)
 
 
 # --- the largest -------------------------------------------------------------------------------------------------------------------
 
 
+_FEW = 4096  # entries of all windows together up to which they are gathered, and looked through in one go
+
+
 def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
-    out = _pooled_sizes("max_pool2d", x, kernel_size, stride, padding, dilation, ceil_mode)
+    out = _pooled_sizes("max_pool2d", x.shape, kernel_size, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     rows, columns = x.shape[-2:]
-    wide = padded(x, padding, _after((rows, columns), out, kernel_size, stride, padding, dilation), lowest)
-    places = places_of(kernel_size, stride, dilation, out)
-    best = wide[places[0][1]].copy()
+    walk = _walk((rows, columns), out, kernel_size, stride, padding, dilation)
+    wide = padded(x, padding, walk.after, lowest) if walk.pads else x
+    places = walk.places
+    if type(x) is np.ndarray and x.dtype.kind == "f" and 0 < x.size * walk.seen <= _FEW * rows * columns:
+        spots, given, first = walk.windows
+        seen = wide.reshape(-1, walk.sizes[0] * walk.sizes[1]).take(spots, 1)
+        winner = seen.argmax(2)
+        best = seen.reshape(-1).take(winner.reshape(-1) + np.arange(0, seen.size, len(places)))
+        if best.dot(best) < np.inf:  # NaNs, and windows that no entry wins, are looked at below
+            shape = (*x.shape[:-2], *out)
+            return best.reshape(shape), given.take(winner + first).reshape(shape)
+    best = wide[walk.views[0]].copy()
     winner = zeros(best.shape, np.uint8 if len(places) < 256 else np.intp, best)
-    for number, (_, where) in enumerate(places[1:], 1):
+    for number, where in enumerate(walk.views[1:], 1):
         seen = wide[where]
         winner = np.maximum(winner, (seen > best).astype(winner.dtype) * number)  # later places have larger numbers
         np.maximum(best, seen, out=best)
     if x.dtype.kind == "f" and np.isnan(all_samples(best)).any():
-        for number, (_, where) in enumerate(places):
+        for number, where in enumerate(walk.views):
             winner[np.isnan(wide[where])] = number
     steps = asarray_like([row * dilation[0] * columns + column * dilation[1] for (row, column), _ in places], x)
     start = (arange_like(out[0], x)[:, None] * stride[0] - padding[0]) * columns + arange_like(out[1], x) * stride[1] - padding[1]
@@ -77,7 +119,12 @@ def _scattered(x: Any, indices: Any, shape: tuple) -> Any:
     plane, lead = prod(shape[-2:]), prod(shape[:-2])
     if not x.size:
         return zeros_like_shape(shape, x)
-    places = (indices.reshape(lead, -1) + arange_like(lead, x)[:, None] * plane).reshape(-1)
+    if type(x) is type(indices) is np.ndarray:
+        out = np.zeros(shape, x.dtype)
+        starts = np.arange(0, lead * plane, plane)[:, None]
+        np.add.at(out.reshape(-1), (indices.reshape(lead, -1) + starts).reshape(-1), x.reshape(-1))
+        return out
+    places = (indices.reshape(lead, -1) + (arange_like(lead, x) * plane)[:, None]).reshape(-1)
     return added_up(places, x.reshape(-1), lead * plane).reshape(shape)
 
 
@@ -89,6 +136,7 @@ def _picked(t: Any, indices: Any) -> Any:
 _max_pool_op = op("max_pool2d_with_indices", _max_pool, kind=GENERAL, public=False, method=False, outputs=("values", "indices"), torch_name="-", complex=False,
    node="MaxPool2DWithIndicesBackward0",
    vjp=dict(x=lambda g_values, indices, x_shape: use("max_pool_scatter")(g_values, indices, x_shape)),
+   quick=dict(x=lambda g_values, indices, x_shape: _scattered(g_values, indices, x_shape)),
    samples=(sample(apart(2, 3, 4, 5), (2, 2), (1, 2), (1, 0), (1, 2), True),),
    doc="""The largest entry of each window, and where it is.""")  # fmt: skip
 op("max_pool_scatter", _scattered, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR, torch_name="-", complex=False,
@@ -158,38 +206,51 @@ def _counts(n: int, m: int, k: int, s: int, p: int, include: bool) -> np.ndarray
     return end - start if include else np.minimum(end, n) - np.maximum(start, 0)
 
 
-def _divisors(sizes: Sequence[int], out: tuple, kernel: tuple, stride: tuple, padding: tuple, include: bool, override: int | None) -> Any:
+def _divisors(walk: _Walk, sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple, include: bool, override: int | None, x: Any) -> Any:
+    """What sums of windows are divided by: a number where it is the same for all, else an array beside ``x``."""
     if override is not None:
         if override == 0:
             raise RuntimeError("avg_pool2d: divisor must be not zero")
-        return np.asarray(override)
+        return override
+    if not walk.pads or include and walk.whole:
+        return prod(kernel)
     rows, columns = (_counts(*v, include) for v in zip(sizes, out, kernel, stride, padding, strict=True))
-    return rows[:, None] * columns
+    return asarray_like(rows[:, None] * columns, x, x.dtype)
 
 
 def _avg_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Any:
     sizes = x.shape[-2:]
-    out = _pooled_sizes("avg_pool2d", x, kernel_size, stride, padding, (1, 1), ceil_mode)
-    wide = padded(x, padding, _after(sizes, out, kernel_size, stride, padding, (1, 1)))
-    total = zeros((*x.shape[:-2], *out), x.dtype, x)
-    for _, where in places_of(kernel_size, stride, (1, 1), out):
-        total += wide[where]
-    return total / asarray_like(_divisors(sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override), x, x.dtype)
+    out = _pooled_sizes("avg_pool2d", x.shape, kernel_size, stride, padding, (1, 1), ceil_mode)
+    walk = _walk(sizes, out, kernel_size, stride, padding, (1, 1))
+    wide = padded(x, padding, walk.after) if walk.pads else x
+    if type(x) is np.ndarray and x.dtype.char in "fd" and 0 < x.size * walk.seen <= _FEW * sizes[0] * sizes[1]:
+        spots = walk.windows[0]
+        total = wide.reshape(-1, walk.sizes[0] * walk.sizes[1]).take(spots, 1).dot(np.ones(spots.shape[1], x.dtype)).reshape((*x.shape[:-2], *out))
+    else:
+        total = zeros((*x.shape[:-2], *out), x.dtype, x)
+        for where in walk.views:
+            total += wide[where]
+    return total / _divisors(walk, sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override, x)
 
 
 def _avg_spread(x: Any, shape: tuple, kernel_size: tuple, stride: tuple, padding: tuple, count_include_pad: bool, divisor_override: int | None) -> Any:
     sizes, out = shape[-2:], x.shape[-2:]
-    share = x / asarray_like(_divisors(sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override), x, x.dtype)
-    after = _after(sizes, out, kernel_size, stride, padding, (1, 1))
-    full = zeros((*shape[:-2], *(n + p + a for n, p, a in zip(sizes, padding, after, strict=True))), x.dtype, x)
-    for _, where in places_of(kernel_size, stride, (1, 1), out):
-        full[where] += share
-    return contiguous(full[(..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))])
+    walk = _walk(sizes, out, kernel_size, stride, padding, (1, 1))
+    share = x / _divisors(walk, sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override, x)
+    full = zeros((*shape[:-2], *walk.sizes), x.dtype, x)
+    for where in walk.views:
+        if walk.apart:
+            full[where] = share
+        else:
+            full[where] += share
+    return contiguous(full[walk.inside]) if walk.pads else full
 
 
 _avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AvgPool2DBackward0", torch_name="-",
    vjp=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
                 use("avg_pool2d_spread")(g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override)),
+   quick=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
+                _avg_spread(g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override)),
    samples=(sample(real(2, 3, 4, 5), (2, 2), (2, 1), (1, 0), False, True, None),), doc="The average of each window.")  # fmt: skip
 
 
@@ -262,8 +323,7 @@ def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
     for i in range(m):
         start, end = i * n // m, -(-(i + 1) * n // m)
         made[i, start:end] = 1 / (end - start)
-    made.flags.writeable = False
-    return made
+    return frozen(made)
 
 
 def _adaptive(x: Any, output_size: tuple) -> Any:

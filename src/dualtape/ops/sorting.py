@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import zeros
-from ..arrays.kernels import add_reduce, all_samples, asarray_like, full_like_shape, on_host
+from ..arrays.kernels import FEW, add_reduce, all_samples, asarray_like, full_like_shape, on_host, small_grid, take_along
 from ..tensor import Tensor, made, wrap
 from .dispatch import FUNCTIONS
 from .formulas import normal_dim
@@ -22,6 +22,11 @@ from .table import GENERAL, REDUCTION, TABLE, composite, op
 
 def _order(x: Any, d: int, descending: bool) -> Any:
     """The indices that sort ``x`` along an axis."""
+    if type(x) is np.ndarray:  # the same by methods and slices
+        if not descending:
+            return x.argsort(d, "stable")
+        back = (slice(None),) * d + (slice(None, None, -1),)
+        return x.shape[d] - 1 - x[back].argsort(d, "stable")[back]
     if not descending:
         return np.argsort(x, axis=d, kind="stable")
     # read backwards both before and after, so that those that tie stay in their order
@@ -34,12 +39,22 @@ def _sort(x: Any, dim: int = -1, descending: bool = False, stable: bool | None =
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
     indices = _order(x, d, descending)
-    return np.take_along_axis(x, indices, axis=d), indices
+    return take_along(x, indices, d), indices
+
+
+def _put_back(g_values: Any, x_shape: tuple, dim: int, indices: Any) -> Any:
+    """The gradient of picked entries for NumPy's arrays: that of a few in one go."""
+    if not x_shape or indices.size > FEW:
+        return place(g_values, x_shape, dim, indices, True)
+    out = np.zeros(x_shape, g_values.dtype)
+    out[small_grid(normal_dim(dim, len(x_shape)), indices)] = g_values
+    return out
 
 
 _PERMUTED: dict[str, Any] = dict(  # an op that gives entries along a dimension, each at most once, and their indices
     outputs=("values", "indices"), complex=False,
     vjp=dict(x=lambda g_values, x_shape, dim, indices: place(g_values, x_shape, dim, indices, True)),
+    quick=dict(x=lambda g_values, x_shape, dim, indices: _put_back(g_values, x_shape, dim, indices)),
     jvp=dict(x=lambda t, dim, indices: (pick(t, dim, indices, True), None)),
 )  # fmt: skip
 _SORTED = (
@@ -131,7 +146,7 @@ def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
         split = n - k if largest else k - 1
         part = np.sort(np.argpartition(x, split, axis=d)[(*whole, slice(n - k, n) if largest else slice(0, k))], axis=d)
         indices = np.take_along_axis(part, _order(np.take_along_axis(x, part, axis=d), d, largest), axis=d)
-    return np.take_along_axis(x, indices, axis=d), indices
+    return take_along(x, indices, d), indices
 
 
 op("topk", _topk, kind=GENERAL, **_PERMUTED,
@@ -150,8 +165,16 @@ op("topk", _topk, kind=GENERAL, **_PERMUTED,
 
 def _at(x: Any, d: int, keepdim: bool, indices: Any) -> tuple:
     """The entries at ``indices``, whose axis ``d`` has size 1, with or without that axis."""
-    values = np.take_along_axis(x, indices, axis=d)
-    return (values, indices) if keepdim else (np.squeeze(values, d), np.squeeze(indices, d))
+    values = take_along(x, indices, d)
+    if keepdim:
+        return values, indices
+    shape = (*x.shape[:d], *x.shape[d + 1 :])
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def _nth(order: Any, d: int, n: int) -> Any:
+    """The ``n``-th entries along an axis, which stays, with size 1."""
+    return order[(slice(None),) * d + (slice(n, n + 1),)].copy()
 
 
 def _kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple:
@@ -163,7 +186,7 @@ def _kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}: k is {k}, the size {x.shape[d] if x.ndim else 1}")
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
-    return _at(x, d, keepdim, np.take(_order(x, d, False), [k - 1], axis=d))
+    return _at(x, d, keepdim, _nth(_order(x, d, False), d, k - 1))
 
 
 op("kthvalue", _kthvalue, kind=REDUCTION, **SELECTING,
@@ -200,8 +223,8 @@ def _middle(name: str, x: Any, dim: int, keepdim: bool) -> tuple:
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
     order = _order(x, d, False)
-    if x.dtype.kind != "f":
-        return _at(x, d, keepdim, np.take(order, [(x.shape[d] - 1) // 2], axis=d))
+    if x.dtype.kind != "f" or type(x) is np.ndarray and not np.isnan(np.add.reduce(x, None)):  # a sum that is a number has no NaN in it
+        return _at(x, d, keepdim, _nth(order, d, (x.shape[d] - 1) // 2))
     odd = np.isnan(x)
     numbers = x.shape[d] - add_reduce(odd, d, LONG, None, True)
     indices = np.take_along_axis(order, np.maximum(numbers - 1, 0) // 2, axis=d)
@@ -260,6 +283,15 @@ def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, **out: 
 
 
 def _most_common(row: Any) -> int:
+    if row.size <= FEW:
+        often: dict = {}
+        last: dict = {}
+        for number, value in enumerate(row.tolist()):
+            often[value] = often.get(value, 0) + 1
+            last[value] = number
+        most = max(often.values())
+        common = [value for value, times in often.items() if times == most and value == value]  # every NaN is another
+        return last[min(common)] if common else 0
     values, counts = np.unique(row, return_counts=True, equal_nan=False)
     places = np.flatnonzero(row == values[np.argmax(counts)])
     return int(places[-1]) if places.size else 0
@@ -271,9 +303,9 @@ def _mode(x: Any, dim: int = -1, keepdim: bool = False) -> tuple:
     need_elements("mode", x, d)
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
-    rows = np.moveaxis(x, d, -1)
-    found = on_host(lambda lines: np.array([_most_common(line) for line in lines], LONG), rows.reshape(-1, x.shape[d])).reshape(rows.shape[:-1])
-    return _at(x, d, keepdim, np.expand_dims(found, d))
+    rows = x if d == x.ndim - 1 else np.moveaxis(x, d, -1)
+    found = on_host(lambda lines: np.array([_most_common(line) for line in lines], LONG), rows.reshape(-1, x.shape[d]))
+    return _at(x, d, keepdim, found.reshape((*x.shape[:d], 1, *x.shape[d + 1 :])))
 
 
 op("mode", _mode, kind=REDUCTION, **SELECTING,
@@ -310,20 +342,24 @@ def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, int
     d = 0 if dim is None else normal_dim(dim, input.ndim)
     shape = list(input._array.shape)
     kept = [1] * len(shape) if dim is None else [1 if i == d else n for i, n in enumerate(shape)]
-    values = (input.reshape(-1) if dim is None or not shape else input.movedim(d, -1)).sort(-1)[0]
-    odd = np.isnan(values._array)
-    numbers = (~odd).sum(-1, keepdims=True)
-    last = np.maximum(numbers - 1, 0) if name == "nanquantile" else np.full_like(numbers, values._array.shape[-1] - 1)
-    rank = q.reshape(-1) * wrap(last.astype(dtype))
-    if name == "quantile":
-        rank = FUNCTIONS["where"](wrap(odd[..., -1:]), wrap(last.astype(dtype)), rank)
+    values = (input.reshape(-1) if dim is None or not shape else input if d == len(shape) - 1 else input.movedim(d, -1)).sort(-1)[0]
+    if name == "nanquantile":
+        last = np.maximum((~np.isnan(values._array)).sum(-1, keepdims=True) - 1, 0).astype(dtype)
+        rank = q.reshape(-1) * wrap(last)
+    else:
+        odd = np.isnan(values._array[..., -1:])  # in order, NaNs are last
+        last = np.full_like(odd, values._array.shape[-1] - 1, dtype)
+        rank = q.reshape(-1) * wrap(last)
+        if all_samples(odd).any():
+            rank = FUNCTIONS["where"](wrap(odd), wrap(last), rank)
     low = np.floor(rank._array)
     at = {"higher": np.ceil(rank._array), "nearest": np.rint(rank._array)}.get(interpolation, low)
     out = values.gather(-1, wrap(at.astype(LONG)))
     if interpolation in ("linear", "midpoint"):
         above = values.gather(-1, wrap(np.ceil(rank._array).astype(LONG)))
         out = FUNCTIONS["lerp"](out, above, rank - wrap(low) if interpolation == "linear" else wrap(np.full_like(low, 0.5)))
-    out = out.movedim(-1, 0)
+    if q.ndim:
+        out = out.movedim(-1, 0)
     whole = kept if keepdim else [n for i, n in enumerate(shape) if i != d] if dim is not None else []
     return out.reshape([*([] if q.ndim == 0 else [q.numel()]), *whole])
 
@@ -368,6 +404,8 @@ def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = Fals
 def _search(sequence: Any, values: Any, right: bool) -> Any:
     side: Any = "right" if right else "left"
     if sequence.ndim == 1:
+        if type(sequence) is type(values) is np.ndarray and sequence.size and sequence[-1] == sequence[-1]:
+            return sequence.searchsorted(values, side)  # where no NaN is, NaN goes last by itself
         found = np.searchsorted(sequence, values, side)
     else:
         by_row = lambda rows, wanted: np.array([np.searchsorted(row, value, side) for row, value in zip(rows, wanted, strict=True)], LONG)
@@ -422,6 +460,14 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
+def _first_of_runs(flat: Any) -> Any:
+    """Where a run of equal elements begins."""
+    first = np.empty(flat.shape, bool) if type(flat) is np.ndarray else full_like_shape(flat.shape, True, bool, flat)
+    first[:1] = True
+    first[1:] = flat[1:] != flat[:-1]
+    return first
+
+
 def _several(parts: list, wanted: list) -> Any:
     chosen = [made(part) for part, want in zip(parts, wanted, strict=True) if want]
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
@@ -440,7 +486,11 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     >>> dt.unique(dt.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    values, inverse, counts = np.unique(input._array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    array = input._array
+    if type(array) is np.ndarray and dim is None and not return_inverse and not return_counts and array.size:
+        flat = np.sort(array, None)
+        return made(flat[_first_of_runs(flat)])
+    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse = inverse.reshape(input._array.shape if dim is None else -1).astype(LONG, copy=False)
     return _several([values, inverse, counts.astype(LONG, copy=False)], [True, return_inverse, return_counts])
 
@@ -456,8 +506,9 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     tensor([1, 2, 1])
     """
     flat = input._array.reshape(-1)
-    first = full_like_shape(flat.shape, True, bool, flat)
-    first[1:] = flat[1:] != flat[:-1]
+    first = _first_of_runs(flat)
+    if not return_inverse and not return_counts:
+        return made(flat[first])
     inverse = (np.cumsum(first) - 1).reshape(input._array.shape)
     starts = np.flatnonzero(first)
     counts = np.concatenate([starts[1:], asarray_like([flat.size], flat)]) - starts
