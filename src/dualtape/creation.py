@@ -13,7 +13,9 @@ from . import dtypes
 from .arrays import Batched, is_array, settle
 from .arrays.protocol import becoming
 from .arrays.silence import hush, unhush
+from .autograd.views import untrack
 from .device import CPU, contiguous_format, device, move, preserve_format, strided
+from .modes import current
 from .tensor import Tensor, made, wrap
 
 __all__ = [
@@ -43,7 +45,9 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
     if out is not None:
         return out.copy_(wrap(array)) if out.shape == array.shape else _resized(out, array)  # type: ignore[attr-defined]
     become = becoming.get()
-    tensor = made(array if become is None else become(array))
+    tensor = wrap(array if become is None else become(array))
+    if current().inference:
+        untrack(tensor)
     if requires_grad:
         tensor.requires_grad_(True)
     return tensor

@@ -39,6 +39,10 @@ def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
 
 
 def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    if dtype is None and type(x) is np.ndarray and (dim == -1 or dim == 1) and x.ndim == 2 and x.size and (x.dtype is SINGLE or x.dtype is DOUBLE):
+        out = np.subtract(x, _max(x, 1, None, None, True))  # rows of numbers, as most are
+        np.exp(out, out)
+        return np.true_divide(out, _sums(out, 1), out)
     powers, axis, target = _exponents("softmax", x, dim, dtype)
     if powers.ndim == 0:
         return (np.exp(powers) / np.exp(powers)).astype(target)
