@@ -28,9 +28,12 @@ class Untracked(list):
 UNTRACKED = Untracked([0, None])  # one for all: a tensor is an inference tensor if this is its counter
 
 
-def caller() -> tuple | None:
-    """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset)."""
-    return _nearest(_frame(1))
+def caller(depth: int = 1) -> tuple | None:
+    """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset); ``depth`` frames are this package's."""
+    try:
+        return _nearest(_frame(depth))
+    except ValueError:  # there are fewer, in a thread of this package's
+        return _nearest(_frame(1))
 
 
 def _nearest(frame: Any) -> tuple | None:
