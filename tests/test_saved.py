@@ -43,7 +43,17 @@ with hooks(lambda t: (log.append(("pack", t.tolist())), t)[1], lambda t: (log.ap
     y = x * w
     z = y.exp()
 z.backward()
-sorted(log), x.grad, w.grad
+log, x.grad, w.grad
+
+# what is saved is packed and unpacked by name
+log = []
+a, b, c = torch.full((2, 2), 1.5).requires_grad_(), torch.full((2, 2), 2.5).requires_grad_(), torch.full((2, 2), 0.5).requires_grad_()
+seen = lambda what: lambda t: (log.append((what, t.flatten()[0].item())), t)[1]
+with hooks(seen("pack"), seen("unpack")):
+    results = [a * b, a / b, a @ b, a**b, torch.atan2(a, b), torch.lerp(a, b, c), torch.addmm(a, b, c), torch.hypot(a, b), torch.addcmul(a, b, c)]
+for result in results:
+    torch.autograd.grad(result.sum(), (a, b, c), allow_unused=True)
+[(what, round(value, 4)) for what, value in log]
 
 # hooks see only what the gradient needs
 log = []

@@ -120,16 +120,18 @@ class OpNode(Node):
         ]
 
     def _unpacked(self, record: bool) -> list:
-        values = []
-        for entry, (name, kind, number) in zip(self._saved, self.op.saves, strict=True):
+        values = list(self._saved)
+        saves = self.op.saves
+        for k in saving.order_of(self.op):
+            entry, (name, kind, number) = values[k], saves[k]
             if kind == ATTRIBUTE or entry is None:
-                values.append(entry)
-            elif kind == INPUTS:
-                values.append([self._one(e, name, INPUT, 0, record) for e in entry])
+                continue
+            if kind == INPUTS:
+                values[k] = [self._one(e, name, INPUT, 0, record) for e in entry]
             else:
                 if record and kind == INPUT and isinstance(entry, _ENTRIES) and not saving.full(entry)[0].requires_grad:
                     self._check_not_detached(name)
-                values.append(self._one(entry, name, kind, number, record))
+                values[k] = self._one(entry, name, kind, number, record)
         return values
 
     def _check_not_detached(self, name: str) -> None:

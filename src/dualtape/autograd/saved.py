@@ -88,14 +88,13 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
     if type(hooks) is not tuple:
         return
     op = node.op
-    places = _places.get(op)
-    if places is None:
-        tensors = [(kind == _OUTPUT, k, number) for k, (_, kind, number) in enumerate(op.saves) if kind in (_INPUT, _OUTPUT)]
-        places = _places[op] = tuple(sorted(tensors))
     saved = node._saved
     kept = None
-    for is_output, k, number in places:
-        entry = saved[k]
+    for k in order_of(op):
+        _, kind, number = op.saves[k]
+        if kind != _INPUT and kind != _OUTPUT:
+            continue
+        entry, is_output = saved[k], kind == _OUTPUT
         if type(entry) is tuple or type(entry) is Tensor:
             if kept is None:
                 kept = list(saved)
@@ -105,7 +104,15 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
         node._saved = tuple(kept)
 
 
-_places: dict[Any, tuple] = {}  # of each op: which places hold tensors; those of results come last
+def order_of(op: Any) -> tuple:
+    """The places of an op's saved values in the order in which PyTorch packs and unpacks them: by name, results last."""
+    order = _orders.get(op)
+    if order is None:
+        order = _orders[op] = tuple(sorted(range(len(op.saves)), key=lambda k: (op.saves[k][1] == _OUTPUT, op.public_name(op.saves[k][0]))))
+    return order
+
+
+_orders: dict[Any, tuple] = {}
 
 
 def check_versions(node: Any) -> None:

@@ -323,7 +323,10 @@ def keep_inputs(op: Op, node: Any, values: list, raws: list) -> list:
     kept: list = [None] * len(op.saves)
     if not kept:
         return kept
-    for k in op.plan((True,) if op.listed_input else tuple([edge is not None for edge in node._edges])):
+    plan = op.plan((True,) if op.listed_input else tuple([edge is not None for edge in node._edges]))
+    for k in saving.order_of(op) if modes.current().saved_hooks else plan:
+        if k not in plan:
+            continue
         kind = op.saves[k][1]
         if kind == OUTPUT:
             kept[k] = _LATER
