@@ -652,3 +652,14 @@ def test_a_layout_that_new_tensors_cannot_have_is_refused_not_ignored(make) -> N
     with pytest.raises(NotImplementedError, match="channels_last"):
         dt.zeros_like(dt.ones(2), memory_format=dt.channels_last)
     assert dt.ones_like(dt.ones(2), memory_format=dt.preserve_format).shape == (2,)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["cat", "stack", "hstack", "vstack"])
+def test_an_empty_list_cannot_be_joined(name: str) -> None:
+    same(f"torch.{name}([])")
+
+
+@needs_torch
+def test_what_topk_gives_lies_row_by_row() -> None:
+    same("x = torch.tensor([[2.0, 1.0, 3.0], [0.0, 5.0, 4.0]]); values, indices = x.topk(2); values.stride(), indices.stride(), indices")

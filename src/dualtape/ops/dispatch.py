@@ -223,6 +223,8 @@ def _promote(op: Op, raws: list) -> None:
     for place in places:
         value = raws[place]
         operands.extend(value if isinstance(value, list) else () if value is None else (value,))
+    if not operands:
+        return  # an empty list: the forward says so
     dtype = dtypes.result_dtype(operands)
     if op.promote is FLOAT and dtype.kind in "biu":
         dtype = dtypes.default_float()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kernels import asarray_like, host
+from ..errors import ArgumentError
 from ..tensor import Tensor, wrap
 from .formulas import normal_dim, normal_dims, use, zeros_like_shape
 from .samples import ints, real, sample
@@ -16,7 +17,7 @@ from .table import COMMON, GENERAL, LINEAR, composite, op
 
 def _cat(tensors: Any, dim: int = 0) -> Any:
     if not tensors:
-        raise RuntimeError("cat: expected a non-empty list of Tensors")
+        raise ArgumentError("cat: expected a non-empty list of Tensors")
     if type(dim) is int and type(tensors[0]) is np.ndarray:
         try:
             return _in_rows(np.concatenate(tensors, dim))
@@ -228,6 +229,12 @@ def _atleast(n: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = (_atleast(n) for n in (1, 2, 3))
 
 
+def _some(name: str, tensors: Any) -> list:
+    if not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return list(tensors)
+
+
 @composite("hstack", samples=(sample([real(2), real(3)]), sample([real(2, 1), real(2, 3)])), method=False)
 def hstack(tensors: Any) -> Any:
     """Tensors joined side by side: along the second dimension, or the first of vectors.
@@ -238,7 +245,7 @@ def hstack(tensors: Any) -> Any:
     >>> dt.hstack([dt.tensor([1]), dt.tensor([2])])
     tensor([1, 2])
     """
-    whole = atleast_1d(list(tensors))
+    whole = atleast_1d(_some("hstack", tensors))
     return cat(list(whole), 0 if whole[0].ndim == 1 else 1)
 
 
@@ -253,7 +260,7 @@ def vstack(tensors: Any) -> Any:
     tensor([[1],
             [2]])
     """
-    return cat(list(atleast_2d(list(tensors))), 0)
+    return cat(list(atleast_2d(_some("vstack", tensors))), 0)
 
 
 @composite("meshgrid", samples=(sample(real(2), real(3), indexing="ij"), sample(real(2), real(3), indexing="xy")), method=False)

@@ -136,7 +136,7 @@ def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
     n = x.shape[d]
     whole = (slice(None),) * d
     if k * 8 > n or k == 0:
-        indices = _order(x, d, largest)[(*whole, slice(0, k))]
+        indices = _order(x, d, largest)[(*whole, slice(0, k))].copy()
     elif largest and type(x) is np.ndarray and x.size > _MANY and d == x.ndim - 1 and x.flags.c_contiguous and (few := _candidates(x.reshape(-1, n), k)):
         values, part = few
         order = _order(values, 1, True)[:, :k]
