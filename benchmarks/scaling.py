@@ -128,6 +128,27 @@ def elsewhere(library: str, measure: str, argument: Any = None) -> dict[str, flo
     return json.loads(done.stdout)
 
 
+# Nothing but the library is imported: what this module imports has large arrays, whose memory would then be at hand.
+BARE = """
+import sys, time, {library} as torch
+if "{library}" == "torch":
+    torch.set_num_threads({threads})
+x, times = torch.full((1000, 1000), 0.5, requires_grad=True), []
+for _ in range(31):
+    started = time.perf_counter()
+    (x * 2).tanh().sum().backward()
+    x.grad = None
+    times.append(time.perf_counter() - started)
+print(sorted(times)[15] * 1e3)
+"""
+
+
+def bare_step(library: str) -> float:
+    """Milliseconds of a step on 1000x1000 numbers in a process that has done nothing else, its memory taken from the system and given back included."""
+    done = subprocess.run([sys.executable, "-c", BARE.format(library=library, threads=THREADS)], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
 # --- the tables -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: dict = {}
     table("graph length: per node", {f"{n} nodes": ("long_chain", n) for n in lengths}, libraries, results)
     table("backward gives memory back as it goes", {"50 saved results of 1 MB": ("release", None)}, libraries, results)
+    print("\n(x * 2).tanh().sum() of 1000x1000 numbers and its backward, in a fresh process")
+    steps = results["bare step, ms"] = {library: bare_step(library) for library in libraries}
+    print("\n".join(f"{'':36}{library:10}{spent:14.1f} ms" for library, spent in steps.items()), flush=True)
     table("peak of a training step", {name: ("training_peak", name) for name in STEPS}, libraries, results)
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
