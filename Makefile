@@ -35,6 +35,7 @@ test: $(STAMPS)/test
 
 lint: $(STAMPS)/dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 bench: $(STAMPS)/oracle $(STAMPS)/package

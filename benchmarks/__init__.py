@@ -1,8 +1,8 @@
 """Measurements: the same programs on dualtape and on its peers, side by side.
 
-`python -m benchmarks` runs the workloads, `python -m benchmarks.scaling` the long graphs and the memory, `python -m benchmarks.footprint`
-the import and the installed size. One thread unless `BENCH_THREADS` (or `--threads`) says otherwise: the question is what a
-library costs, not how many cores there are.
+`python -m benchmarks` runs the workloads, `python -m benchmarks.scaling` the long graphs and the memory, `python -m
+benchmarks.footprint` the import and the installed size. One thread unless `BENCH_THREADS` (or `--threads`) says
+otherwise: the question is what a library costs, not how many cores there are.
 """
 
 import os

@@ -52,7 +52,10 @@ def summary(found: Sequence[Measurement], peers: Sequence[str]) -> list[str]:
                 met = sum(ratio <= TARGETS[kind] for ratio in ratios)
                 target = f", {met} at most {TARGETS[kind]}" if peer == "torch" else ""
                 spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-                lines.append(f"{kind:6} {peer:10} geometric mean {geometric_mean(ratios):.2f} of {len(ratios)} ({spread}){target}")
+                lines.append(
+                    f"{kind:6} {peer:10} geometric mean {geometric_mean(ratios):.2f} of {len(ratios)}"
+                    f" ({spread}){target}"
+                )
     return lines
 
 
@@ -60,14 +63,19 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="The same programs on dualtape and its peers in one process: results are compared, then times are taken in turns.",
+        description="The same programs on dualtape and its peers in one process: results are compared, then times are"
+        " taken in turns.",
     )
     parser.add_argument("--quick", action="store_true", help="few short turns: for a look, not for a claim")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE")
     parser.add_argument("--only", default="", metavar="WORDS", help="only workloads whose name contains WORDS")
     parser.add_argument("--kind", choices=(SMALL, LARGE), help="only the small or only the large ones")
-    parser.add_argument("--peers", default="", metavar="NAMES", help=f"only these peers, separated by commas: {', '.join([*PEERS][1:])}")
-    parser.add_argument("--threads", type=int, default=THREADS, metavar="N", help="threads of each library (default: %(default)s)")
+    parser.add_argument(
+        "--peers", default="", metavar="NAMES", help=f"only these peers, separated by commas: {', '.join([*PEERS][1:])}"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=THREADS, metavar="N", help="threads of each library (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     if options.threads < 1:
         parser.error(f"--threads: expected at least 1, got {options.threads}")
@@ -81,9 +89,16 @@ def record(found: Sequence[Measurement], versions: dict[str, str], pace: Pace) -
     """What the JSON file holds."""
     return {
         "versions": versions,
-        "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count(), "threads": THREADS},
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "threads": THREADS,
+        },
         "pace": asdict(pace),
-        "workloads": [asdict(item) | {"ratio": item.ratio(), "ratio of medians": item.ratio(which="median")} for item in found],
+        "workloads": [
+            asdict(item) | {"ratio": item.ratio(), "ratio of medians": item.ratio(which="median")} for item in found
+        ],
     }
 
 
@@ -92,14 +107,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = options_from(arguments)
     if options.threads != THREADS:  # the libraries have been told already: begin again
         given = sys.argv[1:] if arguments is None else list(arguments)
-        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *given], {**os.environ, "BENCH_THREADS": str(options.threads)})
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "benchmarks", *given],
+            {**os.environ, "BENCH_THREADS": str(options.threads)},
+        )
     found_peers, missing = find_peers(tuple(filter(None, options.peers.split(","))))
     peers: list[Peer] = found_peers
     names = [peer.name for peer in peers]
     pace = QUICK if options.quick else FULL
     width = max(len(w.name) for w in options.chosen) + 2
 
-    versions = {peer.name: peer.version for peer in peers} | {"numpy": np.__version__, "python": platform.python_version()}
+    versions = {peer.name: peer.version for peer in peers} | {
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
     print(", ".join(f"{name} {version}" for name, version in versions.items()) + f"; threads: {THREADS}")
     if missing:
         print(f"not installed (make bench-peers): {', '.join(missing)}")

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.budget`: where the time of one op goes, forward and backward, and what Python's garbage collector adds to long graphs.
+"""`python -m benchmarks.budget`: where the time of one op goes, forward and backward, and what Python's garbage
+collector adds to long graphs.
 
 Each part is a few lines of what dualtape does, timed by themselves; the last line is what remains of the whole.
 """
@@ -18,14 +19,14 @@ import dualtape as dt
 from benchmarks.workloads import WORKLOADS
 from dualtape import modes
 from dualtape.autograd.node import Freed, next_sequence
-from dualtape.autograd.reach import reach
+from dualtape.autograd.plan import reach
 
 __all__ = ["backward", "collector", "forward", "main"]
 
 TENSOR = """
 out = new(Tensor)
 out._array = r
-out._edge = out._writes = out._view = out._grad = out._accumulator = out._extra = None
+out._edge = out._version_counter = out._view = out._grad = out._grad_accumulator = out._extra = None
 out._requires_grad = False
 """
 NODE = """
@@ -57,8 +58,10 @@ def forward(number: int = 20_000) -> dict[str, float]:
     """Nanoseconds of `x * y` on 10x10 numbers, recorded, and of its parts."""
     x, y = dt.ones(10, 10, requires_grad=True) * 1, dt.ones(10, 10)
     names: dict[str, Any] = {
-        "x": x, "y": y, "r": x._array * y._array, "edge": x._edge, "kind": type((x * y).grad_fn), "new": object.__new__, "Tensor": dt.Tensor,
-        "next_sequence": next_sequence, "current": modes.current, "ndarray": np.ndarray, "multiply": np.multiply, "a": x._array,
+        "x": x, "y": y, "r": x._array * y._array, "edge": x._edge, "kind": type((x * y).grad_fn), "new": object.__new__,
+        "Tensor": dt.Tensor,
+        "next_sequence": next_sequence, "current": modes.current, "ndarray": np.ndarray, "multiply": np.multiply,
+        "a": x._array,
     }  # fmt: skip
 
     def timed(source: str) -> float:
@@ -100,19 +103,27 @@ def backward(runs: int = 200) -> dict[str, float]:
 
     freed = Freed(None)
     reached = timed(chain, lambda value: reach([value.grad_fn], None))
-    kept = timed(lambda: nodes(chain()), lambda found: [node._pull(g, None, None) for node in found])
-    released = timed(lambda: nodes(chain()), lambda found: [node._pull(g, None, freed) for node in found])
+    kept = timed(lambda: nodes(chain()), lambda found: [node._vjp(g, None, None) for node in found])
+    released = timed(lambda: nodes(chain()), lambda found: [node._vjp(g, None, freed) for node in found])
     whole = timed(lambda: chain().sum(), lambda value: value.backward())
     return {
-        "finding what is reached": reached, "formulas and the unrolled functions around them": kept, "releasing what was saved": released - kept,
+        "finding what is reached": reached, "formulas and the unrolled functions around them": kept,
+        "releasing what was saved": released - kept,
         "the engine": whole - reached - released, "together": whole,
     }  # fmt: skip
 
 
 def collector(runs: int = 40) -> dict[str, float]:
-    """How many times as long programs take with the garbage collector on, on average: some runs are hit by a full collection, most are not."""
+    """How many times as long programs take with the garbage collector on, on average: some runs are hit by a full
+    collection, most are not.
+    """
     found = {}
-    for name in ("chain of 200 ops 10x10, backward", "LSTM of 50 steps, batch 8", "orbit, 100 leapfrog steps", "ODE, 100 Runge-Kutta steps"):
+    for name in (
+        "chain of 200 ops 10x10, backward",
+        "LSTM of 50 steps, batch 8",
+        "orbit, 100 leapfrog steps",
+        "ODE, 100 Runge-Kutta steps",
+    ):
         step = WORKLOADS[name].program(dt)
         spent = {gc.disable: 0.0, gc.enable: 0.0}
         step()

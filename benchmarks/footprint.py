@@ -1,4 +1,6 @@
-"""`python -m benchmarks.footprint`: what `import dualtape` costs next to `import numpy`, and what the package takes on disk."""
+"""`python -m benchmarks.footprint`: what `import dualtape` costs next to `import numpy`, and what the package takes
+on disk.
+"""
 
 from __future__ import annotations
 

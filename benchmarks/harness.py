@@ -108,7 +108,8 @@ def time_steps(steps: Mapping[str, Step], pace: Pace) -> dict[str, list[float]]:
     turns: dict[str, int] = {}
     for library, step in steps.items():
         loops[library], one = loops_for(step, pace.turn)
-        # dualtape and PyTorch, whose ratio is the question, take the same number of turns; others are there for orientation
+        # dualtape and PyTorch, whose ratio is the question, take the same number of turns; others are there for
+        # orientation
         share = 1.0 if library in ("dualtape", "torch") else 0.3
         turns[library] = max(4, min(pace.turns, round(share * pace.seconds / (one * loops[library]))))
     pair = [turns[library] for library in ("dualtape", "torch") if library in turns]

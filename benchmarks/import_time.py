@@ -42,9 +42,7 @@ def import_times(modules: Sequence[str], runs: int) -> dict[str, list[float]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the times and their ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.import_time", description=__doc__)
-    parser.add_argument(
-        "--runs", type=int, default=20, metavar="N", help="imports of each (default: %(default)s)"
-    )
+    parser.add_argument("--runs", type=int, default=20, metavar="N", help="imports of each (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.runs < 1:
         parser.error(f"--runs: expected at least 1, got {options.runs}")

@@ -1,7 +1,8 @@
 """The libraries that are compared, as the programs see them.
 
-dualtape and PyTorch run the very same program: it is a function of the library. HIPS autograd and JAX differentiate functions, so a program
-may have a second form for them: a function of a :class:`Functional`, their NumPy and their `grad` under one name.
+dualtape and PyTorch run the very same program: it is a function of the library. HIPS autograd and JAX differentiate
+functions, so a program may have a second form for them: a function of a :class:`Functional`, their NumPy and their
+`grad` under one name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`python -m benchmarks.scaling`: long graphs, and memory, on dualtape and PyTorch.
 
-Three questions. Does the time per node stay the same from a thousand to a million nodes, and what does a node weigh? Does backward give memory
-back as it goes? What is the peak of a training step? Memory is the process's own (Linux's resident set), measured the same way
-for both, each in a fresh interpreter.
+Three questions. Does the time per node stay the same from a thousand to a million nodes, and what does a node
+weigh? Does backward give memory back as it goes? What is the peak of a training step? Memory is the process's own
+(Linux's resident set), measured the same way for both, each in a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def resident(which: str = "VmRSS") -> int:
     raise RuntimeError(f"scaling: {_STATUS} has no {which}; this measurement needs Linux")
 
 
-def settle() -> None:
+def as_array() -> None:
     """Give back to the system what the allocator keeps for later, so that what is held is what is used."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -51,7 +51,7 @@ def forget_peak() -> None:
     _CLEAR.write_text("5")
 
 
-# --- measured in a process of its own ---------------------------------------------------------------------------------------------------
+# --- measured in a process of its own -------------------------------------------------------------
 
 
 def long_chain(torch: Any, nodes: int) -> dict[str, float]:
@@ -65,7 +65,7 @@ def long_chain(torch: Any, nodes: int) -> dict[str, float]:
         return value
 
     build(100).backward()  # what is loaded and allocated once
-    settle()
+    as_array()
     gc.disable()
     before = resident()
     started = time.perf_counter()
@@ -83,11 +83,13 @@ def long_chain(torch: Any, nodes: int) -> dict[str, float]:
 
 
 def release(torch: Any) -> dict[str, float]:
-    """Memory before, after the forward, at its most during backward, and after it: 50 products of a megabyte each, all saved."""
+    """Memory before, after the forward, at its most during backward, and after it: 50 products of a megabyte each,
+    all saved.
+    """
     start = torch.tensor(np.linspace(0, 1, 250_000, dtype=np.float32), requires_grad=True)
     torch.tanh(start).sum().backward()
     start.grad = None
-    settle()
+    as_array()
     before = resident()
     value = start
     for _ in range(50):
@@ -98,7 +100,7 @@ def release(torch: Any) -> dict[str, float]:
     forget_peak()
     total.backward()
     peak = resident("VmHWM")
-    settle()
+    as_array()
     after = resident()
     return {"forward MB": (held - before) / MB, "peak MB": (peak - before) / MB, "after MB": (after - before) / MB}
 
@@ -108,7 +110,7 @@ def training_peak(torch: Any, name: str) -> dict[str, float]:
     step = WORKLOADS[name].program(torch)
     for _ in range(5):  # what is made once is made now
         step()
-    settle()
+    as_array()
     before = resident()
     forget_peak()
     for _ in range(3):
@@ -116,13 +118,19 @@ def training_peak(torch: Any, name: str) -> dict[str, float]:
     return {"peak MB": (resident("VmHWM") - before) / MB}
 
 
-MEASURES: dict[str, Callable[..., dict[str, float]]] = {"long_chain": long_chain, "release": release, "training_peak": training_peak}
+MEASURES: dict[str, Callable[..., dict[str, float]]] = {
+    "long_chain": long_chain,
+    "release": release,
+    "training_peak": training_peak,
+}
 
 
 def elsewhere(library: str, measure: str, argument: Any = None) -> dict[str, float]:
     """Run a measure on a library in a fresh interpreter."""
     call = json.dumps([library, measure, argument])
-    done = subprocess.run([sys.executable, "-m", "benchmarks.scaling", "--measure", call], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scaling", "--measure", call], capture_output=True, text=True
+    )
     if done.returncode != 0:
         raise RuntimeError(f"scaling: {measure} failed on {library}\n{done.stderr}")
     return json.loads(done.stdout)
@@ -144,12 +152,19 @@ print(sorted(times)[15] * 1e3)
 
 
 def bare_step(library: str) -> float:
-    """Milliseconds of a step on 1000x1000 numbers in a process that has done nothing else, its memory taken from the system and given back included."""
-    done = subprocess.run([sys.executable, "-c", BARE.format(library=library, threads=THREADS)], capture_output=True, text=True, check=True)
+    """Milliseconds of a step on 1000x1000 numbers in a process that has done nothing else, its memory taken from
+    the system and given back included.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", BARE.format(library=library, threads=THREADS)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return float(done.stdout)
 
 
-# --- the tables -----------------------------------------------------------------------------------------------------------------------
+# --- the tables -----------------------------------------------------------------------------------
 
 
 def table(title: str, rows: dict[str, tuple[str, Any]], libraries: Sequence[str], results: dict) -> None:
@@ -169,7 +184,9 @@ def table(title: str, rows: dict[str, tuple[str, Any]], libraries: Sequence[str]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
-    parser.add_argument("--longest", type=int, default=1_000_000, metavar="N", help="nodes of the longest graph (default: %(default)s)")
+    parser.add_argument(
+        "--longest", type=int, default=1_000_000, metavar="N", help="nodes of the longest graph (default: %(default)s)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -1,7 +1,8 @@
 """`python -m benchmarks.sparse_hessian`: sparse Hessians and Jacobians, in units of one gradient (or one evaluation).
 
-For each problem and size: the time to detect the pattern, to colour it, the number of products, and the time of one Hessian with the pattern known, beside
-that of one gradient. Every result is compared with the derivative written out by hand; a difference ends the program with status 1.
+For each problem and size: the time to detect the pattern, to colour it, the number of products, and the time of one
+Hessian with the pattern known, beside that of one gradient. Every result is compared with the derivative written
+out by hand; a difference ends the program with status 1.
 """
 
 from __future__ import annotations
@@ -63,7 +64,11 @@ def poisson_jacobian(u: np.ndarray) -> Any:
     m = u.shape[0]
     line = scipy.sparse.diags_array([-np.ones(m - 1), 2 * np.ones(m), -np.ones(m - 1)], offsets=[-1, 0, 1])
     eye = scipy.sparse.eye_array(m)
-    return scipy.sparse.kron(line, eye) + scipy.sparse.kron(eye, line) + scipy.sparse.diags_array([np.exp(u.ravel())], offsets=[0])
+    return (
+        scipy.sparse.kron(line, eye)
+        + scipy.sparse.kron(eye, line)
+        + scipy.sparse.diags_array([np.exp(u.ravel())], offsets=[0])
+    )
 
 
 def vector(n: int) -> np.ndarray:
@@ -129,9 +134,17 @@ def modes(n: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 if a result is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sparse_hessian", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], metavar="N", help="numbers of variables")
-    parser.add_argument("--modes", action="store_true", help="instead: what a product of the Jacobian costs in forward and in reverse mode")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sparse_hessian", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], metavar="N", help="numbers of variables"
+    )
+    parser.add_argument(
+        "--modes",
+        action="store_true",
+        help="instead: what a product of the Jacobian costs in forward and in reverse mode",
+    )
     options = parser.parse_args(arguments)
     hessian_pattern(rosenbrock)(np.ones(3))  # so that imports are not counted
     if options.modes:
@@ -141,12 +154,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     right = True
     for problem in PROBLEMS:
         print(f"\n{problem.name}")
-        print(f"{'n':>9}{'nonzeros':>11}{'detect s':>10}{'colour s':>10}{'products':>9}{'matrix ms':>12}{'gradient ms':>12}{'ratio':>8}{'error':>10}")
+        print(
+            f"{'n':>9}{'nonzeros':>11}{'detect s':>10}{'colour s':>10}{'products':>9}{'matrix ms':>12}"
+            f"{'gradient ms':>12}{'ratio':>8}{'error':>10}"
+        )
         for n in options.sizes:
             line, good = measure(problem, n)
             right = right and good
             print(line, flush=True)
-    print("\nratio: the whole matrix, pattern and colours known, over one gradient (of the Jacobian: one evaluation and one product)")
+    print(
+        "\nratio: the whole matrix, pattern and colours known, over one gradient (of the Jacobian: one evaluation and"
+        " one product)"
+    )
     return 0 if right else 1
 
 

@@ -1,8 +1,9 @@
 """An array type as strict as CuPy's, over NumPy's memory: what runs over it needs no NumPy array on the way.
 
-Like ``cupy.ndarray`` it speaks NumPy's protocols and refuses what CuPy refuses: NumPy's arrays as operands, indices or values beside
-its own (numbers and NumPy's scalars are welcome), a silent conversion to a NumPy array, most methods of ufuncs, keywords that CuPy's
-functions do not have, sorting what is not contiguous, solving with batches of different shapes. Results are always arrays, never scalars.
+Like ``cupy.ndarray`` it speaks NumPy's protocols and refuses what CuPy refuses: NumPy's arrays as operands, indices
+or values beside its own (numbers and NumPy's scalars are welcome), a silent conversion to a NumPy array, most
+methods of ufuncs, keywords that CuPy's functions do not have, sorting what is not contiguous, solving with batches
+of different shapes. Results are always arrays, never scalars.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from dualtape.arrays import register_module
 # NumPy's functions that the ops use and that CuPy has by the same name and meaning
 FUNCTIONS = frozenset(
     """
-    all any argmax argmin argpartition argsort argwhere array_equal atleast_1d bincount broadcast_to concatenate copyto count_nonzero
-    cumprod cumsum diagonal dot empty_like expand_dims flatnonzero flip full_like histogram imag isclose max may_share_memory min moveaxis
-    nonzero ones_like partition prod put_along_axis real reshape result_type roll round searchsorted sinc sort squeeze stack sum swapaxes
-    take take_along_axis tile transpose tril triu unique where zeros zeros_like
-    linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd
+    all any argmax argmin argpartition argsort argwhere array_equal atleast_1d bincount broadcast_to concatenate
+    copyto count_nonzero cumprod cumsum diagonal dot empty_like expand_dims flatnonzero flip full_like histogram
+    imag isclose max may_share_memory min moveaxis nonzero ones_like partition prod put_along_axis real reshape
+    result_type roll round searchsorted sinc sort squeeze stack sum swapaxes take take_along_axis tile transpose
+    tril triu unique where zeros zeros_like linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.pinv linalg.qr
+    linalg.slogdet linalg.solve linalg.svd
     """.split()
 )
 METHODS = """
@@ -65,17 +67,22 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
         assert type(values) is np.ndarray
         self._values = values
 
-    # --- NumPy's protocols ---------------------------------------------------------------------------------------------------
+    # --- NumPy's protocols ------------------------------------------------------------------------
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array explicitly.")
+        raise TypeError(
+            "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array"
+            " explicitly."
+        )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__
         if any(getattr(i, "__array_priority__", 0) > 0 for i in inputs):
             return NotImplemented  # CuPy's arrays leave it to arrays of higher priority too
         if method in ("reduce", "accumulate"):
-            _check_keywords(method, kwargs, ("axis", "dtype", "out", "keepdims") if method == "reduce" else ("axis", "dtype", "out"))
+            _check_keywords(
+                method, kwargs, ("axis", "dtype", "out", "keepdims") if method == "reduce" else ("axis", "dtype", "out")
+            )
             if name not in REDUCED:
                 raise NotImplementedError(f"`{name}.{method}` is not supported yet")
         elif method != "__call__":
@@ -110,7 +117,7 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         raise BufferError("memory of another device")
 
-    # --- memory ---------------------------------------------------------------------------------------------------------------
+    # --- memory -----------------------------------------------------------------------------------
 
     def get(self) -> np.ndarray:
         return self._values.copy()
@@ -123,7 +130,11 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
     size = property(lambda self: self._values.size)
     itemsize = property(lambda self: self._values.itemsize)
     nbytes = property(lambda self: self._values.nbytes)
-    flags = property(lambda self: SimpleNamespace(c_contiguous=self._values.flags.c_contiguous, f_contiguous=self._values.flags.f_contiguous))
+    flags = property(
+        lambda self: SimpleNamespace(
+            c_contiguous=self._values.flags.c_contiguous, f_contiguous=self._values.flags.f_contiguous
+        )
+    )
     base = property(lambda self: self._values.base)
     T = property(lambda self: DuckArray(self._values.T))
     real = property(lambda self: DuckArray(self._values.real))
@@ -140,7 +151,7 @@ class DuckArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise NotImplementedError("Sorting non-contiguous array is not supported.")
         self._values.sort(axis, kind="stable")
 
-    # --- numbers --------------------------------------------------------------------------------------------------------------
+    # --- numbers ----------------------------------------------------------------------------------
 
     def item(self, *args: Any) -> Any:
         return self._values.item(*args)
@@ -209,6 +220,9 @@ duck = SimpleNamespace(
     asarray=asarray,
     add=SimpleNamespace(at=_made(np.add.at)),
     lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_made(np.lib.stride_tricks.as_strided))),
-    **{name: _made(getattr(np, name)) for name in ("arange", "ascontiguousarray", "empty", "eye", "full", "ones", "zeros")},
+    **{
+        name: _made(getattr(np, name))
+        for name in ("arange", "ascontiguousarray", "empty", "eye", "full", "ones", "zeros")
+    },
 )
 register_module(DuckArray, duck)

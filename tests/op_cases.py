@@ -38,17 +38,17 @@ def mapped(value: Any, function: Any) -> Any:
 def arrays(sample: Sample, dtype: Any) -> tuple[tuple, dict, list[np.ndarray]]:
     """The sample's arguments with arrays made; and the list of those that are differentiable."""
     rng = np.random.default_rng(20240)
-    made: list[np.ndarray] = []
+    result: list[np.ndarray] = []
 
     def make(described: Array) -> np.ndarray:
         array = described.make(rng, dtype)
         if described.differentiable:
-            made.append(array)
+            result.append(array)
         return array
 
     args = tuple(mapped(a, make) for a in sample.args)
     kwargs = {k: mapped(v, make) for k, v in sample.kwargs.items()}
-    return args, kwargs, made
+    return args, kwargs, result
 
 
 def converted(value: Any, convert: Any) -> Any:
@@ -71,15 +71,23 @@ UP_TO_SIGN = {"linalg_eigh", "linalg_svd", "svd"}  # the sign (phase) of their v
 
 
 def compared(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
-    """Results and first gradients of an op with tensors made by ``here``, as arrays, each beside the tensor made by way of ``there``."""
-    args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+    """Results and first gradients of an op with tensors made by ``here``, as arrays, each beside the tensor made by
+    way of ``there``.
+    """
+    args, kwargs, result = arrays(sample, "complex128" if row.complex == "only" else "float64")
 
     def run(place: Any) -> tuple[list, list]:
-        known = {id(a): place(a).requires_grad_() for a in made}
+        known = {id(a): place(a).requires_grad_() for a in result}
         convert = lambda a: known[id(a)] if id(a) in known else place(a)
-        outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+        outs = leaves(
+            row.function(
+                *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+            )
+        )
         floats = [o for o in outs if isinstance(o, dt.Tensor) and o.requires_grad]
-        grads = dt.autograd.grad([o.abs().sum() for o in floats], list(known.values()), allow_unused=True) if floats else ()
+        grads = (
+            dt.autograd.grad([o.abs().sum() for o in floats], list(known.values()), allow_unused=True) if floats else ()
+        )
         if row.name in UP_TO_SIGN:
             outs = [o.abs() for o in outs]
         return [o for o in outs if isinstance(o, dt.Tensor)], [g for g in grads if g is not None]
@@ -90,15 +98,21 @@ def compared(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
 
 
 def pushed(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
-    """The tangents of an op's results with tensors made by ``here``, as arrays, each beside the tensor made by way of ``there``."""
-    args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+    """The tangents of an op's results with tensors made by ``here``, as arrays, each beside the tensor made by way
+    of ``there``.
+    """
+    args, kwargs, result = arrays(sample, "complex128" if row.complex == "only" else "float64")
     rng = np.random.default_rng(7)
-    directions = {id(a): np.asarray(rng.normal(size=a.shape)).astype(a.dtype) for a in made}
+    directions = {id(a): np.asarray(rng.normal(size=a.shape)).astype(a.dtype) for a in result}
 
     def run(place: Any) -> list:
         with fwAD.dual_level():
             convert = lambda a: fwAD.make_dual(place(a), place(directions[id(a)])) if id(a) in directions else place(a)
-            outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+            outs = leaves(
+                row.function(
+                    *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+                )
+            )
             found = [fwAD.unpack_dual(o).tangent for o in outs if isinstance(o, dt.Tensor)]
         return [t.abs() if row.name in UP_TO_SIGN else t for t in found if t is not None]
 
@@ -107,28 +121,32 @@ def pushed(row: Any, sample: Sample, here: Any, there: Any) -> list[tuple]:
 
 def over_a_batch(row: Any, sample: Sample, place: Any) -> list | str:
     """The results of an op over a batch of two samples of its differentiable arguments; or why there are none."""
-    args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
+    args, kwargs, result = arrays(sample, "complex128" if row.complex == "only" else "float64")
 
     def run(*tensors: Any) -> Any:
-        known = {id(a): t for a, t in zip(made, tensors, strict=True)}
+        known = {id(a): t for a, t in zip(result, tensors, strict=True)}
         convert = lambda a: known[id(a)] if id(a) in known else place(a)
-        outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+        outs = leaves(
+            row.function(
+                *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+            )
+        )
         outs = [o for o in outs if isinstance(o, dt.Tensor)]
         return tuple(o.abs() if row.name in UP_TO_SIGN else o for o in outs)
 
     try:
-        return list(dt.func.vmap(run, randomness="same")(*(place(np.stack([a, a])) for a in made))) if made else []
+        return list(dt.func.vmap(run, randomness="same")(*(place(np.stack([a, a])) for a in result))) if result else []
     except RuntimeError as error:
         return str(error)
 
 
 def prepared(sample: Sample, dtype: Any) -> tuple[Any, list]:
     """A function of the differentiable tensors, and those tensors, for gradient checks."""
-    args, kwargs, made = arrays(sample, dtype)
-    inputs = [dt.tensor(a, requires_grad=True) for a in made]
+    args, kwargs, result = arrays(sample, dtype)
+    inputs = [dt.tensor(a, requires_grad=True) for a in result]
 
     def bind(tensors: tuple) -> tuple[tuple, dict]:
-        by_id = {id(a): t for a, t in zip(made, tensors, strict=True)}
+        by_id = {id(a): t for a, t in zip(result, tensors, strict=True)}
         convert = lambda a: by_id.get(id(a), dt.from_numpy(a) if id(a) not in by_id else None)
         return tuple(converted(a, convert) for a in args), {k: converted(v, convert) for k, v in kwargs.items()}
 

@@ -1,7 +1,7 @@
 """One small program, run on dualtape and on PyTorch: the outcomes must be the same.
 
-A program is source text in which ``torch`` is the library under test and ``np`` is NumPy; its last expression is what is
-compared: values, shapes, dtypes, requires_grad, and the type of an exception instead of a value.
+A program is source text in which ``torch`` is the library under test and ``np`` is NumPy; its last expression is
+what is compared: values, shapes, dtypes, requires_grad, and the type of an exception instead of a value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,16 @@ def outcome(source: str, library: Any, **names: Any) -> Any:
     """The value of the program's last expression, or the exception it raised."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    names = {"torch": library, "np": np, "copy": copy, "pickle": pickle, "math": math, "inf": math.inf, "nan": math.nan, **names}
+    names = {
+        "torch": library,
+        "np": np,
+        "copy": copy,
+        "pickle": pickle,
+        "math": math,
+        "inf": math.inf,
+        "nan": math.nan,
+        **names,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -56,7 +65,11 @@ def differences(ours: Any, theirs: Any, tolerance: float = 1e-5, where: str = ""
         if not (isinstance(theirs, Refused) and isinstance(ours, Refused)):
             return f"{where}: {ours!r} where PyTorch has {theirs!r}"
         mine, other = type(ours.error), type(theirs.error)
-        return None if issubclass(mine, other) or issubclass(other, mine) and mine is not Exception else f"{ours!r} where PyTorch has {theirs!r}"
+        return (
+            None
+            if issubclass(mine, other) or issubclass(other, mine) and mine is not Exception
+            else f"{ours!r} where PyTorch has {theirs!r}"
+        )
     if torch is not None and isinstance(theirs, torch.Tensor):
         if not isinstance(ours, dt.Tensor):
             return f"{where}: {type(ours).__name__} where PyTorch has a tensor"
@@ -68,19 +81,31 @@ def differences(ours: Any, theirs: Any, tolerance: float = 1e-5, where: str = ""
             return f"{where}: {ours.dtype} where PyTorch has {theirs.dtype}"
         return _arrays(ours._array, theirs.detach().resolve_conj().resolve_neg().numpy(), tolerance, where)
     if torch is not None and isinstance(theirs, torch.dtype):
-        return None if isinstance(ours, dt.dtype) and ours.name == str(theirs).removeprefix("torch.") else f"{where}: {ours} where PyTorch has {theirs}"
+        return (
+            None
+            if isinstance(ours, dt.dtype) and ours.name == str(theirs).removeprefix("torch.")
+            else f"{where}: {ours} where PyTorch has {theirs}"
+        )
     if torch is not None and isinstance(theirs, torch.device):
-        return None if isinstance(ours, dt.device) and str(ours) == str(theirs) else f"{where}: {ours} where PyTorch has {theirs}"
+        return (
+            None
+            if isinstance(ours, dt.device) and str(ours) == str(theirs)
+            else f"{where}: {ours} where PyTorch has {theirs}"
+        )
     if isinstance(theirs, dict):
         if not isinstance(ours, dict) or list(ours) != list(theirs):
             return f"{where}: {ours!r} where PyTorch has {theirs!r}"
         return differences(list(ours.values()), list(theirs.values()), tolerance, where)
     if isinstance(theirs, (list, tuple)):
-        if isinstance(ours, dt.Size) != (torch is not None and isinstance(theirs, torch.Size)) or not isinstance(ours, (list, tuple)):
+        if isinstance(ours, dt.Size) != (torch is not None and isinstance(theirs, torch.Size)) or not isinstance(
+            ours, (list, tuple)
+        ):
             return f"{where}: {type(ours).__name__} where PyTorch has {type(theirs).__name__}"
         if len(ours) != len(theirs):
             return f"{where}: {len(ours)} entries where PyTorch has {len(theirs)}"
-        parts = (differences(a, b, tolerance, f"{where}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs, strict=True)))
+        parts = (
+            differences(a, b, tolerance, f"{where}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs, strict=True))
+        )
         return next((p for p in parts if p), None)
     if isinstance(theirs, (np.ndarray, np.generic)):
         if type(ours) is not type(theirs) or ours.dtype != theirs.dtype:
@@ -89,7 +114,11 @@ def differences(ours: Any, theirs: Any, tolerance: float = 1e-5, where: str = ""
     if isinstance(theirs, (bool, int, float, complex, str, type(None))):
         if type(ours) is not type(theirs):
             return f"{where}: {ours!r} where PyTorch has {theirs!r}"
-        same = ours == theirs or isinstance(theirs, (float, complex)) and np.allclose(ours, theirs, rtol=tolerance, atol=0, equal_nan=True)
+        same = (
+            ours == theirs
+            or isinstance(theirs, (float, complex))
+            and np.allclose(ours, theirs, rtol=tolerance, atol=0, equal_nan=True)
+        )
         return None if same else f"{where}: {ours!r} where PyTorch has {theirs!r}"
     return f"{where}: cannot compare {type(theirs).__name__}: make the program end in tensors, numbers or strings"
 

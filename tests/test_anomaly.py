@@ -225,9 +225,15 @@ def test_the_error_itself_shows_the_line_of_the_forward(quiet) -> None:
 
 def test_the_error_says_how_many_entries_and_who_made_them(quiet) -> None:
     x = dt.tensor([0.0, 0.0, 1.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match="2 of 3 entries, which had none in the gradient it was given"), dt.autograd.detect_anomaly():
+    with (
+        pytest.raises(RuntimeError, match="2 of 3 entries, which had none in the gradient it was given"),
+        dt.autograd.detect_anomaly(),
+    ):
         (x.sqrt() * 0).sum().backward()
-    with pytest.raises(RuntimeError, match="1 of 3 entries, passed on from the gradient it was given"), dt.autograd.detect_anomaly():
+    with (
+        pytest.raises(RuntimeError, match="1 of 3 entries, passed on from the gradient it was given"),
+        dt.autograd.detect_anomaly(),
+    ):
         x.exp().backward(dt.tensor([1.0, float("nan"), 1.0]))
 
 
@@ -255,7 +261,7 @@ def test_as_a_decorator_it_acts_inside_only(quiet) -> None:
 def test_double_backward_tells_the_whole_story(quiet) -> None:
     x = dt.tensor([1.0], requires_grad=True)
     with pytest.raises(RuntimeError) as caught, dt.autograd.detect_anomaly():
-        (g,) = dt.autograd.grad((x ** 1.5).sum(), x, create_graph=True)
+        (g,) = dt.autograd.grad((x**1.5).sum(), x, create_graph=True)
         g.grad_fn.register_prehook(lambda grads: (grads[0] * float("nan"),))
         dt.autograd.grad(g, x)
     assert "induced by PowBackward0" in "\n".join(caught.value.__notes__)
@@ -264,14 +270,23 @@ def test_double_backward_tells_the_whole_story(quiet) -> None:
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 def test_a_bad_value_in_the_forward_is_an_error_at_once_if_asked_for() -> None:
     x = dt.tensor([0.0, 1.0, 4.0], requires_grad=True)
-    with dt.autograd.detect_anomaly(check_forward=True), pytest.raises(RuntimeError, match=r"log computed .* 0th result: 1 of 3 entries, which had none"):
+    with (
+        dt.autograd.detect_anomaly(check_forward=True),
+        pytest.raises(RuntimeError, match=r"log computed .* 0th result: 1 of 3 entries, which had none"),
+    ):
         x.log()
     with dt.autograd.detect_anomaly():
         bad = x.log()
-    with dt.autograd.detect_anomaly(check_forward=True), pytest.raises(RuntimeError, match="passed on from its arguments"):
+    with (
+        dt.autograd.detect_anomaly(check_forward=True),
+        pytest.raises(RuntimeError, match="passed on from its arguments"),
+    ):
         bad * 2
     y = dt.tensor([0.0])
-    with dt.autograd.set_detect_anomaly(True, check_forward=True), pytest.raises(RuntimeError, match="computed NaN or infinity"):
+    with (
+        dt.autograd.set_detect_anomaly(True, check_forward=True),
+        pytest.raises(RuntimeError, match="computed NaN or infinity"),
+    ):
         y.reciprocal_()
     assert y.tolist() == [0.0] and y._version == 0
 

@@ -11,7 +11,7 @@ import dualtape as dt
 from dualtape.autograd import functional as F
 from same_program import differences, needs_torch, outcome, torch
 
-# --- generated: every function at every kind of point, with every combination of options ----------------------------------------------
+# --- generated: every function at every kind of point, with every combination of options ----------
 
 FUNCTIONS = {  # source of the function; its inputs, by the letters of POINTS
     "square": ("lambda x: x * x", "a"),
@@ -66,7 +66,9 @@ LEAF = {"leaf": ".requires_grad_()", "result": ".requires_grad_() * 1", "plain":
 
 
 def program(name: str, call: str, kind: str = "plain") -> str:
-    """The source of one call: ``call`` with the function ``f``, the inputs ``x`` and vectors like the inputs and the outputs."""
+    """The source of one call: ``call`` with the function ``f``, the inputs ``x`` and vectors like the inputs and
+    the outputs.
+    """
     source, letters = FUNCTIONS[name]
     points = [f"{POINTS[k]}{LEAF[kind] if k != 'i' else ''}" for k in letters if k in POINTS]
     x = points[0] if len(letters) == 1 else f"({', '.join(points)},)"
@@ -143,14 +145,22 @@ def test_matrices_are_those_of_pytorch(name: str, matrix: str) -> None:
             assert found is None, f"{kind}, {options}: {found}"
 
 
-PYTORCH_FAILS = {"in place", "nothing in", "a list", "not a tensor", "None inside"}  # it writes to the caller's; has no batching rule; names no function
+PYTORCH_FAILS = {
+    "in place",
+    "nothing in",
+    "a list",
+    "not a tensor",
+    "None inside",
+}  # it writes to the caller's; has no batching rule; names no function
 
 
 @needs_torch
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in PYTORCH_FAILS])
 def test_forward_mode_gives_the_jacobian_of_pytorch(name: str) -> None:
     for kind in LEAF:
-        ours, theirs = compared(program(name, "torch.autograd.functional.jacobian(f, x, vectorize=True, strategy='forward-mode')", kind))
+        ours, theirs = compared(
+            program(name, "torch.autograd.functional.jacobian(f, x, vectorize=True, strategy='forward-mode')", kind)
+        )
         if "INTERNAL ASSERT" in str(getattr(theirs, "error", "")):
             continue
         loop = outcome(program(name, "torch.autograd.functional.jacobian(f, x, strategy='forward-mode')", kind), dt)
@@ -159,11 +169,33 @@ def test_forward_mode_gives_the_jacobian_of_pytorch(name: str) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("name", ["scalar", "number", "one element", "scalar of two", "sum of parts", "linear in one", "linear scalar", "constant", "captured"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "scalar",
+        "number",
+        "one element",
+        "scalar of two",
+        "sum of parts",
+        "linear in one",
+        "linear scalar",
+        "constant",
+        "captured",
+    ],
+)
 def test_forward_over_reverse_gives_the_hessian_of_pytorch(name: str) -> None:
     for kind in LEAF:
-        ours = outcome(program(name, "torch.autograd.functional.hessian(f, x, vectorize=True, outer_jacobian_strategy='forward-mode')", kind), dt)
-        loop = outcome(program(name, "torch.autograd.functional.hessian(f, x, outer_jacobian_strategy='forward-mode')", kind), dt)
+        ours = outcome(
+            program(
+                name,
+                "torch.autograd.functional.hessian(f, x, vectorize=True, outer_jacobian_strategy='forward-mode')",
+                kind,
+            ),
+            dt,
+        )
+        loop = outcome(
+            program(name, "torch.autograd.functional.hessian(f, x, outer_jacobian_strategy='forward-mode')", kind), dt
+        )
         theirs = outcome(program(name, "torch.autograd.functional.hessian(f, x)", kind), torch)
         assert differences(ours, theirs) is None
         assert differences(loop, theirs) is None
@@ -197,7 +229,11 @@ torch.autograd.grad((found * found).sum(), (x, v, w), allow_unused=True)
 
 
 @pytest.mark.parametrize(
-    "call", ["jacobian(f, x, strategy='forward-mode', vectorize=True, create_graph=True)", "jacobian(f, x, strategy='forward-mode', create_graph=True)"]
+    "call",
+    [
+        "jacobian(f, x, strategy='forward-mode', vectorize=True, create_graph=True)",
+        "jacobian(f, x, strategy='forward-mode', create_graph=True)",
+    ],
 )
 def test_a_jacobian_in_forward_mode_can_be_differentiated_too(call: str) -> None:
     source = """
@@ -214,12 +250,14 @@ found = torch.autograd.functional.{}
 @pytest.mark.parametrize("vectorize", [False, True])
 def test_a_hessian_forward_over_reverse_can_be_differentiated_too(vectorize: bool) -> None:
     x = dt.tensor([0.7, 1.3], dtype=dt.float64, requires_grad=True)
-    found = F.hessian(lambda x: (x**4).sum(), x, create_graph=True, vectorize=vectorize, outer_jacobian_strategy="forward-mode")
+    found = F.hessian(
+        lambda x: (x**4).sum(), x, create_graph=True, vectorize=vectorize, outer_jacobian_strategy="forward-mode"
+    )
     (third,) = dt.autograd.grad(found.sum(), x)
     np.testing.assert_allclose(third.numpy(), 24 * x.detach().numpy(), rtol=1e-12)
 
 
-# --- what is refused ----------------------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 X, V = dt.tensor([1.0, 2.0]), dt.ones(2)
 W = dt.tensor([1.0, 2.0], requires_grad=True)
@@ -228,39 +266,63 @@ W = dt.tensor([1.0, 2.0], requires_grad=True)
 @pytest.mark.parametrize(
     ("call", "error", "phrase"),
     [
-        (lambda: F.vjp(lambda x: x, [X], V), TypeError, "inputs given to vjp must be either a Tensor or a tuple of Tensors .* has type .*list"),
+        (lambda: F.vjp(lambda x: x, [X], V), TypeError,
+        "inputs given to vjp must be either a Tensor or a tuple of Tensors .* has type .*list"),
         (lambda: F.jvp(lambda x: x, (X, 3), V), TypeError, "inputs given to jvp .* value at index 1 has type .*int"),
-        (lambda: F.vjp(lambda x: (x, None), X, V), TypeError, "outputs of the user-provided function given to vjp .* value at index 1 has type .*NoneType"),
+        (lambda: F.vjp(lambda x: (x, None), X, V), TypeError,
+        "outputs of the user-provided function given to vjp .* value at index 1 has type .*NoneType"),
         (lambda: F.jacobian(lambda x: 3, X), TypeError, "outputs of the user-provided function given to jacobian"),
         (lambda: F.hessian(lambda x: 3, X), TypeError, "outputs of the user-provided function given to hessian"),
         (lambda: F.vjp(lambda x: x, X, [V]), TypeError, "The v given to vjp"),
-        (lambda: F.vjp(lambda x: x, X), RuntimeError, "The vector v can only be None if the user-provided function returns a single Tensor"),
-        (lambda: F.jvp(lambda x: x, X), RuntimeError, "The vector v can only be None if the input to the user-provided function is a single Tensor"),
+        (lambda: F.vjp(lambda x: x, X), RuntimeError,
+        "The vector v can only be None if the user-provided function returns a single Tensor"),
+        (lambda: F.jvp(lambda x: x, X), RuntimeError,
+        "The vector v can only be None if the input to the user-provided function is a single Tensor"),
         (lambda: F.vjp(lambda x: x, X, (V, V)), RuntimeError, "The given v should contain a single Tensor"),
-        (lambda: F.jvp(lambda x, y: x, (X, X), V), RuntimeError, "v is a tuple of invalid length: should be 2 but got 1"),
+        (lambda: F.jvp(lambda x, y: x, (X, X), V), RuntimeError,
+        "v is a tuple of invalid length: should be 2 but got 1"),
         (lambda: F.vjp(lambda x: x, X, dt.ones(3)), RuntimeError, r"v has invalid size: .* \[2\] but got \[3\]"),
-        (lambda: F.vhp(lambda x: x, X, V), RuntimeError, "The Tensor returned by the function given to vhp should contain a single element"),
-        (lambda: F.hvp(lambda x: (x.sum(),), X, V), RuntimeError, "The function given to hvp should return a single Tensor"),
-        (lambda: F.hessian(lambda x: x, X), RuntimeError, "The Tensor returned by the function given to hessian should contain a single element"),
-        (lambda: F.vjp(lambda x: V, X, V, strict=True), RuntimeError, "Output 0 of the user-provided function does not require gradients"),
-        (lambda: F.vjp(lambda x, y: x, (X, X), V, strict=True), RuntimeError, "independent of input 1. This is not allowed in strict mode"),
-        (lambda: F.jvp(lambda x, y: x, (X, X), (V, V), strict=True), RuntimeError, "independent of input 1. This is not allowed in strict mode"),
-        (lambda: F.vjp(lambda x: x * 2, X, V, True, True), RuntimeError, "jacobian .* independent of input 0.* when create_graph=True"),
-        (lambda: F.jvp(lambda x: x * 2, X, V, True, True), RuntimeError, "jacobian .* independent of input 0.* when create_graph=True"),
-        (lambda: F.vhp(lambda x: x.sum(), X, V, strict=True), RuntimeError, "jacobian of the user-provided function with respect to input 0 is independent"),
-        (lambda: F.hvp(lambda x: (x * W).sum(), X, V, strict=True), RuntimeError, "independent of input 0. This is not allowed in strict mode"),
-        (lambda: F.vhp(lambda x: (x * x).sum(), X, V, True, True), RuntimeError, "hessian .* independent of input 0.* when create_graph=True"),
-        (lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True), RuntimeError, "Output 1 .* independent of input 1"),
-        (lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True, vectorize=True), RuntimeError, "Output 1 .* independent of input 1"),
-        (lambda: F.jacobian(lambda x: x * 2, X, True, True), RuntimeError, "jacobian .* independent of input 0.* when create_graph=True"),
+        (lambda: F.vhp(lambda x: x, X, V), RuntimeError,
+        "The Tensor returned by the function given to vhp should contain a single element"),
+        (lambda: F.hvp(lambda x: (x.sum(),), X, V), RuntimeError,
+        "The function given to hvp should return a single Tensor"),
+        (lambda: F.hessian(lambda x: x, X), RuntimeError,
+        "The Tensor returned by the function given to hessian should contain a single element"),
+        (lambda: F.vjp(lambda x: V, X, V, strict=True), RuntimeError,
+        "Output 0 of the user-provided function does not require gradients"),
+        (lambda: F.vjp(lambda x, y: x, (X, X), V, strict=True), RuntimeError,
+        "independent of input 1. This is not allowed in strict mode"),
+        (lambda: F.jvp(lambda x, y: x, (X, X), (V, V), strict=True), RuntimeError,
+        "independent of input 1. This is not allowed in strict mode"),
+        (lambda: F.vjp(lambda x: x * 2, X, V, True, True), RuntimeError,
+        "jacobian .* independent of input 0.* when create_graph=True"),
+        (lambda: F.jvp(lambda x: x * 2, X, V, True, True), RuntimeError,
+        "jacobian .* independent of input 0.* when create_graph=True"),
+        (lambda: F.vhp(lambda x: x.sum(), X, V, strict=True), RuntimeError,
+        "jacobian of the user-provided function with respect to input 0 is independent"),
+        (lambda: F.hvp(lambda x: (x * W).sum(), X, V, strict=True), RuntimeError,
+        "independent of input 0. This is not allowed in strict mode"),
+        (lambda: F.vhp(lambda x: (x * x).sum(), X, V, True, True), RuntimeError,
+        "hessian .* independent of input 0.* when create_graph=True"),
+        (lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True), RuntimeError,
+        "Output 1 .* independent of input 1"),
+        (lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True, vectorize=True), RuntimeError,
+        "Output 1 .* independent of input 1"),
+        (lambda: F.jacobian(lambda x: x * 2, X, True, True), RuntimeError,
+        "jacobian .* independent of input 0.* when create_graph=True"),
         (lambda: F.hessian(lambda x: x.sum(), X, strict=True), RuntimeError, "While computing the hessian"),
-        (lambda: F.jacobian(lambda x: x, X, strategy="sideways"), AssertionError, "Expected strategy to be either .* got 'sideways'"),
-        (lambda: F.hessian(lambda x: x, X, outer_jacobian_strategy="sideways"), AssertionError, "Expected strategy to be either"),
-        (lambda: F.jacobian(lambda x: x, X, strict=True, strategy="forward-mode"), RuntimeError, "not supported together"),
-        (lambda: F.hessian(lambda x: x.sum(), X, strict=True, outer_jacobian_strategy="forward-mode"), RuntimeError, "not supported together"),
+        (lambda: F.jacobian(lambda x: x, X, strategy="sideways"), AssertionError,
+        "Expected strategy to be either .* got 'sideways'"),
+        (lambda: F.hessian(lambda x: x, X, outer_jacobian_strategy="sideways"), AssertionError,
+        "Expected strategy to be either"),
+        (lambda: F.jacobian(lambda x: x, X, strict=True, strategy="forward-mode"), RuntimeError,
+        "not supported together"),
+        (lambda: F.hessian(lambda x: x.sum(), X, strict=True, outer_jacobian_strategy="forward-mode"), RuntimeError,
+        "not supported together"),
         (lambda: F.jacobian(lambda x: x, (X,), sparse=True), TypeError, "takes a single Tensor"),
         (lambda: F.jacobian(lambda x: x, X, create_graph=True, sparse=True), ValueError, "leave out create_graph"),
-        (lambda: F.hessian(lambda x: x.sum(), X, strict=True, sparse=True), ValueError, "leave out create_graph and strict"),
+        (lambda: F.hessian(lambda x: x.sum(), X, strict=True, sparse=True), ValueError,
+        "leave out create_graph and strict"),
     ],
 )  # fmt: skip
 def test_it_is_refused_and_says_why(call: Any, error: type, phrase: str) -> None:
@@ -268,14 +330,18 @@ def test_it_is_refused_and_says_why(call: Any, error: type, phrase: str) -> None
         call()
 
 
-# --- without the oracle ----------------------------------------------------------------------------------------------------------------
+# --- without the oracle ---------------------------------------------------------------------------
 
 MATRIX = dt.tensor(np.random.default_rng(0).normal(size=(3, 4)))
 
 
-@pytest.mark.parametrize("options", [{}, {"vectorize": True}, {"strategy": "forward-mode"}, {"strategy": "forward-mode", "vectorize": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"vectorize": True}, {"strategy": "forward-mode"}, {"strategy": "forward-mode", "vectorize": True}]
+)
 def test_the_jacobian_of_a_linear_map_is_its_matrix(options: dict) -> None:
-    np.testing.assert_array_equal(F.jacobian(lambda x: MATRIX @ x, dt.ones(4, dtype=dt.float64), **options).numpy(), MATRIX.numpy())
+    np.testing.assert_array_equal(
+        F.jacobian(lambda x: MATRIX @ x, dt.ones(4, dtype=dt.float64), **options).numpy(), MATRIX.numpy()
+    )
 
 
 def test_products_with_the_jacobian_of_a_linear_map_are_those_with_its_matrix() -> None:
@@ -286,18 +352,28 @@ def test_products_with_the_jacobian_of_a_linear_map_are_those_with_its_matrix() 
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"vectorize": True}, {"outer_jacobian_strategy": "forward-mode"}, {"outer_jacobian_strategy": "forward-mode", "vectorize": True}]
+    "options",
+    [
+        {},
+        {"vectorize": True},
+        {"outer_jacobian_strategy": "forward-mode"},
+        {"outer_jacobian_strategy": "forward-mode", "vectorize": True},
+    ],
 )
 def test_the_hessian_of_a_quadratic_form_is_its_matrix(options: dict) -> None:
     a = np.random.default_rng(2).normal(size=(4, 4))
     form = dt.tensor(a + a.T)
     x = dt.tensor(a[0])
     np.testing.assert_allclose(F.hessian(lambda x: 0.5 * x @ form @ x, x, **options).numpy(), form.numpy(), rtol=1e-12)
-    np.testing.assert_allclose(F.hvp(lambda x: 0.5 * x @ form @ x, x, dt.ones(4, dtype=dt.float64))[1].numpy(), form.numpy().sum(1), rtol=1e-12)
+    np.testing.assert_allclose(
+        F.hvp(lambda x: 0.5 * x @ form @ x, x, dt.ones(4, dtype=dt.float64))[1].numpy(), form.numpy().sum(1), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
-def test_forward_mode_gives_the_derivative_of_a_holomorphic_function_and_reverse_mode_its_conjugate(vectorize: bool) -> None:
+def test_forward_mode_gives_the_derivative_of_a_holomorphic_function_and_reverse_mode_its_conjugate(
+    vectorize: bool,
+) -> None:
     z = dt.tensor([1 + 2j, 0.5 - 1j])
     forward = F.jacobian(lambda z: z**2, z, vectorize=vectorize, strategy="forward-mode")
     reverse = F.jacobian(lambda z: z**2, z, vectorize=vectorize)
@@ -321,7 +397,9 @@ def test_hvp_and_vhp_differ_where_the_second_derivatives_are_not_symmetric() -> 
 
 
 @pytest.mark.parametrize("shapes", [((0,), (3,)), ((3,), (0,)), ((0,), (0,)), ((2, 0), ())])
-@pytest.mark.parametrize("options", [{}, {"vectorize": True}, {"strategy": "forward-mode"}, {"strategy": "forward-mode", "vectorize": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"vectorize": True}, {"strategy": "forward-mode"}, {"strategy": "forward-mode", "vectorize": True}]
+)
 def test_empty_outputs_and_inputs_give_empty_jacobians(shapes: Any, options: dict) -> None:
     given, wanted = shapes
     found = F.jacobian(lambda x: x.sum() + dt.ones(*wanted) if wanted else x.sum(), dt.ones(*given), **options)
@@ -344,9 +422,12 @@ def test_the_tensors_of_the_caller_are_left_alone() -> None:
     y.retain_grad()
     before = (x._version, y._version)
     for call in (
-        lambda p: F.vjp(lambda x: x * W, p, V), lambda p: F.jvp(lambda x: x * W, p, V), lambda p: F.vhp(lambda x: (x * x * W).sum(), p, V),
-        lambda p: F.hvp(lambda x: (x * x * W).sum(), p, V), lambda p: F.jacobian(lambda x: x * W, p), lambda p: F.hessian(lambda x: (x * x * W).sum(), p),
-        lambda p: F.jacobian(lambda x: x * W, p, strategy="forward-mode"), lambda p: F.jacobian(lambda x: x * W, p, create_graph=True),
+        lambda p: F.vjp(lambda x: x * W, p, V), lambda p: F.jvp(lambda x: x * W, p, V),
+        lambda p: F.vhp(lambda x: (x * x * W).sum(), p, V),
+        lambda p: F.hvp(lambda x: (x * x * W).sum(), p, V), lambda p: F.jacobian(lambda x: x * W, p),
+        lambda p: F.hessian(lambda x: (x * x * W).sum(), p),
+        lambda p: F.jacobian(lambda x: x * W, p, strategy="forward-mode"),
+        lambda p: F.jacobian(lambda x: x * W, p, create_graph=True),
     ):  # fmt: skip
         for point in (x, y):
             call(point)
@@ -357,7 +438,10 @@ def test_the_tensors_of_the_caller_are_left_alone() -> None:
 @pytest.mark.parametrize("vectorize", [False, True])
 def test_in_forward_mode_too_a_function_that_writes_to_its_argument_does_not_reach_the_caller(vectorize: bool) -> None:
     x = dt.tensor([1.0, 2.0])
-    assert F.jacobian(lambda x: x.mul_(x) * 1, x, strategy="forward-mode", vectorize=vectorize).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert F.jacobian(lambda x: x.mul_(x) * 1, x, strategy="forward-mode", vectorize=vectorize).tolist() == [
+        [2.0, 0.0],
+        [0.0, 4.0],
+    ]
     assert x.tolist() == [1.0, 2.0]
 
 
@@ -383,7 +467,13 @@ def test_results_need_no_graph_to_be_alive() -> None:
             seen.append(weakref.ref(y))
             return y
 
-        results = [F.vjp(func, X, V), F.jvp(func, X, V), F.jacobian(func, X), F.jacobian(func, X, vectorize=True), F.jacobian(func, X, strategy="forward-mode")]
+        results = [
+            F.vjp(func, X, V),
+            F.jvp(func, X, V),
+            F.jacobian(func, X),
+            F.jacobian(func, X, vectorize=True),
+            F.jacobian(func, X, strategy="forward-mode"),
+        ]
         assert len(results) == 5 and len(seen) >= 5
         assert all(ref() is None for ref in seen)
     finally:
@@ -414,9 +504,13 @@ OF_ONE = {
     "jacobian": lambda x: F.jacobian(lambda x: x**2 * x.sum(), x),
     "jacobian, batched": lambda x: F.jacobian(lambda x: x**2 * x.sum(), x, vectorize=True),
     "jacobian, forward": lambda x: F.jacobian(lambda x: x**2 * x.sum(), x, strategy="forward-mode"),
-    "jacobian, forward, batched": lambda x: F.jacobian(lambda x: x**2 * x.sum(), x, strategy="forward-mode", vectorize=True),
+    "jacobian, forward, batched": lambda x: F.jacobian(
+        lambda x: x**2 * x.sum(), x, strategy="forward-mode", vectorize=True
+    ),
     "hessian": lambda x: F.hessian(lambda x: x.prod() ** 2, x),
-    "hessian, forward, batched": lambda x: F.hessian(lambda x: x.prod() ** 2, x, vectorize=True, outer_jacobian_strategy="forward-mode"),
+    "hessian, forward, batched": lambda x: F.hessian(
+        lambda x: x.prod() ** 2, x, vectorize=True, outer_jacobian_strategy="forward-mode"
+    ),
 }
 
 
@@ -427,7 +521,9 @@ def test_vmap_of_it_is_a_loop(name: str) -> None:
     np.testing.assert_allclose(dt.func.vmap(OF_ONE[name])(points).numpy(), loop, rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"vectorize": True}, {"strategy": "forward-mode"}, {"strategy": "forward-mode", "vectorize": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"vectorize": True}, {"strategy": "forward-mode"}, {"strategy": "forward-mode", "vectorize": True}]
+)
 def test_with_a_graph_the_tangents_of_the_inputs_go_through(options: dict) -> None:
     forward_ad = dt.autograd.forward_ad
     with forward_ad.dual_level():

@@ -46,8 +46,13 @@ def test_every_library_takes_turns() -> None:
 
 
 def test_the_summary_counts_what_meets_its_target() -> None:
-    found = [harness.Measurement("a", SMALL, {"dualtape": 1.0, "torch": 2.0}), harness.Measurement("b", SMALL, {"dualtape": 2.0, "torch": 1.0})]
-    assert any("geometric mean 1.00 of 2" in line and "1 at most 0.7" in line for line in summary(found, ["dualtape", "torch"]))
+    found = [
+        harness.Measurement("a", SMALL, {"dualtape": 1.0, "torch": 2.0}),
+        harness.Measurement("b", SMALL, {"dualtape": 2.0, "torch": 1.0}),
+    ]
+    assert any(
+        "geometric mean 1.00 of 2" in line and "1 at most 0.7" in line for line in summary(found, ["dualtape", "torch"])
+    )
 
 
 def test_the_command_writes_json(tmp_path, capsys) -> None:

@@ -367,7 +367,9 @@ x.grad
 TABLE = [*blocks(PROGRAMS)]
 for reentrant in (False, True):
     TABLE.extend(
-        pytest.param(p.values[0].replace("REENTRANT", str(reentrant)), id=f"{p.id}, {'re-entrant' if reentrant else 'by hooks'}")
+        pytest.param(
+            p.values[0].replace("REENTRANT", str(reentrant)), id=f"{p.id}, {'re-entrant' if reentrant else 'by hooks'}"
+        )
         for p in blocks(BOTH)
     )
 
@@ -439,7 +441,9 @@ def test_an_error_says_which_tensor_is_different() -> None:
         return t.sin().sum() if len(calls) == 1 else t[:2].sin().sum()
 
     y = checkpoint(part, dt.ones(3, requires_grad=True))
-    with pytest.raises(dt.utils.checkpoint.CheckpointError, match=r"tensor 0 was \[3\] float32 on cpu, and is \[2\] float32 on cpu"):
+    with pytest.raises(
+        dt.utils.checkpoint.CheckpointError, match=r"tensor 0 was \[3\] float32 on cpu, and is \[2\] float32 on cpu"
+    ):
         y.backward()
 
 
@@ -461,12 +465,12 @@ def test_a_failing_second_run_leaves_the_random_state_alone() -> None:
     assert dt.is_grad_enabled()
 
 
-# --- selective --------------------------------------------------------------------------------------------------------------------
+# --- selective ------------------------------------------------------------------------------------
 
 
 def counted(policy: object) -> tuple:
     """Contexts for ``checkpoint`` with ``policy``, and the log of ops that were really computed."""
-    from dualtape.utils._python_dispatch import TorchDispatchMode
+    from dualtape.overrides.dispatch_modes import TorchDispatchMode
     from dualtape.utils.checkpoint import create_selective_checkpoint_contexts
 
     log: list = []

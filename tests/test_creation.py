@@ -1,4 +1,6 @@
-"""Making tensors: the same program makes the same tensor, of the same dtype, over the same memory, as in PyTorch, or is refused alike."""
+"""Making tensors: the same program makes the same tensor, of the same dtype, over the same memory, as in PyTorch,
+or is refused alike.
+"""
 
 from __future__ import annotations
 
@@ -570,7 +572,7 @@ def test_a_default_dtype_that_is_no_floating_point_type_is_refused(program: str)
     assert dt.get_default_dtype() is dt.float32
 
 
-# --- where dualtape goes its own way ---------------------------------------------------------------------------------------------
+# --- where dualtape goes its own way --------------------------------------------------------------
 
 
 def test_arrays_with_negative_strides_are_taken_as_they_are() -> None:
@@ -642,7 +644,7 @@ def test_tensor_of_a_tensor_warns_and_copies() -> None:
 
 @pytest.mark.parametrize("make", [dt.zeros, dt.ones, dt.empty, dt.rand, dt.randn])
 def test_a_layout_that_new_tensors_cannot_have_is_refused_not_ignored(make) -> None:
-    from dualtape.device import sparse_coo
+    from dualtape._tensor.device import sparse_coo
 
     assert make(2, layout=dt.strided).shape == (2,)
     with pytest.raises(NotImplementedError, match="sparse_coo"):
@@ -662,4 +664,7 @@ def test_an_empty_list_cannot_be_joined(name: str) -> None:
 
 @needs_torch
 def test_what_topk_gives_lies_row_by_row() -> None:
-    same("x = torch.tensor([[2.0, 1.0, 3.0], [0.0, 5.0, 4.0]]); values, indices = x.topk(2); values.stride(), indices.stride(), indices")
+    same(
+        "x = torch.tensor([[2.0, 1.0, 3.0], [0.0, 5.0, 4.0]]); values, indices = x.topk(2); values.stride(),"
+        " indices.stride(), indices"
+    )

@@ -32,7 +32,10 @@ LACKING: dict[str, str] = {}
 
 def test_cupy_is_never_imported_unasked() -> None:
     code = "import sys, dualtape as dt; (dt.ones(3, requires_grad=True) * 2).sum().backward(); print('cupy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "False"
+    )
 
 
 def test_asking_for_a_gpu_without_cupy_says_what_to_install() -> None:
@@ -101,7 +104,10 @@ def test_every_ops_tangent_is_on_the_gpu_what_it_is_on_the_cpu(row: Any, sample:
 @pytest.mark.filterwarnings("ignore:vmap")
 @pytest.mark.parametrize(("row", "sample"), [c[1:] for c in cases()], ids=[c[0] for c in cases()])
 def test_every_op_over_a_batch_gives_on_the_gpu_what_it_gives_on_the_cpu(row: Any, sample: Any) -> None:
-    ours, theirs = over_a_batch(row, sample, lambda a: dt.tensor(a)), over_a_batch(row, sample, lambda a: dt.tensor(a).cuda())
+    ours, theirs = (
+        over_a_batch(row, sample, lambda a: dt.tensor(a)),
+        over_a_batch(row, sample, lambda a: dt.tensor(a).cuda()),
+    )
     assert isinstance(ours, str) == isinstance(theirs, str), (ours, theirs)
     if not isinstance(ours, str):
         for a, b in zip(ours, theirs, strict=True):

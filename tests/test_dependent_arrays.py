@@ -1,4 +1,6 @@
-"""Arrays that know what they depend on: every op of the table over them, forward and backward, against the true derivatives."""
+"""Arrays that know what they depend on: every op of the table over them, forward and backward, against the true
+derivatives.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.arrays.dependence import DensePatternError, Table
-from dualtape.arrays.dependent import Dependent
+from dualtape.arrays.sparsity.dependence import DensePatternError, Table
+from dualtape.arrays.sparsity.dependent import Dependent
 from dualtape.func.sparse import hessian_pattern, jacobian_pattern
 from dualtape.ops.table import ELEMENTWISE, TABLE
 from op_cases import UP_TO_SIGN, arrays, cases, converted, leaves
@@ -19,33 +21,55 @@ SAMPLES: dict[str, tuple[Any, list]] = {}
 for _name, _row, _sample in cases():
     if arrays(_sample, "float64")[2]:
         SAMPLES.setdefault(_row.name, (_row, []))[1].append(_sample)
-RANDOM = {"dropout", "bernoulli", "rrelu", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", "scaled_dot_product_attention"}
+RANDOM = {
+    "dropout",
+    "bernoulli",
+    "rrelu",
+    "alpha_dropout",
+    "feature_dropout",
+    "feature_alpha_dropout",
+    "scaled_dot_product_attention",
+}
 
 
 def flattened(row: Any, sample: Any, only: int | None = None) -> tuple[Any, np.ndarray]:
-    """An op as a function of one vector, the elements of its differentiable arguments (or of one of them); and the vector.
+    """An op as a function of one vector, the elements of its differentiable arguments (or of one of them); and the
+    vector.
 
-    Complex numbers are made of two real ones, and taken apart again in the result, whose floating-point parts are joined in one vector.
+    Complex numbers are made of two real ones, and taken apart again in the result, whose floating-point parts are
+    joined in one vector.
     """
     kind = "complex128" if row.complex == "only" else "float64"
-    args, kwargs, made = arrays(sample, kind)
-    chosen = made if only is None else [made[only]]
-    parts = [a.view(np.float64) if a.dtype.kind == "c" else a for a in (np.ascontiguousarray(a).reshape(a.shape) for a in chosen)]
+    args, kwargs, result = arrays(sample, kind)
+    chosen = result if only is None else [result[only]]
+    parts = [
+        a.view(np.float64) if a.dtype.kind == "c" else a
+        for a in (np.ascontiguousarray(a).reshape(a.shape) for a in chosen)
+    ]
     bounds = np.cumsum([0, *(p.size for p in parts)])
 
     def function(x: Any) -> Any:
         known = {}
         for k, a in enumerate(chosen):
             piece = x[int(bounds[k]) : int(bounds[k + 1])]
-            known[id(a)] = piece.reshape(a.shape) if a.dtype.kind != "c" else dt.view_as_complex(piece.reshape(*a.shape, 2))
+            known[id(a)] = (
+                piece.reshape(a.shape) if a.dtype.kind != "c" else dt.view_as_complex(piece.reshape(*a.shape, 2))
+            )
         convert = lambda a: known[id(a)] if id(a) in known else dt.from_numpy(a.copy())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outs = leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+            outs = leaves(
+                row.function(
+                    *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+                )
+            )
         outs = [o for o in outs if isinstance(o, dt.Tensor) and (o.is_floating_point() or o.is_complex())]
         if row.name in UP_TO_SIGN:
             outs = [o.abs() for o in outs]
-        outs = [dt.view_as_real(o.resolve_conj() if hasattr(o, "resolve_conj") else o) if o.is_complex() else o for o in outs]
+        outs = [
+            dt.view_as_real(o.resolve_conj() if hasattr(o, "resolve_conj") else o) if o.is_complex() else o
+            for o in outs
+        ]
         return dt.cat([o.reshape(-1).to(dt.float64) for o in outs]) if outs else x[:0]
 
     return function, np.concatenate([p.ravel() for p in parts])
@@ -97,7 +121,12 @@ def test_the_pattern_of_every_op_holds_the_nonzeros_of_its_jacobian(name: str) -
             np.testing.assert_allclose(values, function(dt.tensor(x)).numpy(), rtol=1e-7, atol=1e-9, equal_nan=True)
             numbers = ~np.isnan(values)[:, None]  # where the result is NaN, a derivative says nothing
             assert not np.any((np.nan_to_num(truth) != 0) & ~found & numbers), f"{sample}, argument {only}"
-            if getattr(row, "kind", None) == ELEMENTWISE and len(choices(sample)) == 1 and found.shape[0] == x.size and row.complex != "only":
+            if (
+                getattr(row, "kind", None) == ELEMENTWISE
+                and len(choices(sample)) == 1
+                and found.shape[0] == x.size
+                and row.complex != "only"
+            ):
                 assert not np.any(found & ~np.eye(x.size, dtype=bool)), f"{sample}: not diagonal"
 
 
@@ -123,7 +152,7 @@ def gradient(function: Any, v: Any) -> Any:
     return dt.zeros(0) if found is None else found
 
 
-# --- rules, one by one ---------------------------------------------------------------------------------------------------------------
+# --- rules, one by one ----------------------------------------------------------------------------
 
 
 def pattern(function: Any, x: Any) -> list:
@@ -210,7 +239,9 @@ def test_running_sums_depend_on_what_came_before() -> None:
 
 
 def test_matrices_of_a_batch_depend_on_their_own() -> None:
-    found = jacobian_pattern(lambda x: dt.linalg.inv(x.reshape(3, 2, 2) + 2 * dt.eye(2, dtype=x.dtype)))(np.linspace(0, 1, 12))
+    found = jacobian_pattern(lambda x: dt.linalg.inv(x.reshape(3, 2, 2) + 2 * dt.eye(2, dtype=x.dtype)))(
+        np.linspace(0, 1, 12)
+    )
     assert (found.toarray() == np.kron(np.eye(3), np.ones((4, 4)))).all()
 
 
@@ -222,8 +253,8 @@ def test_unions_of_random_sets_are_those_of_python() -> None:
         for _ in range(30):
             count = int(rng.integers(1, 9))
             groups, sets = rng.integers(0, count, 25), rng.integers(0, table.count, 25)
-            made = table.unite(groups, sets, count)
-            indptr, indices = table.rows(made)
+            result = table.unite(groups, sets, count)
+            indptr, indices = table.rows(result)
             for g in range(count):
                 members = set().union(*(known[s] for s in sets[groups == g]))
                 assert set(indices[indptr[g] : indptr[g + 1]].tolist()) == members

@@ -19,7 +19,8 @@ load_all()
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
-    "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func", "linalg", "nn",
+    "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func",
+    "linalg", "nn",
     "nn.functional", "random",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")
@@ -54,7 +55,9 @@ def names(space: ModuleType) -> list[str]:
 
 
 def public() -> Iterator[tuple[str, Any]]:
-    """(dotted name, object) for what a user can reach: functions, classes, and the methods of the classes users hold."""
+    """(dotted name, object) for what a user can reach: functions, classes, and the methods of the classes users
+    hold.
+    """
     for path in MODULES:
         space = module(path)
         for name in names(space) if space is not None else ():

@@ -327,7 +327,10 @@ def test_promote_types_and_can_cast_are_pytorchs_for_every_pair(first: str) -> N
     for second in [*NAMES, "uint16", "uint32", "uint64"]:
         if {first[:4], second[:4]} == {"floa", "comp"} and "float16" in (first, second):
             continue
-        for program in (f"torch.promote_types(torch.{first}, torch.{second})", f"torch.can_cast(torch.{first}, torch.{second})"):
+        for program in (
+            f"torch.promote_types(torch.{first}, torch.{second})",
+            f"torch.can_cast(torch.{first}, torch.{second})",
+        ):
             theirs = outcome(program, torch)
             if isinstance(theirs, Refused) and {first, second} & {"uint16", "uint32", "uint64"}:
                 continue  # PyTorch promotes large unsigned types with floating-point types only

@@ -22,7 +22,12 @@ def over(kind: Any) -> Any:
 
 def test_a_duck_refuses_numpy_arrays() -> None:
     x = asarray([1.0, 2.0])
-    for wrong in (lambda: x + np.ones(2), lambda: np.where(x > 1, x, np.zeros(2)), lambda: x[np.array([0])], lambda: np.asarray(x)):
+    for wrong in (
+        lambda: x + np.ones(2),
+        lambda: np.where(x > 1, x, np.zeros(2)),
+        lambda: x[np.array([0])],
+        lambda: np.asarray(x),
+    ):
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(NotImplementedError):
@@ -49,7 +54,12 @@ def test_every_ops_tangent_over_other_arrays_is_what_it_is_over_numpys(row: Any,
 def test_transforms_over_other_arrays() -> None:
     x = dt.as_tensor(asarray([1.0, 2.0, 4.0]))
     f = lambda x: (x.sin() * x[0]).sum() * x.softmax(0)
-    for transformed in (dt.func.jacrev(f), dt.func.jacfwd(f), dt.func.hessian(lambda x: f(x)[1]), lambda x: dt.func.vmap(lambda t: f(x * t))(x)):
+    for transformed in (
+        dt.func.jacrev(f),
+        dt.func.jacfwd(f),
+        dt.func.hessian(lambda x: f(x)[1]),
+        lambda x: dt.func.vmap(lambda t: f(x * t))(x),
+    ):
         found = transformed(x)
         assert type(found._array) is DuckArray
         np.testing.assert_allclose(found.cpu().numpy(), transformed(x.cpu()).numpy(), rtol=1e-9)

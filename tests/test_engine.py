@@ -1,4 +1,6 @@
-"""The engine: what backward and grad accept, deliver and refuse; graphs of any size; nothing kept longer than needed."""
+"""The engine: what backward and grad accept, deliver and refuse; graphs of any size; nothing kept longer than
+needed.
+"""
 
 from __future__ import annotations
 
@@ -245,18 +247,18 @@ def test_threads_that_use_a_fresh_leaf_at_once_find_one_sink() -> None:
     try:
         for _ in range(300):
             x = leaf(1.0, 2.0)
-            start, made = threading.Barrier(4), []
+            start, result = threading.Barrier(4), []
 
-            def work(x: dt.Tensor = x, start: threading.Barrier = start, made: list = made) -> None:
+            def work(x: dt.Tensor = x, start: threading.Barrier = start, result: list = result) -> None:
                 start.wait()
-                made.append(x * 2)
+                result.append(x * 2)
 
             threads = [threading.Thread(target=work) for _ in range(4)]
             for t in threads:
                 t.start()
             for t in threads:
                 t.join()
-            assert len({y.grad_fn.next_functions[0][0] for y in made}) == 1
+            assert len({y.grad_fn.next_functions[0][0] for y in result}) == 1
     finally:
         sys.setswitchinterval(interval)
 
@@ -555,14 +557,16 @@ def test_gradients_with_history_accumulate_out_of_place_others_in_place() -> Non
 
 
 def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
-    from dualtape.autograd.unrolled import compiled
+    from dualtape.ops.vjp_codegen import compiled
 
     calls: list = []
     row = dt.ops.table.TABLE["mul"]
-    kept = row.loads, row.quick, row.node_class()._pull
-    row.loads = tuple((lambda *a, f=formula, k=k: (calls.append(k), f(*a))[1], loads) for k, (formula, loads) in enumerate(row.loads))
+    kept = row.loads, row.quick, row.node_class()._vjp
+    row.loads = tuple(
+        (lambda *a, f=formula, k=k: (calls.append(k), f(*a))[1], loads) for k, (formula, loads) in enumerate(row.loads)
+    )
     row.quick = {}
-    row.node_class()._pull = compiled(row)
+    row.node_class()._vjp = compiled(row)
     try:
         x, y = leaf(2.0), leaf(3.0)
         dt.autograd.grad(x * y, x)
@@ -571,7 +575,7 @@ def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
         assert calls == [0, 0, 1]
     finally:
         row.loads, row.quick = kept[:2]
-        row.node_class()._pull = kept[2]
+        row.node_class()._vjp = kept[2]
 
 
 def test_a_leaf_that_became_a_result_takes_no_gradient() -> None:

@@ -1,4 +1,6 @@
-"""Forward mode for the user: levels and duals, views and writes, mixtures with reverse mode, custom Functions; as PyTorch has it, and beyond."""
+"""Forward mode for the user: levels and duals, views and writes, mixtures with reverse mode, custom Functions; as
+PyTorch has it, and beyond.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ import dualtape.autograd.forward_ad as fwAD
 from blocks import blocks
 from dualtape import modes
 from dualtape.autograd.function import once_differentiable
-from dualtape.autograd.tangents import Level
+from dualtape.autograd.tangents import ForwardLevel
 from same_program import needs_torch, same
 
 BEGIN = """
@@ -43,7 +45,7 @@ def inside(source: str) -> str:
     return BEGIN + "\n".join(f"    {line}" for line in body) + END
 
 
-# --- duals ------------------------------------------------------------------------------------------------------------------------------
+# --- duals ----------------------------------------------------------------------------------------
 
 
 @needs_torch
@@ -194,7 +196,7 @@ def test_duals_are_pytorchs(source: str) -> None:
     same(inside(source))
 
 
-# --- views and writes -------------------------------------------------------------------------------------------------------------------
+# --- views and writes -----------------------------------------------------------------------------
 
 
 @needs_torch
@@ -487,7 +489,7 @@ def test_views_and_writes_are_pytorchs(source: str) -> None:
     same(inside(source))
 
 
-# --- with reverse mode ------------------------------------------------------------------------------------------------------------------
+# --- with reverse mode ----------------------------------------------------------------------------
 
 
 @needs_torch
@@ -609,7 +611,7 @@ def test_mixtures_with_reverse_mode_are_pytorchs(source: str) -> None:
     same(inside(source))
 
 
-# --- custom Functions -------------------------------------------------------------------------------------------------------------------
+# --- custom Functions -----------------------------------------------------------------------------
 
 
 @needs_torch
@@ -1015,7 +1017,10 @@ class TestFunctionsWithoutJvp:
             def backward(ctx: Any, g: Any) -> Any:
                 return g * 2
 
-        with fwAD.dual_level(), pytest.raises(NotImplementedError, match="You must implement the jvp function.*Once.*once_differentiable"):
+        with (
+            fwAD.dual_level(),
+            pytest.raises(NotImplementedError, match="You must implement the jvp function.*Once.*once_differentiable"),
+        ):
             Once.apply(dual([1.0], [1.0]))
 
     def test_a_backward_in_numpy_is_refused(self) -> None:
@@ -1028,7 +1033,12 @@ class TestFunctionsWithoutJvp:
             def backward(ctx: Any, g: Any) -> Any:
                 return dt.tensor(g.detach().numpy() * 2)
 
-        with fwAD.dual_level(), pytest.raises(NotImplementedError, match="You must implement the jvp function.*Foreign.*differentiable operations"):
+        with (
+            fwAD.dual_level(),
+            pytest.raises(
+                NotImplementedError, match="You must implement the jvp function.*Foreign.*differentiable operations"
+            ),
+        ):
             Foreign.apply(dual([1.0], [1.0]))
 
     def test_a_function_without_either_is_refused(self) -> None:
@@ -1054,7 +1064,7 @@ class TestFunctionsWithoutJvp:
             assert tangent(Floor.apply(dual([1.5], [1.0]))) is None
 
 
-# --- levels -----------------------------------------------------------------------------------------------------------------------------
+# --- levels ---------------------------------------------------------------------------------------
 
 
 class TestLevels:
@@ -1154,7 +1164,12 @@ class TestLevels:
     def test_a_failing_op_leaves_the_tangents_as_they_were(self) -> None:
         with fwAD.dual_level():
             x = dual([1.0, 2.0], [1.0, 2.0])
-            for bad in (lambda: x.add_(dt.ones(3)), lambda: x.copy_(dt.ones(3)), lambda: x[:1].mul_(dt.ones(2)), lambda: x.__setitem__(5, 1.0)):
+            for bad in (
+                lambda: x.add_(dt.ones(3)),
+                lambda: x.copy_(dt.ones(3)),
+                lambda: x[:1].mul_(dt.ones(2)),
+                lambda: x.__setitem__(5, 1.0),
+            ):
                 with pytest.raises((RuntimeError, IndexError)):
                     bad()
             assert x.tolist() == [1.0, 2.0] and tangent(x).tolist() == [1.0, 2.0]
@@ -1250,7 +1265,7 @@ class TestLevels:
         assert fwAD.is_fwd_grad_enabled()
 
 
-# --- nested levels ----------------------------------------------------------------------------------------------------------------------
+# --- nested levels --------------------------------------------------------------------------------
 
 
 class TestNestedLevels:
@@ -1283,7 +1298,9 @@ class TestNestedLevels:
         with fwAD.dual_level(), fwAD.dual_level():
             x = fwAD.make_dual(dual(2.0, 1.0, level=1), dt.tensor(10.0), level=0)
             y = x**3
-            assert tangent(y, 0).item() == 120 and tangent(y, 1).item() == 12 and tangent(tangent(y, 1), 0).item() == 120
+            assert (
+                tangent(y, 0).item() == 120 and tangent(y, 1).item() == 12 and tangent(tangent(y, 1), 0).item() == 120
+            )
 
     def test_unpacking_an_older_level_keeps_the_newer(self) -> None:
         with fwAD.dual_level(), fwAD.dual_level():
@@ -1335,7 +1352,7 @@ class TestNestedLevels:
             assert tangent(tangent(g), 0).tolist() == [24.0, 48.0]
 
 
-# --- tangents beside graphs -------------------------------------------------------------------------------------------------------------
+# --- tangents beside graphs -----------------------------------------------------------------------
 
 
 class TestBesideGraphs:
@@ -1401,9 +1418,13 @@ class TestBesideGraphs:
     def test_a_checkpointed_backward_after_the_level_has_ended(self) -> None:
         p = dt.tensor([0.3, 0.7], requires_grad=True)
         with fwAD.dual_level():
-            y = dt.utils.checkpoint.checkpoint(lambda x: x.sin() * x, fwAD.make_dual(p, dt.ones(2)), use_reentrant=False)
+            y = dt.utils.checkpoint.checkpoint(
+                lambda x: x.sin() * x, fwAD.make_dual(p, dt.ones(2)), use_reentrant=False
+            )
         y.sum().backward()
-        np.testing.assert_allclose(p.grad.numpy(), np.sin(p.detach().numpy()) + p.detach().numpy() * np.cos(p.detach().numpy()), rtol=1e-6)
+        np.testing.assert_allclose(
+            p.grad.numpy(), np.sin(p.detach().numpy()) + p.detach().numpy() * np.cos(p.detach().numpy()), rtol=1e-6
+        )
 
     def test_a_hook_may_change_a_gradient_and_its_tangent(self) -> None:
         p = dt.tensor([1.0, 2.0], requires_grad=True)
@@ -1435,13 +1456,17 @@ class TestBesideGraphs:
     def test_out_of_a_moving_tensor_is_refused_and_changes_nothing(self) -> None:
         with fwAD.dual_level():
             x, target = dual([1.0], [1.0]), dt.zeros(1)
-            for bad in (lambda: dt.mul(x, 2, out=target), lambda: dt.mul(target, 2, out=x), lambda: dt.sin(target, out=x)):
+            for bad in (
+                lambda: dt.mul(x, 2, out=target),
+                lambda: dt.mul(target, 2, out=x),
+                lambda: dt.sin(target, out=x),
+            ):
                 with pytest.raises(RuntimeError, match="out="):
                     bad()
             assert target.tolist() == [0.0] and tangent(x).tolist() == [1.0] and tangent(target) is None
 
 
-# --- nothing is kept alive --------------------------------------------------------------------------------------------------------------
+# --- nothing is kept alive ------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -1489,7 +1514,7 @@ class TestNothingIsKeptAlive:
             refs = [weakref.ref(tangent(one)) for one in (x, y, g)]
         assert [ref() for ref in refs] == [None] * 3
         del x, y, g
-        assert not any(type(thing) is Level for thing in gc.get_objects())
+        assert not any(type(thing) is ForwardLevel for thing in gc.get_objects())
 
     def test_a_level_that_is_left_by_an_exception_too(self) -> None:
         def fail() -> weakref.ref:

@@ -1,8 +1,9 @@
-"""Generated from the table: forward mode of every op, for each of its samples, against reverse mode and in every mixture with it.
+"""Generated from the table: forward mode of every op, for each of its samples, against reverse mode and in every
+mixture with it.
 
-Reverse mode itself and its second derivative are checked by finite differences in ``test_ops_generated``. Here each other way to the same
-numbers must give them: J t forward and by the double-vjp trick; H t forward over reverse, reverse over forward and reverse over reverse;
-t H t forward over forward.
+Reverse mode itself and its second derivative are checked by finite differences in ``test_ops_generated``. Here each
+other way to the same numbers must give them: J t forward and by the double-vjp trick; H t forward over reverse,
+reverse over forward and reverse over reverse; t H t forward over forward.
 """
 
 from __future__ import annotations
@@ -73,13 +74,19 @@ def test_every_way_to_first_and_second_derivatives_agrees(row: Any, sample: Any)
             outs = [o for o in function(*duals) if o.requires_grad]
             mixed = inner((g, tangent(o)) for g, o in zip(gs, outs, strict=True))
             close(grads(mixed, inputs, retain_graph=True), hessian, "reverse over forward")
-            close([tangent(g) for g in grads(inner(zip(gs, outs, strict=True)), duals)], hessian, "forward over reverse")
+            close(
+                [tangent(g) for g in grads(inner(zip(gs, outs, strict=True)), duals)], hessian, "forward over reverse"
+            )
 
         with fwAD.dual_level(), fwAD.dual_level():
             twice = [fwAD.make_dual(fwAD.make_dual(x, t, level=0), t) for x, t in zip(plain, ts, strict=True)]
             outs = [o for o, like in zip(function(*twice), function(*inputs), strict=True) if like.requires_grad]
             seconds = [None if tangent(o) is None else fwAD.unpack_dual(tangent(o), level=0).tangent for o in outs]
-            close([dt.as_tensor(inner(zip(gs, seconds, strict=True)))], [dt.as_tensor(inner(zip(ts, hessian, strict=True)))], "forward over forward")
+            close(
+                [dt.as_tensor(inner(zip(gs, seconds, strict=True)))],
+                [dt.as_tensor(inner(zip(ts, hessian, strict=True)))],
+                "forward over forward",
+            )
 
 
 @pytest.mark.filterwarnings("ignore:vmap")

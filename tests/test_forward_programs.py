@@ -1,4 +1,6 @@
-"""Random programs of views and writes on dual tensors: values, tangents and second derivatives must be PyTorch's after each of them."""
+"""Random programs of views and writes on dual tensors: values, tangents and second derivatives must be PyTorch's
+after each of them.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,12 @@ result
 """,
 }
 STEPS = [
-    "pool.append({a}[0])", "pool.append({a}[..., 1:])", "pool.append({a}.t())", "pool.append({a}.reshape(-1))", "pool.append({a}.unbind()[-1])",
-    "pool.append({a}.diagonal())", "pool.append({a} * {b})", "pool.append({a}.sin())", "pool.append({a}.sum(0))", "pool.append({a}.clone())",
-    "pool.append({a}.detach())", "pool.append(fwAD.make_dual({a}.detach(), torch.ones_like({a})))", "{a}.mul_(1.5)", "{a}.mul_({b}.clone())",
+    "pool.append({a}[0])", "pool.append({a}[..., 1:])", "pool.append({a}.t())", "pool.append({a}.reshape(-1))",
+    "pool.append({a}.unbind()[-1])",
+    "pool.append({a}.diagonal())", "pool.append({a} * {b})", "pool.append({a}.sin())", "pool.append({a}.sum(0))",
+    "pool.append({a}.clone())",
+    "pool.append({a}.detach())", "pool.append(fwAD.make_dual({a}.detach(), torch.ones_like({a})))", "{a}.mul_(1.5)",
+    "{a}.mul_({b}.clone())",
     "{a}.add_({b}.clone())", "{a}.copy_({b}.clone())", "{a}.zero_()", "{a}.fill_(2.0)",
 ]  # fmt: skip
 PARTS = ["{a}.__setitem__(0, {b}.clone().sum())", "{a}.__setitem__((..., slice(1, None)), {b}.clone()[..., 1:])"]
@@ -57,7 +62,12 @@ def program(seed: int, graph: bool) -> str:
     for _ in range(12):
         a, b = (f"pool[{draw.randrange(60)} % len(pool)]" for _ in "ab")
         mode = draw.choice(MODES) if draw.random() < 0.08 else "torch.enable_grad()"
-        lines += [f"with {mode}:", "    try:", f"        {draw.choice(steps).format(a=a, b=b)}", "        log.append('done')"]
+        lines += [
+            f"with {mode}:",
+            "    try:",
+            f"        {draw.choice(steps).format(a=a, b=b)}",
+            "        log.append('done')",
+        ]
         lines += ["    except Exception:", "        log.append('refused')"]
     return BEGIN.format(graph=graph) + "\n".join(f"    {line}" for line in lines) + END[graph]
 

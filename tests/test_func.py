@@ -12,11 +12,23 @@ import pytest
 
 import dualtape as dt
 from blocks import blocks
-from dualtape.arrays.batched import Batched
-from dualtape.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from dualtape.arrays.batched.array import Batched
+from dualtape.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from same_program import needs_torch, same
 
-# --- against PyTorch ---------------------------------------------------------------------------------------------------------------
+# --- against PyTorch ------------------------------------------------------------------------------
 
 PROGRAMS = """
 # gradient of a scalar function
@@ -213,7 +225,7 @@ def test_transforms_behave_as_pytorchs(source: str) -> None:
     same("F = torch.func\nx = torch.tensor([0.5, -1.2, 2.0])\n" + source, tolerance=2e-5)
 
 
-# --- beyond it -----------------------------------------------------------------------------------------------------------------------
+# --- beyond it ------------------------------------------------------------------------------------
 
 
 def along(f: Any) -> Any:
@@ -261,7 +273,13 @@ def test_numpy_in_numpy_out() -> None:
     assert type(value) is np.ndarray and type(gradient) is np.ndarray and gradient.dtype == np.float64
     np.testing.assert_array_equal(gradient, 2 * x)
     assert type(grad(lambda x, y: np.sum(x * y), argnums=1)(x, x)) is np.ndarray
-    outputs = [jacrev(np.sin)(x), jacfwd(np.sin)(x), hessian(lambda x: (x**3).sum())(x), *jvp(np.exp, (x,), (x,)), vjp(np.exp, x)[1](x)[0]]
+    outputs = [
+        jacrev(np.sin)(x),
+        jacfwd(np.sin)(x),
+        hessian(lambda x: (x**3).sum())(x),
+        *jvp(np.exp, (x,), (x,)),
+        vjp(np.exp, x)[1](x)[0],
+    ]
     assert all(type(out) is np.ndarray for out in outputs)
     along_x = linearize(np.exp, x)[1](x)
     np.testing.assert_allclose(along_x, np.exp(x) * x)
@@ -280,7 +298,11 @@ def test_scipy_minimizes_with_the_transforms() -> None:
     np.testing.assert_allclose(found.x, 1, atol=1e-6)
     found = optimize.minimize(rosenbrock, start, jac=grad(rosenbrock), hess=hessian(rosenbrock), method="Newton-CG")
     np.testing.assert_allclose(found.x, 1, atol=1e-4)
-    root = optimize.root(lambda x: (x**2).numpy() - 2 if isinstance(x, dt.Tensor) else x**2 - 2, np.ones(2), jac=jacfwd(lambda x: x**2 - 2))
+    root = optimize.root(
+        lambda x: (x**2).numpy() - 2 if isinstance(x, dt.Tensor) else x**2 - 2,
+        np.ones(2),
+        jac=jacfwd(lambda x: x**2 - 2),
+    )
     np.testing.assert_allclose(root.x, 2**0.5)
 
 
@@ -353,7 +375,9 @@ def test_saved_tensor_hooks_at_every_level() -> None:
     packed = []
 
     def f(x: Any) -> Any:
-        with dt.autograd.graph.saved_tensors_hooks(lambda t: packed.append(1) or t.detach().numpy().copy(), lambda a: dt.from_numpy(a)):
+        with dt.autograd.graph.saved_tensors_hooks(
+            lambda t: packed.append(1) or t.detach().numpy().copy(), lambda a: dt.from_numpy(a)
+        ):
             return x.exp() * x
 
     x = dt.tensor(0.3, dtype=dt.float64)
@@ -404,12 +428,14 @@ def test_per_sample_gradients() -> None:
     found = vmap(grad(loss), in_dims=(None, 0))(weights, data)
     np.testing.assert_allclose(found.numpy(), np.stack([grad(loss)(weights, row).numpy() for row in data]))
     found = vmap(lambda x: jvp(lambda w: loss(w, x), (weights,), (x,))[1])(data)
-    np.testing.assert_allclose(found.numpy(), [jvp(lambda w, row=row: loss(w, row), (weights,), (row,))[1].item() for row in data])
+    np.testing.assert_allclose(
+        found.numpy(), [jvp(lambda w, row=row: loss(w, row), (weights,), (row,))[1].item() for row in data]
+    )
     total = grad(lambda w: vmap(loss, in_dims=(None, 0))(w, data).sum())(weights)
     np.testing.assert_allclose(total.numpy(), sum(grad(loss)(weights, row).numpy() for row in data))
 
 
-# --- functional_call ---------------------------------------------------------------------------------------------------------------
+# --- functional_call ------------------------------------------------------------------------------
 
 
 class Layer:

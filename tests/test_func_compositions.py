@@ -1,8 +1,8 @@
 """Every composition of transforms to depth three, on ten functions, against finite differences.
 
-By induction: a transform of ``g`` is checked against differences of ``g`` itself, where ``g`` is a composition one shorter that was checked the
-same way. Some of the functions use transforms inside, with tensors of the outside in their closures: the cases in which one perturbation
-may be taken for another.
+By induction: a transform of ``g`` is checked against differences of ``g`` itself, where ``g`` is a composition one
+shorter that was checked the same way. Some of the functions use transforms inside, with tensors of the outside in
+their closures: the cases in which one perturbation may be taken for another.
 """
 
 from __future__ import annotations
@@ -107,11 +107,15 @@ def expected(name: str, g: Callable, x: np.ndarray, jacobian: np.ndarray) -> np.
     return jacobian
 
 
-@pytest.mark.parametrize("inner", [names for depth in range(3) for names in itertools.product(TRANSFORMS, repeat=depth)], ids="-".join)
+@pytest.mark.parametrize(
+    "inner", [names for depth in range(3) for names in itertools.product(TRANSFORMS, repeat=depth)], ids="-".join
+)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_compositions_to_depth_three(function: str, inner: tuple[str, ...]) -> None:
     g = composed(inner, FUNCTIONS[function])
     jacobian = differences(g, POINT)
     for name in TRANSFORMS:
         found = value(TRANSFORMS[name](g), POINT)
-        np.testing.assert_allclose(found, expected(name, g, POINT, jacobian), rtol=1e-6, atol=1e-6, err_msg=f"{name} of {inner}")
+        np.testing.assert_allclose(
+            found, expected(name, g, POINT, jacobian), rtol=1e-6, atol=1e-6, err_msg=f"{name} of {inner}"
+        )

@@ -1194,7 +1194,15 @@ class Returns(dt.autograd.Function):
         return g
 
 
-@pytest.mark.parametrize("use", [Keeps.apply, lambda x: Writes.apply(x.clone()), lambda x: Returns.apply(x)[0], lambda x: Writes.apply(x.clone()[:1])])
+@pytest.mark.parametrize(
+    "use",
+    [
+        Keeps.apply,
+        lambda x: Writes.apply(x.clone()),
+        lambda x: Returns.apply(x)[0],
+        lambda x: Writes.apply(x.clone()[:1]),
+    ],
+)
 @pytest.mark.parametrize("run", [False, True])
 def test_dropping_the_result_frees_everything_at_once(use, run: bool) -> None:
     gc.collect()
@@ -1238,7 +1246,24 @@ def test_forward_may_return_a_named_tuple() -> None:
     assert x.grad.item() == 5.0
 
 
-@pytest.mark.parametrize("name", ["edges", "saved", "outputs", "extra", "seq", "pull", "apply", "release", "holds", "selective", "cls", "name", "shape"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "edges",
+        "saved",
+        "outputs",
+        "extra",
+        "seq",
+        "pull",
+        "apply",
+        "release",
+        "holds",
+        "selective",
+        "cls",
+        "name",
+        "shape",
+    ],
+)
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_context_takes_attributes_of_any_name(name: str, recorded: bool) -> None:
     class Scaled(dt.autograd.Function):

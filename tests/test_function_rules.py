@@ -1,7 +1,8 @@
 """What a Function may return and mark, all combinations: dualtape and PyTorch agree on every one.
 
-For each kind of argument, each set of results (among them the argument, a view of it, the argument written in place, duplicates)
-and each mark, the outcome, the state of every tensor, and what can be done with the results afterwards are compared.
+For each kind of argument, each set of results (among them the argument, a view of it, the argument written in
+place, duplicates) and each mark, the outcome, the state of every tensor, and what can be done with the results
+afterwards are compared.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from tests.same_program import needs_torch, torch
 RESULTS = ["x", "x[:1]", "x*2", "t", "t[:1]", "x.detach()", "w", "x.long()", "None"]
 MARKS = ["nothing", "dirty x", "dirty x unwritten", "non-differentiable first", "dirty t"]
 SAVES = ["nothing", "x", "first"]
-ARGUMENTS = ["leaf", "non-leaf", "view", "constant", "view of constant", "no_grad leaf", "no_grad non-leaf", "view made under no_grad"]
+ARGUMENTS = [
+    "leaf",
+    "non-leaf",
+    "view",
+    "constant",
+    "view of constant",
+    "no_grad leaf",
+    "no_grad non-leaf",
+    "view made under no_grad",
+]
 
 
 def argument(library: Any, kind: str) -> Any:
@@ -29,7 +39,13 @@ def argument(library: Any, kind: str) -> Any:
         with library.no_grad():
             return base[:]
     kind = kind.removeprefix("no_grad ")
-    return {"leaf": leaf, "non-leaf": leaf * 3, "view": (leaf * 3)[:], "constant": constant, "view of constant": constant[:]}[kind]
+    return {
+        "leaf": leaf,
+        "non-leaf": leaf * 3,
+        "view": (leaf * 3)[:],
+        "constant": constant,
+        "view of constant": constant[:],
+    }[kind]
 
 
 def make(library: Any, results: tuple[str, ...], mark: str, save: str) -> Any:
@@ -72,7 +88,8 @@ def state(tensor: Any) -> Any:
         return None if tensor.grad_fn is None else (tensor.grad_fn.name().rsplit("::")[-1], tensor.output_nr)
 
     return (
-        attempt(lambda: tensor.tolist()), attempt(lambda: tensor.requires_grad), attempt(lambda: tensor.is_leaf), attempt(name), tensor._is_view(),
+        attempt(lambda: tensor.tolist()), attempt(lambda: tensor.requires_grad), attempt(lambda: tensor.is_leaf),
+        attempt(name), tensor._is_view(),
         tensor._version,
     )  # fmt: skip
 

@@ -239,7 +239,9 @@ class TestCatches:
     def test_gradients_of_the_wrong_dtype(self, fast_mode, monkeypatch):
         # The engine casts gradients, so only a fault in the engine itself can show here.
         grad = dt.autograd.grad
-        monkeypatch.setattr(dt.autograd, "grad", lambda *a, **k: [g if g is None else g.to(dt.float32) for g in grad(*a, **k)])
+        monkeypatch.setattr(
+            dt.autograd, "grad", lambda *a, **k: [g if g is None else g.to(dt.float32) for g in grad(*a, **k)]
+        )
         assert gradcheck(lambda x: x * 2, (real(3),), fast_mode=fast_mode)
         with pytest.raises(GradcheckError, match="float32.*float64"):
             gradcheck(lambda x: x * 2, (real(3),), check_grad_dtypes=True, fast_mode=fast_mode)
@@ -584,7 +586,12 @@ class TestBatched:
 class TestEveryWay:
     """All the ways to a derivative at once."""
 
-    FIRST = {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True, "check_grad_dtypes": True}
+    FIRST = {
+        "check_forward_ad": True,
+        "check_batched_grad": True,
+        "check_batched_forward_grad": True,
+        "check_grad_dtypes": True,
+    }
     SECOND = {"check_fwd_over_rev": True, "check_rev_over_rev": True, "check_batched_grad": True}
 
     @MODES

@@ -281,7 +281,9 @@ def test_the_running_backward_can_be_asked_for_its_node() -> None:
 def test_a_multi_grad_hook_on_a_leaf_runs_under_grad() -> None:
     seen = []
     x, w = dt.ones(1, requires_grad=True), dt.ones(1, requires_grad=True)
-    dt.autograd.graph.register_multi_grad_hook([x, w], lambda grads: seen.append([g if g is None else g.item() for g in grads]))
+    dt.autograd.graph.register_multi_grad_hook(
+        [x, w], lambda grads: seen.append([g if g is None else g.item() for g in grads])
+    )
     dt.autograd.grad(x * 3, x)
     assert seen == [[3.0, None]]
 

@@ -50,7 +50,9 @@ def test_layer_normalisation_to_third_order() -> None:
     x, d = dt.tensor([0.3, -1.2, 0.8], dtype=F64), dt.tensor([1.0, 0.5, -0.7], dtype=F64)
     w = dt.tensor([0.2, 1.0, -0.4], dtype=F64)
     layer = lambda t: (dt.nn.functional.layer_norm(x + t * d, (3,)) * w).sum()
-    plain = lambda t: (lambda y: (((y - y.mean()) / ((y - y.mean()) ** 2).mean().add(1e-5).sqrt()) * w).sum())(x + t * d)
+    plain = lambda t: (lambda y: (((y - y.mean()) / ((y - y.mean()) ** 2).mean().add(1e-5).sqrt()) * w).sum())(
+        x + t * d
+    )
     for order in (1, 2, 3):
         agree(layer, order, derivatives(plain, order)[0], rtol=1e-7)
 
@@ -89,7 +91,12 @@ def test_where_guards_what_it_does_not_take() -> None:
         return dt.where(x > 0, safe.sqrt(), dt.zeros_like(x)).sum()
 
     x = dt.tensor([0.0, 4.0], dtype=F64)
-    for f in (grad(guarded), lambda x: jvp(guarded, (x,), (dt.ones_like(x),))[1], hessian(guarded), jacrev(jacrev(guarded))):
+    for f in (
+        grad(guarded),
+        lambda x: jvp(guarded, (x,), (dt.ones_like(x),))[1],
+        hessian(guarded),
+        jacrev(jacrev(guarded)),
+    ):
         assert not f(x).isnan().any()
     np.testing.assert_allclose(grad(guarded)(x).numpy(), [0, 0.25])
     np.testing.assert_allclose(hessian(guarded)(x).numpy(), [[0, 0], [0, -1 / 32]])
@@ -98,7 +105,10 @@ def test_where_guards_what_it_does_not_take() -> None:
 def test_logsumexp_of_nothing_but_minus_infinity() -> None:
     x = dt.full((3,), -np.inf, dtype=F64)
     assert dt.logsumexp(x, 0).item() == -np.inf
-    for f in (grad(lambda x: dt.logsumexp(x, 0)), lambda x: jvp(lambda x: dt.logsumexp(x, 0), (x,), (dt.ones_like(x),))[1]):
+    for f in (
+        grad(lambda x: dt.logsumexp(x, 0)),
+        lambda x: jvp(lambda x: dt.logsumexp(x, 0), (x,), (dt.ones_like(x),))[1],
+    ):
         assert f(x).isnan().all() or f(x).isfinite().all()
     mixed = dt.tensor([-np.inf, 1.0, 2.0], dtype=F64)
     soft = np.exp([0.0, 1.0]) / np.exp([0.0, 1.0]).sum()
@@ -123,11 +133,16 @@ def test_integer_powers_at_zero(exponent: float) -> None:
 
 
 def test_a_function_with_a_branch_of_its_own() -> None:
-    for f, order, value in [(dt.relu, 2, 0.0), (dt.abs, 2, 0.0), (lambda t: dt.maximum(t, t * 0), 1, 0.5), (lambda t: dt.clamp(t, min=0.0), 2, 0.0)]:
+    for f, order, value in [
+        (dt.relu, 2, 0.0),
+        (dt.abs, 2, 0.0),
+        (lambda t: dt.maximum(t, t * 0), 1, 0.5),
+        (lambda t: dt.clamp(t, min=0.0), 2, 0.0),
+    ]:
         agree(f, order, value)
 
 
-# --- matrices ------------------------------------------------------------------------------------------------------------------------
+# --- matrices -------------------------------------------------------------------------------------
 
 BASE = np.array([[2.0, 0.4, -0.3], [0.4, 1.0, 0.2], [-0.3, 0.2, -0.5]])
 STEP = np.array([[0.3, -0.2, 0.5], [-0.2, 0.7, 0.1], [0.5, 0.1, -0.4]])
@@ -157,7 +172,19 @@ def along_matrix(f: Callable, dtype: Any = F64) -> Callable:
         lambda a: dt.linalg.pinv(a)[1, 0].real,
         lambda a: (dt.linalg.qr(a)[0].abs() ** 2)[2, 0],
     ],
-    ids=["eigenvalue", "eigenvector", "singular value", "singular vector", "det", "slogdet", "inv", "cholesky", "solve", "pinv", "qr"],
+    ids=[
+        "eigenvalue",
+        "eigenvector",
+        "singular value",
+        "singular vector",
+        "det",
+        "slogdet",
+        "inv",
+        "cholesky",
+        "solve",
+        "pinv",
+        "qr",
+    ],
 )
 def test_matrix_functions_to_second_order(function: Callable, dtype: Any) -> None:
     f = along_matrix(function, dtype)
@@ -169,12 +196,22 @@ def test_matrix_functions_to_second_order(function: Callable, dtype: Any) -> Non
     agree(f, 2, second, rtol=1e-4, atol=1e-5)
 
 
-# --- complex -------------------------------------------------------------------------------------------------------------------------
+# --- complex --------------------------------------------------------------------------------------
 
 
 def test_complex_functions_of_a_real_variable() -> None:
     z = dt.tensor(0.3 + 0.4j, dtype=dt.complex128)
-    for f in (dt.exp, dt.sin, dt.tanh, lambda w: w**3, lambda w: 1 / (1 + w), lambda w: w.conj() * w * w, lambda w: w.abs() * w, dt.sqrt, dt.log):
+    for f in (
+        dt.exp,
+        dt.sin,
+        dt.tanh,
+        lambda w: w**3,
+        lambda w: 1 / (1 + w),
+        lambda w: w.conj() * w * w,
+        lambda w: w.abs() * w,
+        dt.sqrt,
+        dt.log,
+    ):
         real = lambda t, f=f: f(z + t * (1 + 2j)).real
         value = lambda t, real=real: real(dt.tensor(t, dtype=F64)).item()
         h = 1e-3
@@ -192,7 +229,9 @@ def test_gradients_of_complex_arguments_are_pytorchs() -> None:
 
 @pytest.mark.parametrize("moments", [dt.var_mean, dt.std_mean])
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_the_mean_of_one_number_has_a_gradient_though_the_variance_beside_it_has_none(moments: Callable, create_graph: bool) -> None:
+def test_the_mean_of_one_number_has_a_gradient_though_the_variance_beside_it_has_none(
+    moments: Callable, create_graph: bool
+) -> None:
     x = dt.tensor([[1.0, 2.0]], requires_grad=True)
     spread, mean = moments(x, 0)
     (g,) = dt.autograd.grad(mean.sum(), x, create_graph=create_graph)
@@ -200,9 +239,12 @@ def test_the_mean_of_one_number_has_a_gradient_though_the_variance_beside_it_has
 
 
 KINKED: dict[str, Any] = {
-    "abs": lambda x: x.abs(), "relu": dt.relu, "leaky_relu": functional.leaky_relu, "hardtanh": functional.hardtanh, "relu6": functional.relu6,
-    "threshold": lambda x: functional.threshold(x, 0.1, 2.0), "hardshrink": functional.hardshrink, "softshrink": functional.softshrink,
-    "hardsigmoid": functional.hardsigmoid, "prelu": lambda x: functional.prelu(x, dt.tensor([0.25])), "l1_loss": lambda x: functional.l1_loss(x, dt.ones(4)),
+    "abs": lambda x: x.abs(), "relu": dt.relu, "leaky_relu": functional.leaky_relu, "hardtanh": functional.hardtanh,
+    "relu6": functional.relu6,
+    "threshold": lambda x: functional.threshold(x, 0.1, 2.0), "hardshrink": functional.hardshrink,
+    "softshrink": functional.softshrink,
+    "hardsigmoid": functional.hardsigmoid, "prelu": lambda x: functional.prelu(x, dt.tensor([0.25])),
+    "l1_loss": lambda x: functional.l1_loss(x, dt.ones(4)),
 }  # fmt: skip
 
 

@@ -736,7 +736,9 @@ class World:
 
     def __init__(self, library: Any, seed: int) -> None:
         self.torch, self.random, self.log = library, random.Random(seed), []
-        make = lambda: library.tensor([self.random.uniform(-1, 1) for _ in range(2)], dtype=library.float64, requires_grad=True)
+        make = lambda: library.tensor(
+            [self.random.uniform(-1, 1) for _ in range(2)], dtype=library.float64, requires_grad=True
+        )
         self.leaves = [make() for _ in range(3)]
         self.tensors = list(self.leaves)
         self.handles: list = []
@@ -759,27 +761,39 @@ class World:
         x, y = self.random.choice(self.tensors), self.random.choice(self.tensors)
         kind = self.random.choice(["unary", "unary", "binary", "binary", "stack", "two", "in place"])
         if kind == "unary":
-            made = [self.random.choice([lambda: x.sin(), lambda: x * 2, lambda: x.clone(), lambda: x.view(-1), lambda: x + 1])()]
+            result = [
+                self.random.choice(
+                    [lambda: x.sin(), lambda: x * 2, lambda: x.clone(), lambda: x.view(-1), lambda: x + 1]
+                )()
+            ]
         elif kind == "binary":
-            made = [self.random.choice([lambda: x * y, lambda: x + y, lambda: x - y])()]
+            result = [self.random.choice([lambda: x * y, lambda: x + y, lambda: x - y])()]
         elif kind == "stack":
-            made = [part * 1 for part in self.torch.stack([x, y]).unbind(0)]
+            result = [part * 1 for part in self.torch.stack([x, y]).unbind(0)]
         elif kind == "two":
-            made = list(self.two.apply(x, y))
+            result = list(self.two.apply(x, y))
         else:
-            made = [x * 1]
-            self.hook(made[0])
-            made[0].mul_(3)
-        self.tensors.extend(made)
+            result = [x * 1]
+            self.hook(result[0])
+            result[0].mul_(3)
+        self.tensors.extend(result)
 
     def note(self, *what: Any) -> None:
-        shown = lambda v: v if isinstance(v, (str, int, type(None))) else [shown(i) for i in v] if isinstance(v, (tuple, list)) else v.tolist()
+        shown = lambda v: (
+            v
+            if isinstance(v, (str, int, type(None)))
+            else [shown(i) for i in v]
+            if isinstance(v, (tuple, list))
+            else v.tolist()
+        )
         self.log.append([shown(w) for w in what])
 
     def hook(self, x: Any = None) -> None:
         x = self.random.choice(self.tensors) if x is None else x
         tag, note = len(self.handles), self.note
-        kind = self.random.choice(["tell", "double", "retain", "pre", "post", "accumulated", "all", "any", "once", "remove"])
+        kind = self.random.choice(
+            ["tell", "double", "retain", "pre", "post", "accumulated", "all", "any", "once", "remove"]
+        )
         if kind == "tell":
             handle = x.register_hook(lambda g: note(tag, "tensor", g))
         elif kind == "double":
@@ -794,10 +808,16 @@ class World:
             register = node.register_prehook if kind == "pre" else node.register_hook
             handle = register(lambda *g: note(tag, kind, *g))
         elif kind == "accumulated":
-            handle = self.random.choice(self.leaves).register_post_accumulate_grad_hook(lambda t: note(tag, "accumulated", t.grad))
+            handle = self.random.choice(self.leaves).register_post_accumulate_grad_hook(
+                lambda t: note(tag, "accumulated", t.grad)
+            )
         elif kind in ("all", "any"):
-            several = list({id(t): t for t in self.random.choices(self.tensors[3:] or [x * 1], k=2)}.values())  # no leaves: PyTorch refuses them under grad()
-            handle = self.torch.autograd.graph.register_multi_grad_hook(several, lambda g: note(tag, kind, g), mode=kind)
+            several = list(
+                {id(t): t for t in self.random.choices(self.tensors[3:] or [x * 1], k=2)}.values()
+            )  # no leaves: PyTorch refuses them under grad()
+            handle = self.torch.autograd.graph.register_multi_grad_hook(
+                several, lambda g: note(tag, kind, g), mode=kind
+            )
         else:
             handle = None
             known = [h for h in self.handles if h is not None]

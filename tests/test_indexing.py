@@ -1,6 +1,7 @@
 """Indexing: reading, writing and differentiating by every kind of key, against PyTorch.
 
-The table names the keys; Hypothesis mixes them. A key that PyTorch refuses must be refused here with the same error type.
+The table names the keys; Hypothesis mixes them. A key that PyTorch refuses must be refused here with the same error
+type.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def test_every_key_is_tried_on_every_shape_once() -> None:
     assert len(set(KEYS)) == len(KEYS) > 90
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 @needs_torch
@@ -169,18 +170,23 @@ def test_a_key_reads_the_same_entries_as_view_or_copy_and_with_the_same_gradient
     same(f"x = {filled(shape)}; y = x[{key}]; (y, y._is_view(), y.is_contiguous())")
     same(
         f"x = {filled(shape, 'float64')}.requires_grad_(); y = x[{key}];"
-        " (y * y.detach() * torch.arange(1, y.numel() + 1).reshape(y.shape)).sum().backward(); (y, x.grad, y.grad_fn.name())"
+        " (y * y.detach() * torch.arange(1, y.numel() + 1).reshape(y.shape)).sum().backward(); (y, x.grad,"
+        " y.grad_fn.name())"
     )
 
 
 @needs_torch
-@pytest.mark.parametrize("key", [k for k in KEYS if not isinstance(outcome(f"x = {filled('(3, 4, 2)')}; x[{k}]", dt), Refused)])
+@pytest.mark.parametrize(
+    "key", [k for k in KEYS if not isinstance(outcome(f"x = {filled('(3, 4, 2)')}; x[{k}]", dt), Refused)]
+)
 def test_a_write_to_what_was_read_is_seen_in_the_tensor_if_it_is_in_pytorch(key: str) -> None:
     same(f"x = {filled('(3, 4, 2)')}; y = x[{key}]; y += 100; (x, x._version)")
 
 
 @needs_torch
-@pytest.mark.parametrize("key", ["(slice(None), 1, slice(1, None))", "(..., 1)", "2", "(1, slice(None), 1)", "slice(None, None, 2)"])
+@pytest.mark.parametrize(
+    "key", ["(slice(None), 1, slice(1, None))", "(..., 1)", "2", "(1, slice(None), 1)", "slice(None, None, 2)"]
+)
 def test_a_view_has_pytorchs_strides_and_offset(key: str) -> None:
     same(f"y = {filled('(3, 4, 2)')}[{key}]; (y.stride(), y.storage_offset(), y.is_contiguous())")
 
@@ -192,7 +198,7 @@ def test_text_and_fractions_are_type_errors(key: str) -> None:
     same(f"{filled('(3, 4, 2)')}[{key}] = 1")
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 @needs_torch
@@ -208,7 +214,10 @@ def test_a_number_and_a_tensor_are_written_to_the_same_places(key: str, shape: s
 def test_a_recorded_write_gives_the_gradients_of_the_tensor_and_of_the_value(key: str) -> None:
     start = f"w = {filled('(3, 4, 2)', 'float64')}.requires_grad_(); x = w * 1"
     weigh = "(x * torch.arange(1, 25, dtype=torch.float64).reshape(3, 4, 2)).sum().backward()"
-    same(f"{start}; v = torch.tensor(3.0, dtype=torch.float64, requires_grad=True); x[{key}] = v; {weigh}; (x, w.grad, v.grad)")
+    same(
+        f"{start}; v = torch.tensor(3.0, dtype=torch.float64, requires_grad=True); x[{key}] = v; {weigh}; (x, w.grad,"
+        " v.grad)"
+    )
     entries = outcome(f"{start}; x[{key}].flatten().tolist()", dt)
     if isinstance(entries, Refused) or len(set(entries)) < len(entries):
         return  # where one place is written twice, the order is not defined
@@ -412,14 +421,20 @@ def test_gather_scatter_masks_and_index_methods_do_and_refuse_as_in_pytorch(prog
 
 def test_a_refused_assignment_changes_nothing() -> None:
     x = dt.zeros(2, 3)
-    for key, value in ((0, dt.ones(2)), (dt.tensor([0, 5]), 1.0), (slice(None), 1j), ((0, 0, 0), 1), (dt.tensor([True]), 1)):
+    for key, value in (
+        (0, dt.ones(2)),
+        (dt.tensor([0, 5]), 1.0),
+        (slice(None), 1j),
+        ((0, 0, 0), 1),
+        (dt.tensor([True]), 1),
+    ):
         with pytest.raises((RuntimeError, IndexError)):
             x[key] = value
     assert not x.any()
     assert x._version == 0
 
 
-# --- at random -------------------------------------------------------------------------------------------------------------------
+# --- at random ------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -476,7 +491,7 @@ def test_any_mix_of_keys_reads_writes_and_differentiates_as_in_pytorch(data: st.
     assert found is None, f"{write}\n{found}"
 
 
-# --- where dualtape goes its own way ---------------------------------------------------------------------------------------------
+# --- where dualtape goes its own way --------------------------------------------------------------
 
 
 def test_an_index_out_of_range_is_an_error_even_if_nothing_is_selected() -> None:

@@ -1,4 +1,5 @@
-"""The ways for large arrays (blocks in a cache, flat images, candidates, bits): the same results as NumPy and SciPy give in one go.
+"""The ways for large arrays (blocks in a cache, flat images, candidates, bits): the same results as NumPy and SciPy
+give in one go.
 
 The samples of the op table are small and never take them.
 """
@@ -12,12 +13,12 @@ import pytest
 import scipy.special
 
 import dualtape as dt
-from dualtape.arrays import approximations, updates
-from dualtape.arrays.approximations import erf_single
-from dualtape.arrays.kernels import add_at, added_along_rows, taken_along_rows
-from dualtape.arrays.masks import either, kept
-from dualtape.arrays.sums import sum_all
-from dualtape.ops import activations, convolution, cumulative, normalisation, softmax, sorting
+from dualtape.arrays.kernels import approximations, updates
+from dualtape.arrays.kernels.approximations import erf_single
+from dualtape.arrays.kernels.basics import add_at, added_along_rows, taken_along_rows
+from dualtape.arrays.kernels.masks import either, kept
+from dualtape.arrays.kernels.sums import sum_all
+from dualtape.ops.families import activations, convolution, cumulative, normalisation, softmax, sorting
 
 functional = dt.nn.functional
 
@@ -28,7 +29,9 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
 
 def close(found: Any, expected: np.ndarray) -> None:
     tolerance = 1e-5 if found.dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, float(np.abs(expected).max())))
+    np.testing.assert_allclose(
+        found, expected, rtol=tolerance, atol=tolerance * max(1.0, float(np.abs(expected).max()))
+    )
 
 
 @pytest.mark.parametrize("dim", [0, 1, (0, 2), None])
@@ -43,7 +46,9 @@ def test_the_variance_of_many_numbers_far_from_zero_is_that_of_double_precision(
 def test_running_sums_side_by_side_are_numpys_to_the_bit(shape: tuple, dim: int) -> None:
     x = numbers(*shape)
     np.testing.assert_array_equal(cumulative._abreast(np.add, x, dim), np.cumsum(x, dim))
-    np.testing.assert_array_equal(cumulative._abreast(np.add, x, dim, True), np.flip(np.cumsum(np.flip(x, dim), dim), dim))
+    np.testing.assert_array_equal(
+        cumulative._abreast(np.add, x, dim, True), np.flip(np.cumsum(np.flip(x, dim), dim), dim)
+    )
 
 
 def backwards(x: np.ndarray) -> np.ndarray:
@@ -60,7 +65,9 @@ def test_running_sums_by_triangles_are_running_sums(shape: tuple, dtype: Any) ->
         assert found is not None and found.dtype == dtype and found.flags.c_contiguous
         # no worse than adding one after the other
         one_by_one = np.cumsum(x, -1) if not back else backwards(np.cumsum(backwards(x), -1))
-        assert np.abs(found - expected).max() <= np.abs(one_by_one - expected).max() + np.finfo(dtype).eps * float(np.abs(expected).max())
+        assert np.abs(found - expected).max() <= np.abs(one_by_one - expected).max() + np.finfo(dtype).eps * float(
+            np.abs(expected).max()
+        )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -76,7 +83,12 @@ def test_running_sums_before_what_is_not_finite_stay_as_they_are(value: float) -
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_updates_in_place_are_products_and_multiples_of_rows(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    left, right, factors, rows = numbers(7, 2, dtype=dtype), numbers(2, 9, dtype=dtype), numbers(7, dtype=dtype), numbers(7, 9, dtype=dtype)
+    left, right, factors, rows = (
+        numbers(7, 2, dtype=dtype),
+        numbers(2, 9, dtype=dtype),
+        numbers(7, dtype=dtype),
+        numbers(7, 9, dtype=dtype),
+    )
     out = np.full((7, 9), np.nan, dtype)
     close(updates.product(out, left, right), left @ right)
     close(updates.product(out, left, right, add=True), 2 * left @ right)
@@ -109,10 +121,18 @@ def test_layer_norm_by_rows_is_that_of_double_precision(mean: float, scaled: boo
     values = numbers(*shape) + np.float32(mean)
     found: list = []
     for dtype in (np.float32, np.float64):
-        x, w, b = (dt.tensor(v.astype(dtype), requires_grad=True) for v in (values, numbers(128, seed=1), numbers(128, seed=2)))
+        x, w, b = (
+            dt.tensor(v.astype(dtype), requires_grad=True) for v in (values, numbers(128, seed=1), numbers(128, seed=2))
+        )
         out = functional.layer_norm(x, (128,), w if scaled else None, b if shifted else None)
         out.backward(dt.tensor(numbers(*shape, seed=3).astype(dtype)))
-        found.append([out.detach().numpy(), x.grad.numpy(), *(p.grad.numpy() for p, given in ((w, scaled), (b, shifted)) if given)])
+        found.append(
+            [
+                out.detach().numpy(),
+                x.grad.numpy(),
+                *(p.grad.numpy() for p, given in ((w, scaled), (b, shifted)) if given),
+            ]
+        )
     for single, double in zip(*found, strict=True):
         assert single.shape == double.shape
         np.testing.assert_allclose(single, double, rtol=1e-4, atol=2e-6 * max(1.0, mean) * float(np.abs(double).max()))
@@ -122,13 +142,20 @@ def test_batch_norm_of_as_many_rows_as_columns_goes_by_columns() -> None:
     found: list = []
     for dtype in (np.float32, np.float64):
         x, w = (dt.tensor(v.astype(dtype), requires_grad=True) for v in (numbers(150, 150) + 1, numbers(150, seed=1)))
-        functional.batch_norm(x, None, None, w, training=True).backward(dt.tensor(numbers(150, 150, seed=2).astype(dtype)))
+        functional.batch_norm(x, None, None, w, training=True).backward(
+            dt.tensor(numbers(150, 150, seed=2).astype(dtype))
+        )
         found.append((x.grad.numpy(), w.grad.numpy()))
     for single, double in zip(*found, strict=True):
         np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-4)
     with_torch = pytest.importorskip("torch")
-    x, w = (with_torch.tensor(v.astype(np.float64), requires_grad=True) for v in (numbers(150, 150) + 1, numbers(150, seed=1)))
-    with_torch.nn.functional.batch_norm(x, None, None, w, training=True).backward(with_torch.tensor(numbers(150, 150, seed=2).astype(np.float64)))
+    x, w = (
+        with_torch.tensor(v.astype(np.float64), requires_grad=True)
+        for v in (numbers(150, 150) + 1, numbers(150, seed=1))
+    )
+    with_torch.nn.functional.batch_norm(x, None, None, w, training=True).backward(
+        with_torch.tensor(numbers(150, 150, seed=2).astype(np.float64))
+    )
     close(found[1][0], x.grad.numpy())
     close(found[1][1], w.grad.numpy())
 
@@ -173,7 +200,10 @@ def test_gather_of_few_and_many_entries_gives_what_numpy_gives(rows: int, dim: i
     index = np.random.default_rng(1).integers(0, x.shape[dim], (rows, 5 if rows == 10 else 80))
     leaf = dt.tensor(x, requires_grad=True)
     out = leaf.gather(dim, dt.tensor(index))
-    np.testing.assert_array_equal(out.detach().numpy(), np.take_along_axis(x[: rows if dim else None, : None if dim else index.shape[1]], index, dim))
+    np.testing.assert_array_equal(
+        out.detach().numpy(),
+        np.take_along_axis(x[: rows if dim else None, : None if dim else index.shape[1]], index, dim),
+    )
     out.backward(dt.tensor(np.ones(index.shape, dtype)))
     places = np.indices(index.shape)
     expected = np.zeros(x.shape, dtype)
@@ -191,7 +221,11 @@ def test_gather_of_many_entries_refuses_one_that_is_not_there(place: int) -> Non
 
 @pytest.mark.parametrize("shape", [(1600, 200), (80, 30, 128), (5, 50_000)])
 def test_layer_norm_in_blocks_has_the_gradients_of_the_formulas(shape: tuple) -> None:
-    x, g, w = numbers(*shape, dtype=np.float64), numbers(*shape, dtype=np.float64, seed=1), numbers(shape[-1], dtype=np.float64, seed=2)
+    x, g, w = (
+        numbers(*shape, dtype=np.float64),
+        numbers(*shape, dtype=np.float64, seed=1),
+        numbers(shape[-1], dtype=np.float64, seed=2),
+    )
     axes = (len(shape) - 1,)
     _, mean, variance = normalisation._norm(x, w, None, shape, w.shape, axes, 1e-5, "layer")
     given = (g, 0.1 * mean, 0.2 * variance, x, w, mean, variance, shape, w.shape, axes, 1e-5, shape)
@@ -205,7 +239,8 @@ def test_layer_norm_in_blocks_has_the_gradients_of_the_formulas(shape: tuple) ->
 def test_the_k_largest_among_candidates_are_those_of_a_stable_sort(kind: str, k: int) -> None:
     x = numbers(30, 4, 999)
     x = {
-        "numbers": x, "ties": np.round(x, 1), "integers": (x * 1000).astype(np.int64), "minus infinity": np.where(x < 1, -np.inf, x).astype(np.float32),
+        "numbers": x, "ties": np.round(x, 1), "integers": (x * 1000).astype(np.int64),
+        "minus infinity": np.where(x < 1, -np.inf, x).astype(np.float32),
         "infinity": np.where(x > 2.5, np.inf, x).astype(np.float32),
     }[kind]  # fmt: skip
     assert sorting._candidates(x.reshape(-1, 999), k) is not None
@@ -245,7 +280,12 @@ def test_choices_by_bits_are_those_of_where(dtype: Any) -> None:
     if dtype is not np.int64:
         x[0, :3] = y[1, :3] = np.nan, np.inf, -0.0
     condition = numbers(100, 2000, seed=2) > 0
-    for mask, a, b in ((condition, x, y), (condition.T, x.T, y.T), (condition[:, ::2], x[:, ::2], y[:, ::2]), (condition[0], x, y)):
+    for mask, a, b in (
+        (condition, x, y),
+        (condition.T, x.T, y.T),
+        (condition[:, ::2], x[:, ::2], y[:, ::2]),
+        (condition[0], x, y),
+    ):
         np.testing.assert_array_equal(either(mask, a, b), np.where(mask, a, b))
         np.testing.assert_array_equal(kept(a, mask), np.where(mask, a, 0))
         np.testing.assert_array_equal(kept(a, mask, False), np.where(mask, 0, a))
@@ -261,7 +301,9 @@ def test_relu_passes_nan_and_stops_an_infinite_gradient() -> None:
 
 
 def test_erf_of_single_precision_is_within_four_units_in_the_last_place() -> None:
-    x = np.concatenate([np.linspace(-7, 7, 200_001), 10.0 ** np.linspace(-30, 0, 1001), [np.inf, -np.inf, 0.0, -0.0]]).astype(np.float32)
+    x = np.concatenate(
+        [np.linspace(-7, 7, 200_001), 10.0 ** np.linspace(-30, 0, 1001), [np.inf, -np.inf, 0.0, -0.0]]
+    ).astype(np.float32)
     exact = scipy.special.erf(x.astype(np.float64))
     assert (np.abs(erf_single(x) - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
     assert np.isnan(erf_single(np.array([np.nan], np.float32))).all()
@@ -269,7 +311,10 @@ def test_erf_of_single_precision_is_within_four_units_in_the_last_place() -> Non
     assert (np.abs(erf_single(x, 0.5) - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
 
 
-BASES = {"exp": lambda: (np.exp, np.asarray(1, np.float32)), "exp2": lambda: (np.exp2, np.asarray(np.log2(np.e), np.float32))}
+BASES = {
+    "exp": lambda: (np.exp, np.asarray(1, np.float32)),
+    "exp2": lambda: (np.exp2, np.asarray(np.log2(np.e), np.float32)),
+}
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -280,7 +325,9 @@ def test_exponentials_of_any_base_are_exponentials(base: str, monkeypatch: pytes
     for dtype in (np.float32, np.float64):
         given = x.astype(dtype)
         exact = np.exp(given.astype(np.longdouble))
-        error = np.finfo(dtype).eps * (2 + 0.75 * np.abs(given[:-4]))  # the rounding of exponent and factor, beside the function's own
+        error = np.finfo(dtype).eps * (
+            2 + 0.75 * np.abs(given[:-4])
+        )  # the rounding of exponent and factor, beside the function's own
         found = approximations.exponentials(given, np.empty_like(given))
         assert (np.abs(found[:-4] - exact[:-4]) <= error * exact[:-4]).all()
         np.testing.assert_array_equal(found[-4:], [1.0, 0.0, np.nan, 0.0])
@@ -297,7 +344,9 @@ def both_ways(given: np.ndarray, start: np.ndarray, dim: int) -> tuple[np.ndarra
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(300, 700), (7, 50, 100), (3, 20_000), (20_000,)])
-def test_log_softmax_by_rows_is_that_of_double_precision(shape: tuple, dtype: Any, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_softmax_by_rows_is_that_of_double_precision(
+    shape: tuple, dtype: Any, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(approximations, "exponential", BASES[base])
     for scale, shift in ((1, 0), (30, 0), (1, 1e4)):
         x, g = (numbers(*shape, dtype=dtype) * scale + shift).astype(dtype), numbers(*shape, dtype=dtype, seed=1)
@@ -308,7 +357,9 @@ def test_log_softmax_by_rows_is_that_of_double_precision(shape: tuple, dtype: An
         out, change = both_ways(x, g, -1)
         error = 16 * np.finfo(dtype).eps
         np.testing.assert_allclose(out, wide, rtol=error, atol=error)
-        np.testing.assert_allclose(change, g - np.exp(wide) * g.sum(-1, keepdims=True, dtype=np.longdouble), rtol=8 * error, atol=8 * error)
+        np.testing.assert_allclose(
+            change, g - np.exp(wide) * g.sum(-1, keepdims=True, dtype=np.longdouble), rtol=8 * error, atol=8 * error
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -324,12 +375,16 @@ def test_log_softmax_by_rows_keeps_what_is_not_finite_to_its_row(dtype: Any, mon
 
 def test_gelu_of_what_is_large_or_not_finite_is_pytorchs() -> None:
     x = np.resize(np.array([-np.inf, -1e30, -100.0, -20.0, 0.0, 20.0, 1e30, np.nan], np.float32), 8000)
-    np.testing.assert_array_equal(functional.gelu(dt.tensor(x)).numpy()[:8], [np.nan, 0, 0, 0, 0, 20.0, np.float32(1e30), np.nan])
+    np.testing.assert_array_equal(
+        functional.gelu(dt.tensor(x)).numpy()[:8], [np.nan, 0, 0, 0, 0, 20.0, np.float32(1e30), np.nan]
+    )
 
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
-def test_gelu_in_blocks_is_that_of_double_precision(approximate: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gelu_in_blocks_is_that_of_double_precision(
+    approximate: str, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (approximations, activations):
         monkeypatch.setattr(module, "exponential", BASES[base])
     x, g = numbers(200, 300), numbers(200, 300, seed=1)
@@ -356,16 +411,27 @@ CONVOLUTIONS = [
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("x_shape, weight_shape, padding, dilation, groups", CONVOLUTIONS)
 def test_a_convolution_of_flat_images_is_that_of_windows(
-    x_shape: tuple, weight_shape: tuple, padding: tuple, dilation: tuple, groups: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+    x_shape: tuple,
+    weight_shape: tuple,
+    padding: tuple,
+    dilation: tuple,
+    groups: int,
+    dtype: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    x, weight, bias = numbers(*x_shape, dtype=dtype), numbers(*weight_shape, dtype=dtype, seed=1), numbers(weight_shape[0], dtype=dtype, seed=2)
+    x, weight, bias = (
+        numbers(*x_shape, dtype=dtype),
+        numbers(*weight_shape, dtype=dtype, seed=1),
+        numbers(weight_shape[0], dtype=dtype, seed=2),
+    )
     attributes = ((1,) * len(padding), padding, dilation, groups)
 
     def products() -> list[np.ndarray]:
         out = convolution._convolution(x, weight, bias, *attributes)
         g = np.cos(np.arange(out.size)).reshape(out.shape).astype(dtype)
         return [
-            out, convolution._transposed(g, weight, None, x_shape[2:], *attributes), convolution._weight(g, x, weight_shape, *attributes),
+            out, convolution._transposed(g, weight, None, x_shape[2:], *attributes),
+            convolution._weight(g, x, weight_shape, *attributes),
             convolution._channel_sum_arrays(g),
         ]  # fmt: skip
 
@@ -378,10 +444,15 @@ def test_a_convolution_of_flat_images_is_that_of_windows(
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * float(np.abs(expected).max()))
 
 
-@pytest.mark.parametrize("made, inner, length", [(32, 144, 1086), (3, 70, 64), (8, 72, 50), (64, 576, 600), (1, 2, 3000)])
-def test_products_in_small_parts_are_products(made: int, inner: int, length: int) -> None:
-    matrix, columns = numbers(2, made, inner, dtype=np.float64), numbers(3, 2, inner, length, dtype=np.float64, seed=1)
-    out = np.empty((3, 2, made, length + 5))
+@pytest.mark.parametrize(
+    "result, inner, length", [(32, 144, 1086), (3, 70, 64), (8, 72, 50), (64, 576, 600), (1, 2, 3000)]
+)
+def test_products_in_small_parts_are_products(result: int, inner: int, length: int) -> None:
+    matrix, columns = (
+        numbers(2, result, inner, dtype=np.float64),
+        numbers(3, 2, inner, length, dtype=np.float64, seed=1),
+    )
+    out = np.empty((3, 2, result, length + 5))
     convolution._thin_product(matrix, columns, out[..., :length])
     close(out[..., :length], matrix @ columns)
     close(convolution._long_product(columns, out[..., :length]), columns @ out[..., :length].swapaxes(-1, -2))
@@ -406,11 +477,20 @@ def test_a_weight_that_is_not_finite_reaches_only_the_inputs_that_it_saw(value: 
     out = functional.conv2d(images, dt.tensor(weight))
     out.backward(dt.tensor(numbers(*out.shape, seed=2)))
     finite = np.isfinite(images.grad.numpy())
-    assert not finite[:, 2, :-2, :-2].any() and finite[:, 2, -2:].all() and finite[:, 2, :, -2:].all() and np.delete(finite, 2, 1).all()
+    assert (
+        not finite[:, 2, :-2, :-2].any()
+        and finite[:, 2, -2:].all()
+        and finite[:, 2, :, -2:].all()
+        and np.delete(finite, 2, 1).all()
+    )
 
 
 def test_a_large_convolution_over_a_batch_of_weights_is_that_of_a_loop() -> None:
-    x, weights, bias = numbers(2, 8, 32, 32, dtype=np.float64), numbers(3, 4, 8, 3, 3, dtype=np.float64, seed=1), numbers(3, 4, dtype=np.float64, seed=2)
+    x, weights, bias = (
+        numbers(2, 8, 32, 32, dtype=np.float64),
+        numbers(3, 4, 8, 3, 3, dtype=np.float64, seed=1),
+        numbers(3, 4, dtype=np.float64, seed=2),
+    )
 
     def loss(w: Any, b: Any) -> Any:
         return functional.conv2d(dt.tensor(x), w, b, padding=1).sin().sum()

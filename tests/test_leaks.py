@@ -1,6 +1,7 @@
 """Memory: what is freed at once, what by the garbage collector, and that what the graph shows is what the user holds.
 
-Every program runs on both libraries with the collector off; it ends in what is still alive after the last reference has gone, and after a collection.
+Every program runs on both libraries with the collector off; it ends in what is still alive after the last reference
+has gone, and after a collection.
 """
 
 from __future__ import annotations
@@ -366,7 +367,9 @@ x.grad.tolist(), x.requires_grad, x.is_leaf
 @needs_torch
 @pytest.mark.parametrize("program", blocks(PROGRAMS))
 def test_as_pytorch(program):
-    """Freed when PyTorch frees it, or earlier; and by the collector at the latest, which PyTorch's cycles through C++ are not."""
+    """Freed when PyTorch frees it, or earlier; and by the collector at the latest, which PyTorch's cycles through
+    C++ are not.
+    """
     gc.disable()
     try:
         if not program.endswith("freed(build)"):
@@ -376,8 +379,12 @@ def test_as_pytorch(program):
     finally:
         gc.enable()
     assert isinstance(ours, tuple) and isinstance(theirs, tuple), (ours, theirs)
-    for stage, mine, other in zip(("while something is kept", "after the last reference", "after a collection"), ours, theirs, strict=True):
-        assert all(not a or b for a, b in zip(mine, other, strict=True)), f"{program}\n{stage}: {mine} is alive, where PyTorch has {other}"
+    for stage, mine, other in zip(
+        ("while something is kept", "after the last reference", "after a collection"), ours, theirs, strict=True
+    ):
+        assert all(not a or b for a, b in zip(mine, other, strict=True)), (
+            f"{program}\n{stage}: {mine} is alive, where PyTorch has {other}"
+        )
     assert not any(ours[-1]), f"{program}\nstill alive after a collection: {ours[-1]}"
 
 

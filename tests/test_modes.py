@@ -1,4 +1,7 @@
-"""Grad modes: as contexts, switches and decorators, also of generators and coroutines. Every program runs on dualtape and on PyTorch."""
+"""Grad modes: as contexts, switches and decorators, also of generators and coroutines.
+
+Every program runs on dualtape and on PyTorch.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ def compare(call, *arrays, rtol=1e-9):
     for lib in (dt, torch):
         tensors = [lib.tensor(a, requires_grad=True) for a in arrays]
         out = call(lib, lib.nn.functional, *tensors)
-        weights = lib.tensor(np.cos(np.arange(out.detach().numpy().size)).reshape(tuple(out.shape)).astype(out.detach().numpy().dtype))
+        weights = lib.tensor(
+            np.cos(np.arange(out.detach().numpy().size)).reshape(tuple(out.shape)).astype(out.detach().numpy().dtype)
+        )
         grads = lib.autograd.grad((out * weights).sum(), tensors)
         found.append((out.detach().numpy(), *[g.numpy() for g in grads]))
     for ours, theirs in zip(*found, strict=True):
@@ -35,7 +37,9 @@ def compare(call, *arrays, rtol=1e-9):
 def test_cross_entropy_weighs_classes_and_ignores_one_as_pytorch_does(reduction, smoothing):
     def call(lib, f, x):
         target = lib.tensor(np.array([0, -1, 2, 1]))
-        return f.cross_entropy(x, target, weight=lib.tensor(W), ignore_index=-1, reduction=reduction, label_smoothing=smoothing)
+        return f.cross_entropy(
+            x, target, weight=lib.tensor(W), ignore_index=-1, reduction=reduction, label_smoothing=smoothing
+        )
 
     compare(call, X)
 
@@ -43,15 +47,25 @@ def test_cross_entropy_weighs_classes_and_ignores_one_as_pytorch_does(reduction,
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_cross_entropy_weighs_probabilities(reduction):
     p = np.abs(X) / np.abs(X).sum(1, keepdims=True)
-    compare(lambda lib, f, x: f.cross_entropy(x, lib.tensor(p), lib.tensor(W), reduction=reduction, label_smoothing=0.1), X)
+    compare(
+        lambda lib, f, x: f.cross_entropy(x, lib.tensor(p), lib.tensor(W), reduction=reduction, label_smoothing=0.1), X
+    )
 
 
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_binary_losses_take_weights(reduction):
     target = (X > 0).astype(X.dtype)
     probabilities = 1 / (1 + np.exp(-X))
-    compare(lambda lib, f, x: f.binary_cross_entropy(x, lib.tensor(target), lib.tensor(W), reduction=reduction), probabilities)
-    compare(lambda lib, f, x: f.binary_cross_entropy_with_logits(x, lib.tensor(target), lib.tensor(W), pos_weight=lib.tensor(W * 3), reduction=reduction), X)
+    compare(
+        lambda lib, f, x: f.binary_cross_entropy(x, lib.tensor(target), lib.tensor(W), reduction=reduction),
+        probabilities,
+    )
+    compare(
+        lambda lib, f, x: f.binary_cross_entropy_with_logits(
+            x, lib.tensor(target), lib.tensor(W), pos_weight=lib.tensor(W * 3), reduction=reduction
+        ),
+        X,
+    )
 
 
 def test_a_target_out_of_range_raises_index_error():
@@ -120,7 +134,15 @@ def test_dropout2d_drops_whole_channels():
 
 
 @pytest.mark.parametrize(
-    ("name", "args"), [("relu", ()), ("elu", (0.5,)), ("leaky_relu", (0.2,)), ("hardtanh", (-0.5, 0.5)), ("silu", ()), ("threshold", (0.1, 2.0))]
+    ("name", "args"),
+    [
+        ("relu", ()),
+        ("elu", (0.5,)),
+        ("leaky_relu", (0.2,)),
+        ("hardtanh", (-0.5, 0.5)),
+        ("silu", ()),
+        ("threshold", (0.1, 2.0)),
+    ],
 )
 def test_activations_take_inplace(name, args):
     start = dt.tensor(X, requires_grad=True)
@@ -152,27 +174,38 @@ def test_layers_keep_the_dtype(dtype):
     compare(lambda lib, f, x: f.mse_loss(x, x.detach() * 2), x, rtol=tolerance)
     compare(lambda lib, f, x: f.cross_entropy(x, lib.tensor([0, 1, 2, 0])), x, rtol=tolerance)
     compare(lambda lib, f, x: f.max_pool2d(x, 2), IMAGE.astype(dtype), rtol=tolerance)
-    compare(lambda lib, f, x, w: f.conv2d(x, w), IMAGE.astype(dtype), IMAGE[:, :, :2, :2].astype(dtype), rtol=5 * tolerance)
+    compare(
+        lambda lib, f, x, w: f.conv2d(x, w), IMAGE.astype(dtype), IMAGE[:, :, :2, :2].astype(dtype), rtol=5 * tolerance
+    )
 
 
 NAMES = [
-    lambda lib, f, x, w, t: f.linear(x, x), lambda lib, f, x, w, t: f.linear(x, x, w[:4]), lambda lib, f, x, w, t: f.layer_norm(x, (4,)), lambda lib,
+    lambda lib, f, x, w, t: f.linear(x, x), lambda lib, f, x, w, t: f.linear(x, x, w[:4]), lambda lib, f, x, w,
+    t: f.layer_norm(x, (4,)), lambda lib,
     f, x, w, t: f.gelu(x),
-    lambda lib, f, x, w, t: f.silu(x), lambda lib, f, x, w, t: f.selu(x), lambda lib, f, x, w, t: f.relu6(x), lambda lib, f, x, w, t: f.logsigmoid(x),
+    lambda lib, f, x, w, t: f.silu(x), lambda lib, f, x, w, t: f.selu(x), lambda lib, f, x, w, t: f.relu6(x),
+    lambda lib, f, x, w, t: f.logsigmoid(x),
     lambda lib, f, x, w, t: f.softplus(x),
-    lambda lib, f, x, w, t: f.cross_entropy(x, t), lambda lib, f, x, w, t: f.mse_loss(x, x), lambda lib, f, x, w, t: f.smooth_l1_loss(x, x),
+    lambda lib, f, x, w, t: f.cross_entropy(x, t), lambda lib, f, x, w, t: f.mse_loss(x, x), lambda lib, f, x, w,
+    t: f.smooth_l1_loss(x, x),
     lambda lib, f, x, w, t: f.huber_loss(x, x),
-    lambda lib, f, x, w, t: f.l1_loss(x, x), lambda lib, f, x, w, t: f.embedding(t, x), lambda lib, f, x, w, t: f.pad(x, (1, 1)), lambda lib, f, x, w,
+    lambda lib, f, x, w, t: f.l1_loss(x, x), lambda lib, f, x, w, t: f.embedding(t, x), lambda lib, f, x, w,
+    t: f.pad(x, (1, 1)), lambda lib, f, x, w,
     t: f.dropout(x),
-    lambda lib, f, x, w, t: f.binary_cross_entropy_with_logits(x, x), lambda lib, f, x, w, t: f.batch_norm(x, None, None, training=True), lambda lib,
+    lambda lib, f, x, w, t: f.binary_cross_entropy_with_logits(x, x), lambda lib, f, x, w,
+    t: f.batch_norm(x, None, None, training=True), lambda lib,
     f, x, w, t: f.glu(x),
-    lambda lib, f, x, w, t: f.group_norm(x, 2), lambda lib, f, x, w, t: f.conv2d(x[None, None], x[None, None, :2, :2]), lambda lib, f, x, w,
+    lambda lib, f, x, w, t: f.group_norm(x, 2), lambda lib, f, x, w, t: f.conv2d(x[None, None], x[None, None, :2, :2]),
+    lambda lib, f, x, w,
     t: f.max_pool2d(x[None], 2),
-    lambda lib, f, x, w, t: f.avg_pool2d(x[None], 2), lambda lib, f, x, w, t: f.adaptive_avg_pool2d(x[None], 2), lambda lib, f, x, w,
+    lambda lib, f, x, w, t: f.avg_pool2d(x[None], 2), lambda lib, f, x, w, t: f.adaptive_avg_pool2d(x[None], 2),
+    lambda lib, f, x, w,
     t: f.pad(x[None], (1, 1), "reflect"),
-    lambda lib, f, x, w, t: f.pad(x[None], (1, 1, 1, 1), "replicate"), lambda lib, f, x, w, t: f.unfold(x[None, None], 2), lambda lib, f, x, w,
+    lambda lib, f, x, w, t: f.pad(x[None], (1, 1, 1, 1), "replicate"), lambda lib, f, x, w,
+    t: f.unfold(x[None, None], 2), lambda lib, f, x, w,
     t: f.interpolate(x[None], 8),
-    lambda lib, f, x, w, t: f.prelu(x, w[:1]), lambda lib, f, x, w, t: f.conv_transpose2d(x[None, None], x[None, None]), lambda lib, f, x, w,
+    lambda lib, f, x, w, t: f.prelu(x, w[:1]), lambda lib, f, x, w, t: f.conv_transpose2d(x[None, None], x[None, None]),
+    lambda lib, f, x, w,
     t: f.kl_div(x, x.sigmoid(), reduction="sum"),
 ]  # fmt: skip
 
@@ -192,7 +225,8 @@ BAD = {
     "conv2d channels": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 2, 4, 4), lib.ones(1, 3, 2, 2))),
     "conv2d dimensions": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(4, 4), lib.ones(1, 3, 2, 2))),
     "conv2d kernel": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 1, 2, 2), lib.ones(1, 1, 3, 3))),
-    "conv2d same with stride": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 1, 4, 4), lib.ones(1, 1, 2, 2), stride=2, padding="same")),
+    "conv2d same with stride": (RuntimeError, lambda lib,
+        f: f.conv2d(lib.ones(1, 1, 4, 4), lib.ones(1, 1, 2, 2), stride=2, padding="same")),
     "conv2d bias": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 1, 4, 4), lib.ones(1, 1, 2, 2), lib.ones(2))),
     "max_pool2d padding": (RuntimeError, lambda lib, f: f.max_pool2d(lib.ones(1, 4, 4), 2, padding=2)),
     "layer_norm": (RuntimeError, lambda lib, f: f.layer_norm(lib.ones(2, 3), (2,))),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.arrays.batched import NotBatchable, innermost
+from dualtape.arrays.batched.array import NotBatchable, innermost
 from dualtape.autograd import gradcheck, gradgradcheck
 from dualtape.ops.table import TABLE
 from op_cases import arrays, cases, converted, leaves, prepared, rows
@@ -35,25 +35,39 @@ def oracle(row: Any) -> Any:
 
 
 def is_float(tensor: Any) -> bool:
-    return isinstance(tensor, dt.Tensor) and tensor.is_floating_point() or isinstance(tensor, dt.Tensor) and tensor.is_complex()
+    return (
+        isinstance(tensor, dt.Tensor)
+        and tensor.is_floating_point()
+        or isinstance(tensor, dt.Tensor)
+        and tensor.is_complex()
+    )
 
 
 def cotangents(outputs: list, seed: int = 3) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
-    made = []
+    result = []
     for out in outputs:
         g = rng.normal(size=tuple(out.shape))
         if out.is_complex():
             g = g + 1j * rng.normal(size=tuple(out.shape))
-        made.append(np.asarray(g).astype(out.detach().numpy().dtype))
-    return made
+        result.append(np.asarray(g).astype(out.detach().numpy().dtype))
+    return result
 
 
 def close(ours: Any, theirs: Any, tolerance: float, what: str) -> None:
-    assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {tuple(ours.shape)} where PyTorch has {tuple(theirs.shape)}"
-    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch."), f"{what}: {ours.dtype} where PyTorch has {theirs.dtype}"
+    assert tuple(ours.shape) == tuple(theirs.shape), (
+        f"{what}: shape {tuple(ours.shape)} where PyTorch has {tuple(theirs.shape)}"
+    )
+    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch."), (
+        f"{what}: {ours.dtype} where PyTorch has {theirs.dtype}"
+    )
     np.testing.assert_allclose(
-        ours.detach().numpy(), theirs.detach().resolve_conj().numpy(), rtol=tolerance, atol=tolerance, equal_nan=True, err_msg=what
+        ours.detach().numpy(),
+        theirs.detach().resolve_conj().numpy(),
+        rtol=tolerance,
+        atol=tolerance,
+        equal_nan=True,
+        err_msg=what,
     )
 
 
@@ -72,9 +86,9 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
     for dtype in dtypes_of(row):
         if dtype == "complex128" and not sample.check:
             continue  # at poles and ties complex division gives NaN in other places in NumPy than in PyTorch
-        args, kwargs, made = arrays(sample, dtype)
-        ours_in = {id(a): dt.tensor(a, requires_grad=True) for a in made}
-        theirs_in = {id(a): torch.tensor(a, requires_grad=True) for a in made}
+        args, kwargs, result = arrays(sample, dtype)
+        ours_in = {id(a): dt.tensor(a, requires_grad=True) for a in result}
+        theirs_in = {id(a): torch.tensor(a, requires_grad=True) for a in result}
 
         def ours_of(a: Any, known: Any = ours_in) -> Any:
             return known.get(id(a)) if id(a) in known else dt.from_numpy(a)
@@ -92,7 +106,11 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
             if dtype == "complex128":
                 continue  # PyTorch has no complex form; ours is checked by finite differences
             raise AssertionError(f"PyTorch refuses the sample: {error}") from error
-        ours = leaves(row.function(*(converted(a, ours_of) for a in args), **{k: converted(v, ours_of) for k, v in kwargs.items()}))
+        ours = leaves(
+            row.function(
+                *(converted(a, ours_of) for a in args), **{k: converted(v, ours_of) for k, v in kwargs.items()}
+            )
+        )
         assert len(ours) == len(theirs)
         for a, b in zip(ours, theirs, strict=True):
             if isinstance(a, dt.Tensor):
@@ -100,15 +118,21 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
                 assert a.requires_grad == b.requires_grad, f"{row.name}: requires_grad {a.requires_grad}"
                 if a.grad_fn is not None and row.name in TABLE and torch.is_tensor(b) and b.grad_fn is not None:
                     if row.torch_name == row.name and "NotImplemented" not in b.grad_fn.name():
-                        assert a.grad_fn.name() == b.grad_fn.name(), f"node {a.grad_fn.name()}, PyTorch's {b.grad_fn.name()}"
+                        assert a.grad_fn.name() == b.grad_fn.name(), (
+                            f"node {a.grad_fn.name()}, PyTorch's {b.grad_fn.name()}"
+                        )
             else:
                 assert a == b
         pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if is_float(a) and a.requires_grad]
         if not pairs or any(b.grad_fn is not None and "NotImplemented" in b.grad_fn.name() for _, b in pairs):
             continue
         starts = cotangents([a for a, _ in pairs])
-        mine = dt.autograd.grad([a for a, _ in pairs], list(ours_in.values()), [dt.tensor(g) for g in starts], allow_unused=True)
-        other = torch.autograd.grad([b for _, b in pairs], list(theirs_in.values()), [torch.tensor(g) for g in starts], allow_unused=True)
+        mine = dt.autograd.grad(
+            [a for a, _ in pairs], list(ours_in.values()), [dt.tensor(g) for g in starts], allow_unused=True
+        )
+        other = torch.autograd.grad(
+            [b for _, b in pairs], list(theirs_in.values()), [torch.tensor(g) for g in starts], allow_unused=True
+        )
         for k, (a, b) in enumerate(zip(mine, other, strict=True)):
             if b is None or a is None:
                 zero = a if b is None else b
@@ -159,10 +183,10 @@ INPLACE = [c for c in CASES if getattr(c[1], "inplace", False)]
 
 @pytest.mark.parametrize(("row", "sample"), [c[1:] for c in INPLACE], ids=[c[0] for c in INPLACE])
 def test_the_in_place_form_equals_the_other_and_writes_the_same_memory(row: Any, sample: Any) -> None:
-    args, kwargs, made = arrays(sample, "float64")
+    args, kwargs, output = arrays(sample, "float64")
     if not isinstance(args[0], np.ndarray):
         return
-    tensors = {id(a): dt.tensor(a, requires_grad=True) for a in made}
+    tensors = {id(a): dt.tensor(a, requires_grad=True) for a in output}
     convert = lambda a: tensors[id(a)] if id(a) in tensors else dt.from_numpy(a)
     rest = [converted(a, convert) for a in args[1:]]
     named = {k: converted(v, convert) for k, v in kwargs.items()}
@@ -193,29 +217,42 @@ def test_the_in_place_form_equals_the_other_and_writes_the_same_memory(row: Any,
             np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-12, atol=1e-12)
 
 
-OF_OTHERS = {"unsafe_view", "to_device", "spread", "pick"}  # steps of other ops and of gradients, which see to it themselves
+OF_OTHERS = {
+    "unsafe_view",
+    "to_device",
+    "spread",
+    "pick",
+}  # steps of other ops and of gradients, which see to it themselves
 
 
 @pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])
-@pytest.mark.parametrize("row", [row for row in rows() if not getattr(row, "view", False) and row.name not in OF_OTHERS], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row",
+    [row for row in rows() if not getattr(row, "view", False) and row.name not in OF_OTHERS],
+    ids=lambda row: row.name,
+)
 def test_what_is_no_view_is_in_memory_of_its_own(row: Any, batched: bool) -> None:
     def check(*given: Any) -> Any:
-        known = {id(a): t for a, t in zip(made, given, strict=True)}
+        known = {id(a): t for a, t in zip(output, given, strict=True)}
         convert = lambda a: known[id(a)] if id(a) in known else dt.from_numpy(a)
-        out = row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()})
+        out = row.function(
+            *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+        )
         for result in leaves(out):
             if isinstance(result, dt.Tensor) and result._view is None and not any(result is t for t in given):
                 assert not any(np.may_share_memory(innermost(result._array), innermost(t._array)) for t in given)
         return given[0]
 
     for sample in row.samples:
-        args, kwargs, made = arrays(sample, "complex128" if row.complex == "only" else "float64")
-        if not made or not made[0].size:
+        args, kwargs, output = arrays(sample, "complex128" if row.complex == "only" else "float64")
+        if not output or not output[0].size:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                dt.func.vmap(check)(*(dt.from_numpy(np.stack([a, a])) for a in made)) if batched else check(*map(dt.from_numpy, made))
+                dt.func.vmap(check)(*(dt.from_numpy(np.stack([a, a])) for a in output)) if batched else check(
+                    *map(dt.from_numpy, output)
+                )
             except (NotBatchable, ValueError):
                 assert batched  # its result has a shape of its own for each sample, or is no tensor
 

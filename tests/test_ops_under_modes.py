@@ -1,4 +1,6 @@
-"""Every op, for each of its samples, under every mode: packed saved tensors, checkpointing, anomaly and inference mode change nothing."""
+"""Every op, for each of its samples, under every mode: packed saved tensors, checkpointing, anomaly and inference
+mode change nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ import pytest
 import dualtape as dt
 from tests.op_cases import cases, leaves, prepared
 
-CASES = [c for c in cases() if c[1].name not in ("dropout", "bernoulli") and c[1].complex != "only" and c[1].name != "view_dtype"]
+CASES = [
+    c
+    for c in cases()
+    if c[1].name not in ("dropout", "bernoulli") and c[1].complex != "only" and c[1].name != "view_dtype"
+]
 
 
 def outcome(run: Any, bind: Any, row: Any, inputs: list) -> list[np.ndarray | None]:
@@ -101,7 +107,12 @@ def test_in_inference_mode_every_result_is_an_inference_tensor_or_a_view() -> No
                 outputs = leaves(row.function(*args, **kwargs))
             given = [leaf for leaf in leaves(list(args)) if isinstance(leaf, dt.Tensor)]
             for o in outputs:
-                if isinstance(o, dt.Tensor) and not o.is_inference() and not o._is_view() and not any(o is t for t in given):
+                if (
+                    isinstance(o, dt.Tensor)
+                    and not o.is_inference()
+                    and not o._is_view()
+                    and not any(o is t for t in given)
+                ):
                     wrong.append(name)
                     break
     assert not wrong, wrong

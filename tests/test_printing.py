@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.printing import get_printoptions, printoptions, set_printoptions, tensor_repr, tensor_str
+from dualtape._tensor.printing import get_printoptions, printoptions, set_printoptions, tensor_repr, tensor_str
 
 TABLE = [
     pytest.param(np.float32(3), {}, "tensor(3.)", id="a scalar"),

@@ -14,8 +14,8 @@ RNG = np.random.default_rng(5)
 
 
 def square(*shape: int, dtype: str = "float64") -> np.ndarray:
-    made = RNG.normal(size=shape)
-    return (made + 1j * RNG.normal(size=shape) if dtype == "complex128" else made).astype(dtype)
+    result = RNG.normal(size=shape)
+    return (result + 1j * RNG.normal(size=shape) if dtype == "complex128" else result).astype(dtype)
 
 
 def hermitian(lib, a):
@@ -50,9 +50,13 @@ def test_factorisations_have_pytorchs_values_and_gradients(name, dtype, shape):
         x = lib.tensor(a, requires_grad=True)
         out = INVARIANT[name](lib, x)
         out = out if isinstance(out, tuple) else (out,)
-        loss = sum((abs(o) ** 2 * lib.tensor(np.cos(np.arange(o.detach().numpy().size)).reshape(o.shape))).sum() for o in out)
+        loss = sum(
+            (abs(o) ** 2 * lib.tensor(np.cos(np.arange(o.detach().numpy().size)).reshape(o.shape))).sum() for o in out
+        )
         (grad,) = lib.autograd.grad(loss, x)
-        results.append(([o.detach().numpy() for o in out], grad.resolve_conj().numpy() if lib is torch else grad.numpy()))
+        results.append(
+            ([o.detach().numpy() for o in out], grad.resolve_conj().numpy() if lib is torch else grad.numpy())
+        )
     for ours, theirs in zip(results[0][0], results[1][0], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-7, atol=1e-8)
@@ -87,7 +91,8 @@ def test_the_third_derivative_of_det_is_right():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda lib, a, s: lib.linalg.inv(s), lambda lib, a, s: lib.linalg.solve(s, a), lambda lib, a, s: lib.linalg.cholesky(-s - lib.eye(3)),
+        lambda lib, a, s: lib.linalg.inv(s), lambda lib, a, s: lib.linalg.solve(s, a), lambda lib, a,
+        s: lib.linalg.cholesky(-s - lib.eye(3)),
     ],
     ids=["inv", "solve", "cholesky"],
 )  # fmt: skip
@@ -99,12 +104,12 @@ def test_what_has_no_factorisation_raises_linalg_error(call):
 
 
 def test_tensordot_sums_over_what_the_other_has_once():
-    made = []
+    result = []
     for lib in (torch, dt):
         x, y = lib.arange(6.0).reshape(2, 3).requires_grad_(), lib.ones(1, 4, requires_grad=True)
         out = [lib.tensordot(x, y, 1), lib.tensordot(x[:1], x, ([0], [0]))]
-        made.append([v.tolist() for v in (*out, *lib.autograd.grad(sum((o * o).sum() for o in out), (x, y)))])
-    assert made[0] == made[1]
+        result.append([v.tolist() for v in (*out, *lib.autograd.grad(sum((o * o).sum() for o in out), (x, y)))])
+    assert result[0] == result[1]
 
 
 BAD = {
@@ -146,8 +151,10 @@ def test_wrong_shapes_and_types_raise_as_in_pytorch(name):
 
 
 NAMES = {
-    "DotBackward0": lambda a, v, b: v @ v, "MvBackward0": lambda a, v, b: a @ v, "MmBackward0": lambda a, v, b: a @ a, "BmmBackward0": lambda a, v, b: b @ b,
-    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a), "LinalgSolveExBackward0": lambda a, v, b: dt.linalg.solve(a, v),
+    "DotBackward0": lambda a, v, b: v @ v, "MvBackward0": lambda a, v, b: a @ v, "MmBackward0": lambda a, v, b: a @ a,
+    "BmmBackward0": lambda a, v, b: b @ b,
+    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a), "LinalgSolveExBackward0": lambda a, v,
+    b: dt.linalg.solve(a, v),
     "LinalgDetBackward0": lambda a, v, b: dt.linalg.det(a),
     "LinalgQrBackward0": lambda a, v, b: dt.linalg.qr(a)[0], "LinalgSvdBackward0": lambda a, v, b: dt.linalg.svd(a)[1],
     "LinalgEighBackward0": lambda a, v, b: dt.linalg.eigh(a)[0],
@@ -200,7 +207,10 @@ def test_matmul_writes_into_out():
 def test_least_squares_gives_what_the_driver_would(driver) -> None:
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
-    for a, b in ((rng.normal(size=(5, 3)), rng.normal(size=(5, 2))), (rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1)))):
+    for a, b in (
+        (rng.normal(size=(5, 3)), rng.normal(size=(5, 2))),
+        (rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1))),
+    ):
         ours = dt.linalg.lstsq(dt.from_numpy(a), dt.from_numpy(b), driver=driver)
         theirs = torch.linalg.lstsq(torch.from_numpy(a), torch.from_numpy(b), driver=driver)
         for name in ("solution", "residuals", "rank", "singular_values"):

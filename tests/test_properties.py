@@ -20,13 +20,17 @@ KINDS = {
     "view": "b = torch.ones(2, 2, requires_grad=True) * 2; x = b[:]",
 }
 READ_ONLY = (
-    "grad_fn", "is_leaf", "output_nr", "dtype", "device", "layout", "shape", "ndim", "itemsize", "nbytes", "T", "H", "mT", "mH", "is_sparse",
-    "is_sparse_csr", "is_quantized", "is_meta", "is_cuda", "is_cpu", "is_mps", "is_xpu", "is_mkldnn", "is_nested", "is_vulkan", "is_mtia", "is_ipu",
-    "is_xla", "is_maia", "name", "_version", "_base", "retains_grad", "__cuda_array_interface__", "_has_symbolic_sizes_strides",
+    "grad_fn", "is_leaf", "output_nr", "dtype", "device", "layout", "shape", "ndim", "itemsize", "nbytes", "T", "H",
+    "mT", "mH", "is_sparse",
+    "is_sparse_csr", "is_quantized", "is_meta", "is_cuda", "is_cpu", "is_mps", "is_xpu", "is_mkldnn", "is_nested",
+    "is_vulkan", "is_mtia", "is_ipu",
+    "is_xla", "is_maia", "name", "_version", "_base", "retains_grad", "__cuda_array_interface__",
+    "_has_symbolic_sizes_strides",
 )  # fmt: skip
 WRITABLE = ("data", "grad", "requires_grad", "real", "imag", "grad_dtype", "volatile", "_grad_fn")
 VALUES = (
-    "None", "True", "0", "torch.ones(2)", "torch.ones(2, 2)", "torch.ones(2, 2, dtype=torch.float64)", "torch.ones(2, 2, dtype=torch.int64)", "'a'",
+    "None", "True", "0", "torch.ones(2)", "torch.ones(2, 2)", "torch.ones(2, 2, dtype=torch.float64)",
+    "torch.ones(2, 2, dtype=torch.int64)", "'a'",
     "torch.float64", "()", "x", "{}",
 )  # fmt: skip
 CRASHES = ("real", "imag", "grad_dtype")  # deleting one of these ends PyTorch's process

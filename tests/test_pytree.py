@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from dualtape.func.pytree import broadcast_prefix, register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure, tree_unflatten
+from dualtape.pytree import (
+    broadcast_prefix,
+    register_pytree_node,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_map_only,
+    tree_structure,
+    tree_unflatten,
+)
 from dualtape.utils import _pytree
 
 Point = namedtuple("Point", "x y")
@@ -86,8 +95,8 @@ def test_a_registered_class_is_a_node_once() -> None:
     assert len(tree_leaves(Pair(1, 2))) == 1
     register_pytree_node(Pair, lambda p: ([p.a], p.b), lambda items, b: Pair(*items, b))
     assert tree_leaves([Pair(1, 2)]) == [1]
-    made = tree_map(lambda n: n + 1, Pair(1, "kept"))
-    assert (made.a, made.b) == (2, "kept")
+    result = tree_map(lambda n: n + 1, Pair(1, "kept"))
+    assert (result.a, result.b) == (2, "kept")
     with pytest.raises(ValueError, match="already registered"):
         register_pytree_node(Pair, lambda p: ([], None), lambda items, _: Pair(0, 0))
 

@@ -1,4 +1,6 @@
-"""The quick ways: formulas for NumPy's arrays give what the general ones give, unrolled nodes keep every check, sums by BLAS are sums."""
+"""The quick ways: formulas for NumPy's arrays give what the general ones give, unrolled nodes keep every check,
+sums by BLAS are sums.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.arrays.kernels import add_at, added_up
-from dualtape.arrays.sums import WIDTH, sum_all, sum_axes, sum_axis
-from dualtape.autograd.unrolled import source
+from dualtape.arrays.kernels.basics import add_at, added_up
+from dualtape.arrays.kernels.sums import WIDTH, sum_all, sum_axes, sum_axis
 from dualtape.ops.table import TABLE
+from dualtape.ops.vjp_codegen import source
 from op_cases import arrays, cases, converted, leaves
 
 QUICK = [pytest.param(row, sample, id=name) for name, row, sample in cases() if getattr(row, "quick", None)]
@@ -23,19 +25,24 @@ QUICK = [pytest.param(row, sample, id=name) for name, row, sample in cases() if 
 def test_a_quick_formula_gives_what_the_general_one_gives(row: Any, sample: Any, dtype: str) -> None:
     if dtype == "complex128" and not row.complex:
         return
-    args, kwargs, made = arrays(sample, dtype)
-    known = {id(a): dt.tensor(a, requires_grad=True) for a in made}
+    args, kwargs, result = arrays(sample, dtype)
+    known = {id(a): dt.tensor(a, requires_grad=True) for a in result}
     convert = lambda a: known[id(a)] if id(a) in known else dt.from_numpy(a)
     found = []
     for record in (False, True):  # a backward that is recorded runs the general formulas
-        outs = [o for o in leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}))
+        outs = [o for o in leaves(row.function(*(converted(a, convert) for a in args),
+            **{k: converted(v, convert) for k, v in kwargs.items()}))
                 if o.requires_grad]  # fmt: skip
         starts = [dt.from_numpy(np.linspace(0.5, 1.5, o.numel()).reshape(tuple(o.shape)).astype(dtype)) for o in outs]
-        found.append(dt.autograd.grad(outs, list(known.values()), starts, create_graph=record, allow_unused=True) if outs else ())
+        found.append(
+            dt.autograd.grad(outs, list(known.values()), starts, create_graph=record, allow_unused=True) if outs else ()
+        )
     for quick, general in zip(*found, strict=True):
         assert (quick is None) == (general is None)
         if quick is not None:
-            np.testing.assert_allclose(quick.numpy(), general.detach().numpy(), rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-6)
+            np.testing.assert_allclose(
+                quick.numpy(), general.detach().numpy(), rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-6
+            )
             assert quick.dtype == general.dtype
 
 
@@ -78,7 +85,7 @@ def test_the_unrolled_source_shows_in_a_traceback() -> None:
         assert "check_not_freed(node)" in "".join(traceback.format_exception(error))
 
 
-# --- gradients that meet, and leaves that take them over ---------------------------------------------------------------------------
+# --- gradients that meet, and leaves that take them over ------------------------------------------
 
 
 def test_a_leaf_takes_an_array_over_that_nobody_else_holds() -> None:
@@ -114,11 +121,13 @@ def test_gradients_that_meet_do_not_change_what_a_hook_has_seen() -> None:
     assert [part.grad.tolist() for part in parts] == [[1.0, 1.0]] * 3 and seen[0].tolist() == [6.0, 6.0]
 
 
-# --- sums and places -----------------------------------------------------------------------------------------------------------------
+# --- sums and places ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int64])
-@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (5,), (WIDTH,), (WIDTH + 1,), (3, WIDTH + 7), (2 * WIDTH + 3, 3), (70, 80)])
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (0, 3), (5,), (WIDTH,), (WIDTH + 1,), (3, WIDTH + 7), (2 * WIDTH + 3, 3), (70, 80)]
+)
 def test_sums_by_products_are_sums(shape: tuple, dtype: Any) -> None:
     x = (np.random.default_rng(0).normal(size=shape) * 4).astype(dtype)
     for each in (x, np.asfortranarray(x)):
@@ -161,7 +170,7 @@ def test_values_added_up_by_place() -> None:
     np.testing.assert_allclose(added_up(places, values, 7), np.bincount(places, values, 7))
 
 
-# --- in place ------------------------------------------------------------------------------------------------------------------------
+# --- in place -------------------------------------------------------------------------------------
 
 
 def test_a_recorded_write_beside_an_alias_of_itself_is_noticed() -> None:
@@ -189,14 +198,16 @@ def test_parameters_take_the_quick_way_and_give_plain_tensors() -> None:
     assert type(weight) is dt.nn.Parameter and weight._version == 1
 
 
-# --- small arrays -----------------------------------------------------------------------------------------------------------------------
+# --- small arrays ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("filled", [None, np.nan, -np.inf, np.inf])
 @pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
 @pytest.mark.parametrize("settings", [(2,), (3, 1), (3, 2, 1), ((2, 3), (1, 2), (1, 0)), (1, 2), (4, 4, 2)])
 @pytest.mark.parametrize("ceil_mode", [False, True])
-def test_a_small_pool_gives_what_a_large_one_gives(name: str, settings: tuple, ceil_mode: bool, filled: float | None) -> None:
+def test_a_small_pool_gives_what_a_large_one_gives(
+    name: str, settings: tuple, ceil_mode: bool, filled: float | None
+) -> None:
     x = np.random.default_rng(0).integers(-3, 4, (2, 2, 5, 6)).astype(np.float64)
     if filled is not None:
         x[0, 0, 1, 1:3] = x[1, 1, :, :] = filled
@@ -204,7 +215,9 @@ def test_a_small_pool_gives_what_a_large_one_gives(name: str, settings: tuple, c
     found = []
     for copies in (1, 600):
         batch = dt.from_numpy(np.concatenate([x] * copies)).requires_grad_()
-        outs = pool(batch, *settings, ceil_mode=ceil_mode, **(dict(return_indices=True) if name == "max_pool2d" else {}))
+        outs = pool(
+            batch, *settings, ceil_mode=ceil_mode, **(dict(return_indices=True) if name == "max_pool2d" else {})
+        )
         out, *indices = outs if isinstance(outs, tuple) else (outs,)
         (gradient,) = dt.autograd.grad(out.sum(), batch)
         found.append([out.detach().numpy(), gradient.numpy(), *(i.numpy() for i in indices)])
@@ -218,7 +231,9 @@ def test_the_mode_of_a_short_row_is_that_of_a_long_one(dim: int) -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 5, (20, 9)).astype(np.float32)
     rows[3, 2:], rows[4, :4], rows[5] = np.nan, np.nan, np.nan
-    long = np.concatenate([rows, np.full((20, 200), np.nan, np.float32)], 1)  # each NaN counts as another element, and is larger than all
+    long = np.concatenate(
+        [rows, np.full((20, 200), np.nan, np.float32)], 1
+    )  # each NaN counts as another element, and is larger than all
     short, other = (dt.mode(dt.from_numpy(np.ascontiguousarray(v if dim else v.T)), dim) for v in (rows, long))
     np.testing.assert_array_equal(short.values.numpy(), other.values.numpy())
     np.testing.assert_array_equal(short.indices.numpy(), other.indices.numpy())
@@ -228,15 +243,23 @@ def test_a_small_histogram_is_numpys() -> None:
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
         for bins, low, high in ((7, -1.0, 1.0), (10, 0.1, 0.7), (3, 0.0, 0.3), (1, 0.0, 1.0)):
-            x = np.concatenate([rng.uniform(-1, 1, 50), np.linspace(low, high, bins + 1), [np.nan, np.inf, low, high]]).astype(dtype)
+            x = np.concatenate(
+                [rng.uniform(-1, 1, 50), np.linspace(low, high, bins + 1), [np.nan, np.inf, low, high]]
+            ).astype(dtype)
             wanted = np.histogram(x[~np.isnan(x)], bins, (low, high))[0]
             np.testing.assert_array_equal(dt.histc(dt.from_numpy(x), bins, low, high).numpy(), wanted)
 
 
 def test_what_a_small_op_gives_is_its_own() -> None:
     x = dt.arange(12.0).reshape(1, 3, 2, 2)
-    for made in (dt.pixel_shuffle(x, 1), x.tril(5), dt.nn.functional.unfold(x, 1), dt.nn.functional.max_pool2d(x, 1), dt.nn.functional.avg_pool2d(x, 1)):
-        made.add_(1)
+    for result in (
+        dt.pixel_shuffle(x, 1),
+        x.tril(5),
+        dt.nn.functional.unfold(x, 1),
+        dt.nn.functional.max_pool2d(x, 1),
+        dt.nn.functional.avg_pool2d(x, 1),
+    ):
+        result.add_(1)
     assert x.sum().item() == 66
     x.diagonal(0, 2, 3).zero_()  # this one is a view
     assert x[0, 0].tolist() == [[0.0, 1.0], [2.0, 0.0]]

@@ -1,4 +1,6 @@
-"""The quick ways of writing: in-place methods, ``x[key] = value``, views by keys, saved-tensor hooks, Functions do what the whole way does."""
+"""The quick ways of writing: in-place methods, ``x[key] = value``, views by keys, saved-tensor hooks, Functions do
+what the whole way does.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ import pytest
 
 import dualtape as dt
 from dualtape.autograd import views
-from dualtape.ops import dispatch, keys
+from dualtape.ops import basic_indexing as keys
+from dualtape.ops import dispatch
 from tests.blocks import blocks
 from tests.same_program import needs_torch, same
 from tests.test_views import PRELUDE
@@ -202,9 +205,10 @@ def test_as_pytorch(program: str) -> None:
     same(PRELUDE + program)
 
 
-# --- against the whole way -----------------------------------------------------------------------------------------------------------
+# --- against the whole way ------------------------------------------------------------------------
 
-KEYS = [0, -1, slice(1, 3), slice(None, None, 2), (slice(None), 1), (1, slice(1, None)), (2, -1), (..., 0), (None, 0), (slice(0, 0),),
+KEYS = [0, -1, slice(1, 3), slice(None, None, 2), (slice(None), 1), (1, slice(1, None)), (2, -1), (..., 0), (None, 0),
+    (slice(0, 0),),
         (slice(None), slice(1, 3))]  # fmt: skip
 BASES = {
     "a result": lambda x: x * 1.5,
@@ -225,10 +229,13 @@ def _written(key: Any, base: str, value: str) -> tuple:
     root = target if target._base is None else target._base
     loss = (root * root * target.sum()).sum()
     first = dt.autograd.grad(loss, (x, w), create_graph=True, allow_unused=True)
-    second = dt.autograd.grad(sum((g * g).sum() for g in first if g is not None), (x, w), retain_graph=True, allow_unused=True)
+    second = dt.autograd.grad(
+        sum((g * g).sum() for g in first if g is not None), (x, w), retain_graph=True, allow_unused=True
+    )
     plain = dt.autograd.grad((root * root * target.sum()).sum(), (x, w), allow_unused=True)
     return (
-        root.tolist(), root._version, root.grad_fn.name(), [f and f.name() for f, _ in root.grad_fn.next_functions], target.grad_fn.name(),
+        root.tolist(), root._version, root.grad_fn.name(), [f and f.name() for f, _ in root.grad_fn.next_functions],
+        target.grad_fn.name(),
         *(None if g is None else g.tolist() for g in (*first, *second, *plain)),
     )  # fmt: skip
 
@@ -239,8 +246,8 @@ def test_an_assignment_does_what_the_whole_way_does(base: str, value: str, monke
     quick = [_written(key, base, value) for key in KEYS]
     monkeypatch.setattr(keys, "assign", lambda *args: False)
     monkeypatch.setattr(keys, "view_at", lambda *args: None)
-    monkeypatch.setattr(views.CopySlices, "_pull", lambda *args: None)
-    monkeypatch.setattr(views.AsStridedBackward0, "_pull", lambda *args: None)
+    monkeypatch.setattr(views.CopySlices, "_vjp", lambda *args: None)
+    monkeypatch.setattr(views.AsStridedBackward0, "_vjp", lambda *args: None)
     for key, found in zip(KEYS, quick, strict=True):
         wanted = _written(key, base, value)
         assert found[:5] == wanted[:5], key
@@ -260,7 +267,8 @@ def test_an_assignment_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("shape", "strides", "apart"), [
-    ((3,), (8,), True), ((3,), (0,), False), ((1,), (0,), True), ((0, 3), (0, 8), True), ((2, 3), (8, 16), True), ((2, 3), (8, 8), False),
+    ((3,), (8,), True), ((3,), (0,), False), ((1,), (0,), True), ((0, 3), (0, 8), True), ((2, 3), (8, 16), True),
+    ((2, 3), (8, 8), False),
     ((3, 2), (-16, 8), True), ((3, 3), (8, 16), False), ((4, 3, 2), (8, 64, 32), True),
 ])  # fmt: skip
 def test_memory_that_elements_share_is_seen_in_the_strides(shape: tuple, strides: tuple, apart: bool) -> None:
@@ -274,12 +282,13 @@ def test_windows_that_overlap_are_written_as_the_whole_way_writes_them() -> None
     assert b.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
 
 
-# --- nothing half done ----------------------------------------------------------------------------------------------------------------
+# --- nothing half done ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("write", [
     lambda x: x.mul_(1e30), lambda x: x.mul_(dt.full((3,), 1e30)), lambda x: x.exp_(), lambda x: x[0:2].mul_(1e30),
-    lambda x: x.add_(dt.full((3,), 3e38), alpha=10.0), lambda x: x.addcmul_(x.detach().clone(), dt.full((3,), 1e30), value=1e30),
+    lambda x: x.add_(dt.full((3,), 3e38), alpha=10.0),
+    lambda x: x.addcmul_(x.detach().clone(), dt.full((3,), 1e30), value=1e30),
     lambda x: x.addcdiv_(x.detach().clone(), dt.zeros(3), value=2.0), lambda x: x.div_(0.0).sub_(x.detach().clone()),
 ])  # fmt: skip
 @pytest.mark.parametrize("recorded", [False, True])
@@ -315,11 +324,18 @@ def test_a_write_that_fails_changes_nothing() -> None:
     b = dt.ones(2, 3, requires_grad=True) * 2
     view = b[0]
     node = b.grad_fn
-    for write in (lambda: view.mul_(dt.ones(4)), lambda: view.add_(dt.ones(2, 3)), lambda: b.__setitem__(0, dt.ones(4)), lambda: b.__setitem__(9, 1.0),
-                  lambda: view.addcmul_(dt.ones(4), dt.ones(4), value=0.5), lambda: view.copy_(dt.ones(4))):  # fmt: skip
+    for write in (lambda: view.mul_(dt.ones(4)), lambda: view.add_(dt.ones(2, 3)), lambda: b.__setitem__(0, dt.ones(4)),
+        lambda: b.__setitem__(9, 1.0),
+                  lambda: view.addcmul_(dt.ones(4), dt.ones(4), value=0.5),
+                  lambda: view.copy_(dt.ones(4))):  # fmt: skip
         with pytest.raises((RuntimeError, IndexError)):
             write()
-    assert b._version == 0 and b.grad_fn is node and b.tolist() == [[2.0] * 3] * 2 and view.grad_fn.name() == "SelectBackward0"
+    assert (
+        b._version == 0
+        and b.grad_fn is node
+        and b.tolist() == [[2.0] * 3] * 2
+        and view.grad_fn.name() == "SelectBackward0"
+    )
 
 
 def test_memory_that_may_not_be_written_is_not() -> None:
@@ -336,7 +352,12 @@ def test_inference_tensors_are_not_written_outside() -> None:
     with dt.inference_mode():
         x = dt.ones(3)
         x[0] = 2.0
-    for write in (lambda: x.__setitem__(1, 2.0), lambda: x.mul_(2.0), lambda: x.addcmul_(x, x, value=1.0), lambda: x.add_(x, alpha=2.0)):
+    for write in (
+        lambda: x.__setitem__(1, 2.0),
+        lambda: x.mul_(2.0),
+        lambda: x.addcmul_(x, x, value=1.0),
+        lambda: x.add_(x, alpha=2.0),
+    ):
         with pytest.raises(RuntimeError, match="[Ii]nference"):
             write()
     b = dt.zeros(3)
@@ -344,11 +365,12 @@ def test_inference_tensors_are_not_written_outside() -> None:
     assert b.tolist() == [0.0, 1.0, 1.0]
 
 
-# --- who wrote ------------------------------------------------------------------------------------------------------------------------
+# --- who wrote ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("write", [
-    "b[1] = 2.0", "b[0:1].mul_(2.0)", "b.mul_(2.0)", "b.add_(b.detach(), alpha=2.0)", "b.detach().addcmul_(c, c, value=2.0)", "b.clamp_(0.0)", "b[1:] += 1",
+    "b[1] = 2.0", "b[0:1].mul_(2.0)", "b.mul_(2.0)", "b.add_(b.detach(), alpha=2.0)",
+    "b.detach().addcmul_(c, c, value=2.0)", "b.clamp_(0.0)", "b[1:] += 1",
 ])  # fmt: skip
 def test_the_error_names_the_line_of_the_write(write: str) -> None:
     source = f"b = dt.ones(3, requires_grad=True) * 1\nc = dt.ones(3)\ny = b * b\n\n{write}\n"
@@ -371,7 +393,7 @@ def test_a_write_that_no_python_code_asked_for_is_counted() -> None:
     assert x.tolist() == [3.0, 3.0] and x._version == 1
 
 
-# --- saved-tensor hooks ---------------------------------------------------------------------------------------------------------------
+# --- saved-tensor hooks ---------------------------------------------------------------------------
 
 
 def _hooked(program: Any, unusual: bool) -> tuple:
@@ -398,8 +420,10 @@ def _hooked(program: Any, unusual: bool) -> tuple:
 
 
 @pytest.mark.parametrize("program", [
-    lambda x, w: (x * w).tanh(), lambda x, w: (x @ x).exp() / w, lambda x, w: x.softmax(dim=1) * w.sum(0, keepdim=True), lambda x, w: (x * 2.0 + 1).pow(3),
-    lambda x, w: dt.where(x > 1, x * w, w), lambda x, w: x.max(dim=0)[0] * w, lambda x, w: x[0] * w.mul(2)[[1, 0]], lambda x, w: dt.cat([x, x * w]).prod(),
+    lambda x, w: (x * w).tanh(), lambda x, w: (x @ x).exp() / w, lambda x, w: x.softmax(dim=1) * w.sum(0, keepdim=True),
+    lambda x, w: (x * 2.0 + 1).pow(3),
+    lambda x, w: dt.where(x > 1, x * w, w), lambda x, w: x.max(dim=0)[0] * w, lambda x, w: x[0] * w.mul(2)[[1, 0]],
+    lambda x, w: dt.cat([x, x * w]).prod(),
     lambda x, w: (x * 1).mul_(w).exp_(), lambda x, w: x.norm() * w.std(),
 ])  # fmt: skip
 def test_hooks_see_the_same_on_the_quick_way(program: Any) -> None:
@@ -424,13 +448,18 @@ def test_a_pack_hook_that_raises_leaves_the_mode_as_it_was() -> None:
 def test_a_pack_hook_may_not_write_on_the_quick_way() -> None:
     x = dt.ones(2, requires_grad=True)
     y = dt.ones(2)
-    with dt.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t), pytest.raises(RuntimeError, match="modifying its input in place"):
+    with (
+        dt.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t),
+        pytest.raises(RuntimeError, match="modifying its input in place"),
+    ):
         x * y
 
 
 def test_the_innermost_hooks_are_the_ones_that_are_called() -> None:
     seen: list = []
-    hooks = lambda name: dt.autograd.graph.saved_tensors_hooks(lambda t: seen.append(name) or t, lambda t: seen.append(f"-{name}") or t)
+    hooks = lambda name: dt.autograd.graph.saved_tensors_hooks(
+        lambda t: seen.append(name) or t, lambda t: seen.append(f"-{name}") or t
+    )
     x = dt.ones(2, requires_grad=True)
     with hooks("outer"):
         y = x.exp()
@@ -454,7 +483,7 @@ def test_a_result_that_is_packed_as_it_is_forms_no_cycle_and_comes_back_with_his
     assert seen[0].grad_fn is y.grad_fn
 
 
-# --- Functions --------------------------------------------------------------------------------------------------------------------------
+# --- Functions ------------------------------------------------------------------------------------
 
 
 class Scale(dt.autograd.Function):
@@ -537,7 +566,7 @@ def test_hooks_pack_what_a_function_saves() -> None:
     assert x.grad.tolist() == [3.0, 3.0]
 
 
-# --- several threads ----------------------------------------------------------------------------------------------------------------------
+# --- several threads ------------------------------------------------------------------------------
 
 
 def test_threads_write_and_go_back_each_on_their_own() -> None:

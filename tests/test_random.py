@@ -1,4 +1,5 @@
-"""Random numbers: seeds and states, distributions within loose bounds, and the rules of in-place fills, which are PyTorch's.
+"""Random numbers: seeds and states, distributions within loose bounds, and the rules of in-place fills, which are
+PyTorch's.
 
 The numbers themselves are NumPy's: what is compared with PyTorch is shapes, dtypes, errors, versions and gradients.
 """
@@ -150,7 +151,7 @@ def test_fills_count_as_writes_and_follow_the_rules_of_autograd(program: str) ->
     same(program)
 
 
-# --- seeds and states ------------------------------------------------------------------------------------------------------------
+# --- seeds and states -----------------------------------------------------------------------------
 
 DRAW = [
     lambda g: dt.rand(5, generator=g),
@@ -251,7 +252,7 @@ def test_threads_draw_from_one_generator_without_losing_or_repeating_numbers() -
     assert together == sorted(dt.rand(4000, generator=dt.Generator().manual_seed(0), dtype=dt.float64).tolist())
 
 
-# --- distributions ---------------------------------------------------------------------------------------------------------------
+# --- distributions --------------------------------------------------------------------------------
 
 N = 20_000
 MOMENTS = [

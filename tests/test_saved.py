@@ -650,7 +650,9 @@ def test_an_error_says_who_saved_what_and_who_wrote() -> None:
     t = x * 1
     y = t.sin()
     t.add_(1)
-    with pytest.raises(RuntimeError, match=r"saved as 'x' by SinBackward0, is at version 1; expected version 0.*test_saved\.py"):
+    with pytest.raises(
+        RuntimeError, match=r"saved as 'x' by SinBackward0, is at version 1; expected version 0.*test_saved\.py"
+    ):
         y.backward()
 
 
@@ -703,7 +705,9 @@ def test_a_saved_tensor_that_was_detached_in_place_gives_values_and_no_history()
 def test_hooks_unpack_each_saved_value_once_whatever_is_asked_for(function: str, wanted: str) -> None:
     x, y = dt.tensor([1.0, 2.0], requires_grad=True), dt.tensor([3.0, 4.0], requires_grad=True)
     log: list[str] = []
-    with dt.autograd.graph.saved_tensors_hooks(lambda t: (log.append("pack"), t)[1], lambda t: (log.append("unpack"), t)[1]):
+    with dt.autograd.graph.saved_tensors_hooks(
+        lambda t: (log.append("pack"), t)[1], lambda t: (log.append("unpack"), t)[1]
+    ):
         out = getattr(dt, function)(x, y).sum()
     dt.autograd.grad(out, (x, y) if wanted == "both" else x)
     count = 3 if function in ("pow", "hypot") else 2  # these save their result, too
@@ -722,7 +726,9 @@ def test_a_value_written_over_is_an_error_even_if_the_gradient_asked_for_needs_a
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("function", [lambda x: x * x, lambda x: x.sin(), lambda x: x @ x, lambda x: dt.einsum("i,i->i", x, x)])
+@pytest.mark.parametrize(
+    "function", [lambda x: x * x, lambda x: x.sin(), lambda x: x @ x, lambda x: dt.einsum("i,i->i", x, x)]
+)
 def test_a_saved_tensor_whose_class_was_changed_is_still_checked(function, create_graph: bool) -> None:
     x = dt.tensor([1.0, 2.0], requires_grad=True)
     y = function(x).sum()

@@ -1,4 +1,6 @@
-"""Sparse Jacobians and Hessians: values against dense ones, few products, colourings that can be read, errors that say what is wrong."""
+"""Sparse Jacobians and Hessians: values against dense ones, few products, colourings that can be read, errors that
+say what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,19 @@ def gradient_of(function: Any) -> Any:
     return lambda v: dt.autograd.grad(function(v), v, create_graph=True)[0]
 
 
-# --- Jacobians ------------------------------------------------------------------------------------------------------------------------
+# --- Jacobians ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", [None, "forward", "reverse"])
 @pytest.mark.parametrize(
     "function",
-    [lambda x: x[1:] * x[:-1].sin(), lambda x: x.cumsum(0), lambda x: x[:1] * x, lambda x: x.sum() * dt.ones(2, dtype=dt.float64), poisson],
+    [
+        lambda x: x[1:] * x[:-1].sin(),
+        lambda x: x.cumsum(0),
+        lambda x: x[:1] * x,
+        lambda x: x.sum() * dt.ones(2, dtype=dt.float64),
+        poisson,
+    ],
     ids=["band", "triangle", "column", "row", "grid"],
 )
 def test_jacobians_equal_dense_ones(function: Any, mode: str | None) -> None:
@@ -75,7 +83,9 @@ def test_tensors_and_arrays_of_any_shape_and_float_type_go_in() -> None:
 
 
 def test_other_arguments_and_aux_pass_through() -> None:
-    jacobian = sparse_jacobian(lambda a, x, *, power: (a * x**power, {"norm": float(x.detach().norm())}), argnums=1, has_aux=True)
+    jacobian = sparse_jacobian(
+        lambda a, x, *, power: (a * x**power, {"norm": float(x.detach().norm())}), argnums=1, has_aux=True
+    )
     found, aux = jacobian(dt.tensor(2.0), np.array([3.0, 4.0]), power=2)
     assert found.toarray().tolist() == [[12, 0], [0, 16]] and aux == {"norm": 5.0}
     found, aux = sparse_hessian(lambda x: ((x**3).sum(), "aux"), has_aux=True)(np.array([1.0, 2.0]))
@@ -89,7 +99,7 @@ def test_results_that_depend_on_nothing_are_zero() -> None:
         assert found.shape == (2, 2) and found.nnz == 0
 
 
-# --- Hessians -------------------------------------------------------------------------------------------------------------------------
+# --- Hessians -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", [rosenbrock, arrow, lambda x: x.prod(), lambda x: (x[::2] * x[1::2]).sum(), lambda x: x.norm()],
@@ -128,7 +138,7 @@ def test_a_grid_takes_few_products_whatever_its_size() -> None:
     assert max(passes) <= 8
 
 
-# --- patterns -------------------------------------------------------------------------------------------------------------------------
+# --- patterns -------------------------------------------------------------------------------------
 
 
 def test_a_pattern_is_coloured_once_and_the_function_run_over_no_other_arrays() -> None:
@@ -210,7 +220,7 @@ def test_grad_mode_around_makes_no_difference() -> None:
         assert sparse_hessian(rosenbrock, check=True)(np.ones(4)).nnz == 10
 
 
-# --- colourings -----------------------------------------------------------------------------------------------------------------------
+# --- colourings -----------------------------------------------------------------------------------
 
 
 def random_pattern(rng: np.random.Generator, rows: int, columns: int, symmetric: bool = False) -> Any:
@@ -245,10 +255,13 @@ def test_colours_of_known_matrices() -> None:
     hub[:, 50] = 1
     assert star_colouring(hub.tocsr()).max() <= 4 and colour_columns(hub.tocsr()).max() == 99
     empty = scipy.sparse.csr_array((3, 4))
-    assert colour_columns(empty).tolist() == [-1] * 4 and star_colouring(scipy.sparse.csr_array((3, 3))).tolist() == [-1] * 3
+    assert (
+        colour_columns(empty).tolist() == [-1] * 4
+        and star_colouring(scipy.sparse.csr_array((3, 3))).tolist() == [-1] * 3
+    )
 
 
-# --- with other parts of the library ------------------------------------------------------------------------------------------------------
+# --- with other parts of the library --------------------------------------------------------------
 
 
 class Squared(dt.autograd.Function):
@@ -281,7 +294,7 @@ def test_whatever_the_library_differentiates_is_seen_through(function: Any, entr
     assert sparse_jacobian(function, check=True)(np.linspace(0.1, 1, 6)).nnz == entries
 
 
-# --- uses -----------------------------------------------------------------------------------------------------------------------------
+# --- uses -----------------------------------------------------------------------------------------
 
 
 def test_newtons_method_solves_a_long_chain() -> None:
@@ -312,7 +325,9 @@ def test_scipys_optimiser_takes_gradient_and_sparse_hessian() -> None:
         return float(out), dt.autograd.grad(out, point)[0].numpy()
 
     x = np.full(60, 0.9)
-    found = scipy.optimize.minimize(value_and_slope, x, jac=True, hess=sparse_hessian(rosenbrock), method="trust-constr", options={"gtol": 1e-9})
+    found = scipy.optimize.minimize(
+        value_and_slope, x, jac=True, hess=sparse_hessian(rosenbrock), method="trust-constr", options={"gtol": 1e-9}
+    )
     np.testing.assert_allclose(found.x, 1, rtol=1e-6)
 
 

@@ -1,4 +1,7 @@
-"""Sparse gradients: made by embedding and gather, added to sparse and dense ones. Every program runs on dualtape and on PyTorch."""
+"""Sparse gradients: made by embedding and gather, added to sparse and dense ones.
+
+Every program runs on dualtape and on PyTorch.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The same random program on dualtape and on PyTorch: views, in-place writes, grad modes, hooks and backward must agree.
+"""The same random program on dualtape and on PyTorch: views, in-place writes, grad modes, hooks and backward must
+agree.
 
-After every step the two worlds are compared: whether the step failed and with which type of exception; then, for every live
-tensor, values, ``requires_grad``, ``is_leaf``, ``_is_view``, ``_version``, the names along the graph, and gradients. A deep run:
-``DUALTAPE_EXAMPLES=20000 python -m pytest tests/test_state_machine.py``.
+After every step the two worlds are compared: whether the step failed and with which type of exception; then, for
+every live tensor, values, ``requires_grad``, ``is_leaf``, ``_is_view``, ``_version``, the names along the graph,
+and gradients. A deep run: ``DUALTAPE_EXAMPLES=20000 python -m pytest tests/test_state_machine.py``.
 """
 
 from __future__ import annotations
@@ -107,11 +108,11 @@ class World:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                made = function(self)
+                result = function(self)
         except Exception as error:
             self.said = str(error)
             return type(error)
-        for tensor in made or ():
+        for tensor in result or ():
             if len(self.tensors) < LIMIT:
                 self.tensors.append(tensor)
             else:
@@ -162,20 +163,32 @@ class Program(RuleBasedStateMachine):
         self.log: list[str] = []
 
     def murky(self, *places: int) -> bool:
-        """A view made without history of something that has one: which error a use of it gives depends on PyTorch's internals."""
+        """A view made without history of something that has one: which error a use of it gives depends on PyTorch's
+        internals.
+        """
         for k in places:
             tensor = self.ours.tensors[k]
-            if tensor._is_view() and tensor.requires_grad and attempt(lambda t=tensor: t.grad_fn) in (None, "RuntimeError"):
+            if (
+                tensor._is_view()
+                and tensor.requires_grad
+                and attempt(lambda t=tensor: t.grad_fn) in (None, "RuntimeError")
+            ):
                 return True
         return False
 
     def both(self, what: str, function: Any) -> None:
         self.log.append(what)
         a, b = self.ours.step(function), self.theirs.step(function)
-        assume("detached in-place" not in self.theirs.said)  # what PyTorch refuses to read; here the values are still there
-        assume("into the graph interior" not in self.theirs.said)  # an error here, too; PyTorch calls the tensor's hooks at both of its places before
+        assume(
+            "detached in-place" not in self.theirs.said
+        )  # what PyTorch refuses to read; here the values are still there
+        assume(
+            "into the graph interior" not in self.theirs.said
+        )  # an error here, too; PyTorch calls the tensor's hooks at both of its places before
         assert (a is None) == (b is None), f"{self.log}: {a} where PyTorch has {b}"
-        if a is not None and b is not None and {a, b} != {IndexError, RuntimeError}:  # of two mistakes at once, either may come first
+        if (
+            a is not None and b is not None and {a, b} != {IndexError, RuntimeError}
+        ):  # of two mistakes at once, either may come first
             assert issubclass(a, b) or issubclass(b, a), f"{self.log}: {a} where PyTorch has {b}"
 
     @initialize(shape=st.sampled_from([(2, 3), (4,), (2, 2)]), requires=st.booleans())
@@ -314,7 +327,9 @@ class Program(RuleBasedStateMachine):
         for k, (a, b) in enumerate(zip(self.ours.tensors, self.theirs.tensors, strict=True)):
             mine, other = state(a), state(b)
             assert mine == other, f"{self.log}: tensor {k}: {mine} where PyTorch has {other}"
-            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-12, err_msg=f"{self.log}: tensor {k}")
+            np.testing.assert_allclose(
+                a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-12, err_msg=f"{self.log}: tensor {k}"
+            )
             if mine["grad"]:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")

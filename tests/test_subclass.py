@@ -1,4 +1,7 @@
-"""Subclasses of Tensor, function modes, dispatch modes, wrappers, parameters. Every program runs on dualtape and on PyTorch."""
+"""Subclasses of Tensor, function modes, dispatch modes, wrappers, parameters.
+
+Every program runs on dualtape and on PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -634,6 +637,6 @@ def test_programs_without_subclasses_pay_nothing():
     import subprocess
     import sys
 
-    program = "import dualtape as dt, dualtape.overriding as o; p = dt.nn.Parameter(dt.ones(2)); (p * 2).sum().backward(); print(o.watching)"
+    program = "import dualtape as dt, dualtape.overrides.watching as o; p = dt.nn.Parameter(dt.ones(2)); (p * 2).sum().backward(); print(o.watching)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

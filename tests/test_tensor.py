@@ -1,4 +1,6 @@
-"""The Tensor: Python's and NumPy's protocols, copies, flags, layout and operators, program by program against PyTorch."""
+"""The Tensor: Python's and NumPy's protocols, copies, flags, layout and operators, program by program against
+PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -453,7 +455,7 @@ def test_out_is_written_resized_or_refused_as_in_pytorch(program: str) -> None:
     same(program)
 
 
-# --- NumPy's functions on tensors, which PyTorch does not have -----------------------------------------------------------------------
+# --- NumPy's functions on tensors, which PyTorch does not have ------------------------------------
 
 
 def leaf() -> dt.Tensor:
@@ -471,7 +473,8 @@ def test_a_ufunc_of_a_tensor_is_a_tensor_with_history() -> None:
 @pytest.mark.parametrize(
     ("operation", "gradient"),
     [
-        (lambda a, x: a * x, [3, 4]), (lambda a, x: x * a, [3, 4]), (lambda a, x: a - x, [-1, -1]), (lambda a, x: a / x, [-3, -1]),
+        (lambda a, x: a * x, [3, 4]), (lambda a, x: x * a, [3, 4]), (lambda a, x: a - x, [-1, -1]),
+        (lambda a, x: a / x, [-3, -1]),
         (lambda a, x: a @ x, [3, 4]), (lambda a, x: x @ a, [3, 4]), (lambda a, x: np.add(a, x), [1, 1]),
     ],
 )  # fmt: skip
@@ -552,7 +555,7 @@ def test_functions_take_arrays_for_tensors() -> None:
     assert dt.zeros(2).copy_(np.ones(2)).tolist() == [1, 1]
 
 
-# --- copies ------------------------------------------------------------------------------------------------------------------------
+# --- copies ---------------------------------------------------------------------------------------
 
 
 def test_a_deep_copy_keeps_shared_memory_shared_and_the_original_apart() -> None:
@@ -604,7 +607,7 @@ def test_a_subclass_survives_copy_deepcopy_and_pickle() -> None:
         assert new.tolist() == [1, 2]
 
 
-# --- differences --------------------------------------------------------------------------------------------------------------------
+# --- differences ----------------------------------------------------------------------------------
 
 
 def test_a_shallow_copy_shares_the_version_counter_so_that_its_writes_are_noticed() -> None:
@@ -642,7 +645,8 @@ def test_an_unknown_attribute_is_an_attribute_error_that_names_it() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: x.eq(None), lambda x: dt.add(x, None), lambda x: x.add_(None), lambda x: x.copy_(None), lambda x: x.masked_fill_(x > 0, None),
+        lambda x: x.eq(None), lambda x: dt.add(x, None), lambda x: x.add_(None), lambda x: x.copy_(None),
+        lambda x: x.masked_fill_(x > 0, None),
         lambda x: dt.maximum(x, None), lambda x: dt.lerp(x, x, None), lambda x: x.fill_(None), lambda x: dt.mm(x, None),
     ],
 )  # fmt: skip

@@ -204,8 +204,12 @@ def test_the_in_place_error_names_the_op_that_saved_and_the_line_that_wrote() ->
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
         z.backward()
     message = str(caught.value)
-    line = next(n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "y.add_(1)  # this line" in text)
-    assert "ExpBackward0" in message and f"test_views.py:{line}" in message and "version 1; expected version 0" in message
+    line = next(
+        n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "y.add_(1)  # this line" in text
+    )
+    assert (
+        "ExpBackward0" in message and f"test_views.py:{line}" in message and "version 1; expected version 0" in message
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 import dualtape as dt
 from dualtape import modes
-from dualtape.arrays.batched import Batched
+from dualtape.arrays.batched.array import Batched
 from dualtape.func.vmap import vmap
 from same_program import needs_torch, outcome, programs, same
 
@@ -25,7 +25,7 @@ w = torch.tensor([2.0, -1.0, 0.5])
 i = torch.tensor([2, 0])
 """
 
-# --- against PyTorch ---------------------------------------------------------------------------------------------------------------
+# --- against PyTorch ------------------------------------------------------------------------------
 
 VALUES = programs("""
 vmap(lambda a: a * 2)(x)
@@ -255,16 +255,16 @@ def test_errors_can_be_searched_for(line: str) -> None:
         assert phrase in str(outcome(SETUP + "\n".join(program.split("; ")), library).error)
 
 
-# --- arrays ------------------------------------------------------------------------------------------------------------------------
+# --- arrays ---------------------------------------------------------------------------------------
 
 X = dt.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
 
 
 def test_arrays_in_arrays_out() -> None:
     x = np.arange(6.0).reshape(2, 3)
-    made = vmap(lambda a: (isinstance(a, dt.Tensor) and a * 2, {"s": a.sum()}))(x)
-    assert type(made[0]) is np.ndarray and type(made[1]["s"]) is np.ndarray
-    np.testing.assert_array_equal(made[0], x * 2)
+    result = vmap(lambda a: (isinstance(a, dt.Tensor) and a * 2, {"s": a.sum()}))(x)
+    assert type(result[0]) is np.ndarray and type(result[1]["s"]) is np.ndarray
+    np.testing.assert_array_equal(result[0], x * 2)
     assert isinstance(vmap(lambda a, b: a * b, in_dims=(0, None))(x, dt.tensor(2.0)), dt.Tensor)
 
 
@@ -287,14 +287,17 @@ def test_a_transformed_function_has_its_functions_name_signature_and_attributes(
     plain = transform(squared)
     squared.unit = "m2"  # type: ignore[attr-defined]
     marked = transform(squared)
-    for made in (plain, marked):
-        assert (made.__name__, made.__doc__, made.__module__) == ("squared", "Each number squared.", __name__)
-        assert made.__wrapped__ is squared and inspect.signature(made) == inspect.signature(squared)
+    for result in (plain, marked):
+        assert (result.__name__, result.__doc__, result.__module__) == ("squared", "Each number squared.", __name__)
+        assert result.__wrapped__ is squared and inspect.signature(result) == inspect.signature(squared)
     assert marked.unit == "m2" and not hasattr(plain, "unit")
-    assert transform(functools.partial(squared, sign=-1))(dt.tensor(3.0) if transform is not vmap else dt.tensor([3.0])) is not None
+    assert (
+        transform(functools.partial(squared, sign=-1))(dt.tensor(3.0) if transform is not vmap else dt.tensor([3.0]))
+        is not None
+    )
 
 
-# --- gradients inside ------------------------------------------------------------------------------------------------------------------
+# --- gradients inside -----------------------------------------------------------------------------
 
 
 def test_a_gradient_inside_is_each_samples_own() -> None:
@@ -309,9 +312,9 @@ def test_a_gradient_inside_is_each_samples_own() -> None:
 def test_nested_levels_have_their_own_gradients() -> None:
     w = dt.tensor([2.0, -1.0, 0.5], requires_grad=True)
     inner = lambda a, b: dt.autograd.grad((a * b * w).sin().sum(), w)[0]
-    made = vmap(lambda a: vmap(lambda b: inner(a, b))(X))(X)
+    result = vmap(lambda a: vmap(lambda b: inner(a, b))(X))(X)
     expected = dt.stack([dt.stack([inner(a, b) for b in X]) for a in X])
-    np.testing.assert_allclose(made, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_a_leaf_outside_takes_no_gradients_of_single_samples() -> None:
@@ -339,8 +342,10 @@ def test_a_function_that_writes_to_what_is_one_for_all_samples_is_refused(count:
     w = dt.ones(3, requires_grad=True)
     with pytest.raises(RuntimeError, match="inplace arithmetic"):
         vmap(lambda a: Scale.apply(w * 1, a))(X[:count])
-    made = vmap(lambda a: (b := a * w, Scale.apply(b[:], a[:]))[0])(X[:count])  # a gradient that is no batch meets a write
-    assert dt.autograd.grad(made.sum(), w)[0].tolist() == (X[:count] ** 2).sum(0).tolist()
+    result = vmap(lambda a: (b := a * w, Scale.apply(b[:], a[:]))[0])(
+        X[:count]
+    )  # a gradient that is no batch meets a write
+    assert dt.autograd.grad(result.sum(), w)[0].tolist() == (X[:count] ** 2).sum(0).tolist()
 
 
 def test_backward_inside_reaches_batched_leaves() -> None:
@@ -382,7 +387,7 @@ def test_forward_mode_inside_and_outside() -> None:
     np.testing.assert_allclose(outside, expected, rtol=1e-5)
 
 
-# --- custom functions ---------------------------------------------------------------------------------------------------------------------
+# --- custom functions -----------------------------------------------------------------------------
 
 BODY = """
 class Scaled(torch.autograd.Function):
@@ -428,14 +433,17 @@ def test_a_custom_function_in_a_batch(generate: bool, rule: str) -> None:
 
 
 def test_a_custom_function_without_a_rule_runs_on_batched_tensors() -> None:
-    made = outcome(BODY.format(generate=False, rule=""), dt)
+    result = outcome(BODY.format(generate=False, rule=""), dt)
     expected = outcome(BODY.format(generate=True, rule=""), dt)
-    assert [m.tolist() for m in made] == [m.tolist() for m in expected]
+    assert [m.tolist() for m in result] == [m.tolist() for m in expected]
 
 
 @pytest.mark.parametrize(
     ("rule", "phrase"),
-    [(lambda info, dims, a: a, "to have two returns"), (lambda info, dims, a: (a, (0, 0)), "incompatible \\(output, out_dims\\) tuple")],
+    [
+        (lambda info, dims, a: a, "to have two returns"),
+        (lambda info, dims, a: (a, (0, 0)), "incompatible \\(output, out_dims\\) tuple"),
+    ],
 )
 def test_a_rule_that_returns_something_else(rule: Any, phrase: str) -> None:
     class Odd(dt.autograd.Function):
@@ -454,7 +462,7 @@ def test_a_rule_that_returns_something_else(rule: Any, phrase: str) -> None:
         vmap(Old.apply)(X)
 
 
-# --- randomness -------------------------------------------------------------------------------------------------------------------------
+# --- randomness -----------------------------------------------------------------------------------
 
 DRAWS: dict[str, Any] = {
     "rand": lambda a: dt.rand(3),
@@ -485,11 +493,17 @@ def test_random_numbers(name: str) -> None:
     rows = vmap(draw, randomness="different")(dt.zeros(4, 3))
     assert len({str(row.tolist()) for row in rows}) == 4
     same_for_all = vmap(draw, randomness="same")(dt.zeros(4, 3))
-    assert len({str(row.tolist()) for row in same_for_all}) == 1 and same_for_all.shape == rows.shape and same_for_all.dtype == rows.dtype
+    assert (
+        len({str(row.tolist()) for row in same_for_all}) == 1
+        and same_for_all.shape == rows.shape
+        and same_for_all.dtype == rows.dtype
+    )
     with pytest.raises(RuntimeError, match="randomness error mode"):
         vmap(draw)(dt.zeros(4, 3))
     nested = vmap(vmap(draw, randomness="different"), randomness="same")(dt.zeros(2, 2, 3))
-    assert str(nested[0].tolist()) == str(nested[1].tolist()) and str(nested[0, 0].tolist()) != str(nested[0, 1].tolist())
+    assert str(nested[0].tolist()) == str(nested[1].tolist()) and str(nested[0, 0].tolist()) != str(
+        nested[0, 1].tolist()
+    )
     chunked = vmap(draw, randomness="same", chunk_size=2)(dt.zeros(4, 3))
     assert len({str(row.tolist()) for row in chunked}) == 1
     assert draw(dt.zeros(3)).shape == rows.shape[1:]  # outside, as ever
@@ -508,7 +522,7 @@ def test_what_is_drawn_may_depend_on_the_sample() -> None:
     assert len({str(row.tolist()) for row in same_noise}) == 1
 
 
-# --- nothing is left behind -----------------------------------------------------------------------------------------------------------------
+# --- nothing is left behind -----------------------------------------------------------------------
 
 
 def test_an_exception_leaves_no_level_open() -> None:
@@ -550,7 +564,7 @@ def test_what_vmap_made_is_freed_at_once() -> None:
         gc.enable()
 
 
-# --- a batched tensor after its time ------------------------------------------------------------------------------------------------------------
+# --- a batched tensor after its time --------------------------------------------------------------
 
 
 def test_a_tensor_kept_from_inside_still_computes() -> None:
@@ -564,14 +578,18 @@ def test_a_tensor_kept_from_inside_still_computes() -> None:
 
 
 def test_a_slow_function_says_so_once() -> None:
-    from dualtape.arrays import batched
+    from dualtape.arrays.batched import array as batched
 
     batched._warned.clear()
     with pytest.warns(UserWarning, match="performance drop"):
-        made = vmap(dt.linalg.matrix_exp)(dt.zeros(2, 2, 2))
+        result = vmap(dt.linalg.matrix_exp)(dt.zeros(2, 2, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert vmap(dt.linalg.matrix_exp)(dt.zeros(2, 2, 2)).tolist() == made.tolist() == dt.eye(2).expand(2, 2, 2).tolist()
+        assert (
+            vmap(dt.linalg.matrix_exp)(dt.zeros(2, 2, 2)).tolist()
+            == result.tolist()
+            == dt.eye(2).expand(2, 2, 2).tolist()
+        )
 
 
 def test_anomaly_mode_looks_at_all_samples() -> None:
@@ -583,14 +601,14 @@ def test_anomaly_mode_looks_at_all_samples() -> None:
 
 
 def test_chunks_give_back_what_is_no_tensor() -> None:
-    made = vmap(lambda a: (a, 3), out_dims=(0, None), chunk_size=1)(X)
-    assert made[0].tolist() == X.tolist() and made[1] == 3
+    result = vmap(lambda a: (a, 3), out_dims=(0, None), chunk_size=1)(X)
+    assert result[0].tolist() == X.tolist() and result[1] == 3
 
 
 def test_a_batch_of_gradients_of_what_is_not_used() -> None:
     w, unused = dt.ones(3, requires_grad=True), dt.ones(2, requires_grad=True)
-    made = dt.autograd.grad(w * 2, (w, unused), dt.eye(3), is_grads_batched=True, materialize_grads=True)
-    assert made[0].tolist() == (2 * dt.eye(3)).tolist() and made[1].tolist() == [[0.0, 0.0]] * 3
+    result = dt.autograd.grad(w * 2, (w, unused), dt.eye(3), is_grads_batched=True, materialize_grads=True)
+    assert result[0].tolist() == (2 * dt.eye(3)).tolist() and result[1].tolist() == [[0.0, 0.0]] * 3
 
 
 def test_where_a_sample_lies_in_memory() -> None:
@@ -602,22 +620,24 @@ def test_where_a_sample_lies_in_memory() -> None:
 def test_repr_shows_the_samples_and_the_level() -> None:
     shown: list = []
     vmap(vmap(lambda a: shown.append(repr(a)) or a))(X)
-    assert shown[0].startswith("BatchedTensor(lvl=2, bdim=0, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n        tensor([[")
+    assert shown[0].startswith(
+        "BatchedTensor(lvl=2, bdim=0, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n        tensor([["
+    )
 
 
 def test_functions_that_read_values_go_sample_by_sample_with_history() -> None:
     x = dt.tensor([[1.0, float("nan"), 3.0], [0.5, 4.0, -1.0]], requires_grad=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = vmap(dt.nanmedian)(x)
-        (g,) = dt.autograd.grad(made.sum(), x)
-    assert made.tolist() == [1.0, 0.5] and g.tolist() == [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+        result = vmap(dt.nanmedian)(x)
+        (g,) = dt.autograd.grad(result.sum(), x)
+    assert result.tolist() == [1.0, 0.5] and g.tolist() == [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
 
 
 def test_batched_values_in_attributes_of_ops_are_found() -> None:
     w = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
     index = dt.tensor([[0, 1], [2, 2]])
-    made = vmap(lambda i: w[i])(index)
-    assert made.tolist() == [[1.0, 2.0], [3.0, 3.0]]
-    assert dt.autograd.grad(made.sum(), w)[0].tolist() == [1.0, 1.0, 2.0]
+    result = vmap(lambda i: w[i])(index)
+    assert result.tolist() == [[1.0, 2.0], [3.0, 3.0]]
+    assert dt.autograd.grad(result.sum(), w)[0].tolist() == [1.0, 1.0, 2.0]
     assert isinstance(index._array, np.ndarray) and not isinstance(w._array, Batched)

@@ -1,4 +1,6 @@
-"""vmap of every op in the table, with every sample: values, gradients and second derivatives against a loop over the batch."""
+"""vmap of every op in the table, with every sample: values, gradients and second derivatives against a loop over
+the batch.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.arrays.batched import DynamicShape, NotBatchable
+from dualtape.arrays.batched.array import DynamicShape, NotBatchable
 from dualtape.func.vmap import vmap
 from dualtape.ops.samples import Array, Sample
 from duck_array import asarray as duck
@@ -41,22 +43,24 @@ def every_case(keep: Any = lambda row, sample, first: True) -> Any:
 
 
 def variants(sample: Sample, dtype: Any, count: int, everything: bool) -> tuple[tuple, dict, list[list[np.ndarray]]]:
-    """The sample's arguments, and several of its kind for each array among them that is differentiable (or for each)."""
+    """The sample's arguments, and several of its kind for each array among them that is differentiable (or for
+    each).
+    """
     rows: list[list[np.ndarray]] = []
     first: Any = None
     for seed in range(count):
         rng = np.random.default_rng(20240 + seed)
-        made: list[np.ndarray] = []
+        result: list[np.ndarray] = []
 
-        def make(described: Array, rng: Any = rng, made: list = made) -> np.ndarray:
+        def make(described: Array, rng: Any = rng, result: list = result) -> np.ndarray:
             array = described.make(rng, dtype)
             if described.differentiable or everything:
-                made.append(array)
+                result.append(array)
             return array
 
         arguments = tuple(mapped(a, make) for a in sample.args), {k: mapped(v, make) for k, v in sample.kwargs.items()}
         first = arguments if first is None else first
-        rows.append(made)
+        rows.append(result)
     return (*first, [list(column) for column in zip(*rows, strict=True)])
 
 
@@ -66,13 +70,21 @@ def as_function(row: Any, args: tuple, kwargs: dict, columns: list) -> Any:
 
     def function(*tensors: Any) -> tuple:
         convert = lambda a: tensors[places[id(a)]] if id(a) in places else dt.from_numpy(a)
-        return tuple(leaves(row.function(*(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()})))
+        return tuple(
+            leaves(
+                row.function(
+                    *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+                )
+            )
+        )
 
     return function
 
 
 def smooth(outs: Any, lead: int = 0) -> Any:
-    """A smooth number of the differentiable results, with different weights; ``lead`` dimensions in front are summed."""
+    """A smooth number of the differentiable results, with different weights; ``lead`` dimensions in front are
+    summed.
+    """
     total: Any = None
     for k, o in enumerate(outs):
         if isinstance(o, dt.Tensor) and o.requires_grad:
@@ -84,7 +96,9 @@ def smooth(outs: Any, lead: int = 0) -> Any:
 
 
 def square(grads: Any) -> Any:
-    terms = [((g * g.conj()).real if g.is_complex() else g * g).sum() for g in grads if g is not None and g.requires_grad]
+    terms = [
+        ((g * g.conj()).real if g.is_complex() else g * g).sum() for g in grads if g is not None and g.requires_grad
+    ]
     return sum(terms[1:], terms[0]) if terms else None
 
 
@@ -103,7 +117,9 @@ def gathered(parts: list, batched: bool) -> Any:
     return dt.stack(parts) if batched else sum(parts[1:], parts[0])
 
 
-def compare(row: Any, sample: Sample, dtype: Any, chosen: Any = None, everything: bool = False, second: bool = True) -> None:
+def compare(
+    row: Any, sample: Sample, dtype: Any, chosen: Any = None, everything: bool = False, second: bool = True
+) -> None:
     """vmap over the arrays at the places in ``chosen`` (None: all) against a loop."""
     if row.name in NUMBERS:
         return
@@ -124,13 +140,16 @@ def compare(row: Any, sample: Sample, dtype: Any, chosen: Any = None, everything
     loop = [function(*single) for single in singles]
     outs = vmap(function, dims, randomness="same")(*stacks)
     for k, out in enumerate(outs):
-        same(out, dt.stack([made[k] for made in loop]), "forward")
-    losses = [smooth(made) for made in loop]
+        same(out, dt.stack([result[k] for result in loop]), "forward")
+    losses = [smooth(result) for result in loop]
     floats = [k for k, s in enumerate(stacks) if s.requires_grad]
     if losses[0] is None:
         return
     pick = lambda tensors: [tensors[k] for k in floats]
-    expected = [dt.autograd.grad(loss, pick(single), create_graph=True, allow_unused=True) for loss, single in zip(losses, singles, strict=True)]
+    expected = [
+        dt.autograd.grad(loss, pick(single), create_graph=True, allow_unused=True)
+        for loss, single in zip(losses, singles, strict=True)
+    ]
     grads = dt.autograd.grad(smooth(outs, 1), pick(stacks), retain_graph=True, allow_unused=True)
     for i, k in enumerate(floats):
         same(grads[i], gathered([g[i] for g in expected], over[k]), "gradient")
@@ -148,7 +167,9 @@ def compare(row: Any, sample: Sample, dtype: Any, chosen: Any = None, everything
     recorded = dt.autograd.grad(smooth(outs, 1), pick(stacks), create_graph=True, allow_unused=True)
     if all(over) and square(recorded) is not None:
         again = dt.autograd.grad(square(recorded), pick(stacks), allow_unused=True)
-        twice = [dt.autograd.grad(square(g), pick(s), allow_unused=True) for g, s in zip(expected, singles, strict=True)]
+        twice = [
+            dt.autograd.grad(square(g), pick(s), allow_unused=True) for g, s in zip(expected, singles, strict=True)
+        ]
         for i in range(len(floats)):
             same(again[i], gathered([h[i] for h in twice], True), "second derivative")
 
@@ -197,7 +218,9 @@ def test_a_batch_of_batches(row: Any, sample: Sample) -> None:
         return
     function = as_function(row, args, kwargs, columns)
     leaf = lambda a: dt.tensor(a, requires_grad=True)
-    square_of = [leaf(np.stack([np.stack(c[:2]), np.stack(c[2:])], 1)) for c in columns]  # the outer batch is dimension 1
+    square_of = [
+        leaf(np.stack([np.stack(c[:2]), np.stack(c[2:])], 1)) for c in columns
+    ]  # the outer batch is dimension 1
     singles = [[leaf(c[i]) for c in columns] for i in range(4)]
     outs = vmap(vmap(function, randomness="same"), 1, randomness="same")(*square_of)
     loop = [function(*single) for single in singles]
@@ -206,7 +229,10 @@ def test_a_batch_of_batches(row: Any, sample: Sample) -> None:
     if smooth(outs, 2) is None:
         return
     grads = dt.autograd.grad(smooth(outs, 2), square_of, allow_unused=True)
-    expected = [dt.autograd.grad(smooth(made), single, allow_unused=True) for made, single in zip(loop, singles, strict=True)]
+    expected = [
+        dt.autograd.grad(smooth(result), single, allow_unused=True)
+        for result, single in zip(loop, singles, strict=True)
+    ]
     for k, grad in enumerate(grads):
         if grad is not None:
             same(grad, dt.stack([dt.stack([expected[i + j][k] for i in (0, 2)]) for j in range(2)]), "gradient")

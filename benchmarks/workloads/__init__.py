@@ -1,8 +1,9 @@
 """The programs that are measured, each written once as a function of the library.
 
-A program is called with the library (`dualtape` or `torch`), sets up its inputs, and returns a `step`: a function without arguments
-that does the work and returns the tensors to compare. Inputs come from NumPy with a fixed seed, so that all see the
-same numbers. A second form, for libraries that differentiate functions, may stand beside it: it must give the same results.
+A program is called with the library (`dualtape` or `torch`), sets up its inputs, and returns a `step`: a function
+without arguments that does the work and returns the tensors to compare. Inputs come from NumPy with a fixed seed,
+so that all see the same numbers. A second form, for libraries that differentiate functions, may stand beside it: it
+must give the same results.
 """
 
 from __future__ import annotations

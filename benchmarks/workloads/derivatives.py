@@ -1,4 +1,6 @@
-"""Jacobians, Hessians and Hessian-vector products of small functions: by backward passes one after the other, and by transforms of functions."""
+"""Jacobians, Hessians and Hessian-vector products of small functions: by backward passes one after the other, and
+by transforms of functions.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def _(lib: Any) -> Step:
     return lambda: (product(point),)
 
 
-# --- by transforms ---------------------------------------------------------------------------------------------------------------
+# --- by transforms --------------------------------------------------------------------------------
 
 
 def _transformed(name: str, transform: Any) -> None:
@@ -86,4 +88,6 @@ _transformed("func.jvp, 10 variables", lambda func, f, x: func.jvp(f, (x,), (x,)
 _transformed("func.jacrev, 10x10", lambda func, f, x: func.jacrev(f)(x))
 _transformed("func.jacfwd, 10x10", lambda func, f, x: func.jacfwd(f)(x))
 _transformed("func.hessian, 10 variables", lambda func, f, x: func.hessian(lambda y: f(y).sum())(x))
-_transformed("func.vmap of func.grad, 10 samples", lambda func, f, x: func.vmap(func.grad(lambda y: f(y).sum()))(x.outer(x)))
+_transformed(
+    "func.vmap of func.grad, 10 samples", lambda func, f, x: func.vmap(func.grad(lambda y: f(y).sum()))(x.outer(x))
+)

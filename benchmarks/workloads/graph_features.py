@@ -1,4 +1,6 @@
-"""What autograd offers beside derivatives: making tensors, views, in-place writes, custom functions, hooks, forward mode, several threads."""
+"""What autograd offers beside derivatives: making tensors, views, in-place writes, custom functions, hooks, forward
+mode, several threads.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,24 @@ def creation(torch: Any) -> Step:
     like = torch.tensor(numbers(10, 10))
 
     def step() -> Any:
-        made = [torch.tensor(1.5), torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 3]), torch.zeros(10), torch.ones(3, 3), torch.arange(5)]
-        made += [torch.zeros_like(like), torch.full((3,), 2.0), like.clone(), like.detach(), made[2].double(), like.reshape(-1)]
-        sizes = [t.shape[0] for t in made[1:] if t.dtype is torch.float32 and t.device.type == "cpu"]
-        return *made, torch.tensor(sizes)
+        result = [
+            torch.tensor(1.5),
+            torch.tensor([1.0, 2.0, 3.0]),
+            torch.tensor([1, 2, 3]),
+            torch.zeros(10),
+            torch.ones(3, 3),
+            torch.arange(5),
+        ]
+        result += [
+            torch.zeros_like(like),
+            torch.full((3,), 2.0),
+            like.clone(),
+            like.detach(),
+            result[2].double(),
+            like.reshape(-1),
+        ]
+        sizes = [t.shape[0] for t in result[1:] if t.dtype is torch.float32 and t.device.type == "cpu"]
+        return *result, torch.tensor(sizes)
 
     return step
 

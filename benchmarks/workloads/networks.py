@@ -33,7 +33,9 @@ def leaves(torch: Any, *shapes: tuple[int, ...], scale: float = 0.1) -> list:
 def wide_mlp(torch: Any) -> Step:
     """Three layers of 512 on a batch of 256."""
     functional = torch.nn.functional
-    w1, w2, w3, b1, b2, b3 = parameters = leaves(torch, (512, 512), (512, 512), (10, 512), (512,), (512,), (10,), scale=0.05)
+    w1, w2, w3, b1, b2, b3 = parameters = leaves(
+        torch, (512, 512), (512, 512), (10, 512), (512,), (512,), (10,), scale=0.05
+    )
     inputs, labels = torch.tensor(numbers(256, 512, seed=9)), torch.tensor(np.arange(256) % 10)
 
     def loss() -> Any:
@@ -65,14 +67,24 @@ def transformer(torch: Any) -> Step:
     functional = torch.nn.functional
     batch, length, width, heads = 8, 64, 128, 4
     w_qkv, w_out, w_up, w_down, s1, s2, b1, b2 = parameters = leaves(
-        torch, (3 * width, width), (width, width), (4 * width, width), (width, 4 * width), (width,), (width,), (width,), (width,), scale=0.05
+        torch,
+        (3 * width, width),
+        (width, width),
+        (4 * width, width),
+        (width, 4 * width),
+        (width,),
+        (width,),
+        (width,),
+        (width,),
+        scale=0.05,
     )
     inputs = torch.tensor(numbers(batch, length, width, seed=20))
 
     def loss() -> Any:
         normal = functional.layer_norm(inputs, (width,), s1, b1)
         q, k, v = (
-            part.reshape(batch, length, heads, width // heads).transpose(1, 2) for part in functional.linear(normal, w_qkv).chunk(3, -1)
+            part.reshape(batch, length, heads, width // heads).transpose(1, 2)
+            for part in functional.linear(normal, w_qkv).chunk(3, -1)
         )
         weights = torch.softmax(q @ k.transpose(-2, -1) * (width // heads) ** -0.5, -1)
         mixed = (weights @ v).transpose(1, 2).reshape(batch, length, width)

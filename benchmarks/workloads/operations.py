@@ -1,4 +1,6 @@
-"""Single operations: what one call costs, and what recording and differentiating it adds, from 1 to a million elements."""
+"""Single operations: what one call costs, and what recording and differentiating it adds, from 1 to a million
+elements.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,14 @@ from . import LARGE, SMALL, WORKLOADS, Step, Workload, numbers
 def single(operation: Callable[..., Any], inputs: tuple[np.ndarray, ...], mode: str) -> Callable[[Any], Step]:
     """The program of one operation.
 
-    ``mode`` is "no grad" (plain inputs), "recorded" (inputs require grad, nothing is differentiated) or "backward" (forward and backward).
+    ``mode`` is "no grad" (plain inputs), "recorded" (inputs require grad, nothing is differentiated) or "backward"
+    (forward and backward).
     """
 
     def program(torch: Any) -> Step:
-        tensors = [torch.tensor(values, requires_grad=mode != "no grad" and values.dtype.kind == "f") for values in inputs]
+        tensors = [
+            torch.tensor(values, requires_grad=mode != "no grad" and values.dtype.kind == "f") for values in inputs
+        ]
         if mode != "backward":
             return lambda: operation(torch, *tensors)
         leaves = [tensor for tensor in tensors if tensor.requires_grad]
@@ -40,7 +45,12 @@ def functional_single(operation: Callable[..., Any], inputs: tuple[np.ndarray, .
 
     def program(lib: Any) -> Step:
         arrays = [lib.array(values) for values in inputs]
-        both = lib.compiled(lambda *a: (operation(lib.np, *a), lib.grad(lambda *b: lib.np.sum(operation(lib.np, *b)), tuple(range(len(a))))(*a)))
+        both = lib.compiled(
+            lambda *a: (
+                operation(lib.np, *a),
+                lib.grad(lambda *b: lib.np.sum(operation(lib.np, *b)), tuple(range(len(a))))(*a),
+            )
+        )
 
         def step() -> Any:
             value, grads = both(*arrays)
@@ -51,7 +61,7 @@ def functional_single(operation: Callable[..., Any], inputs: tuple[np.ndarray, .
     return program
 
 
-# --- the same few, at all sizes -----------------------------------------------------------------------------------------------------
+# --- the same few, at all sizes -------------------------------------------------------------------
 
 PAIR, ONE = 2, 1
 EVERYWHERE: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
@@ -73,7 +83,7 @@ for _name, (_operation, _functional, _count) in EVERYWHERE.items():
             if _mode == "backward" and _side in (10, 400, 1000):
                 _added.functional = functional_single(_functional, _inputs)
 
-# --- others, small: each a way through the library of its own -------------------------------------------------------------------------
+# --- others, small: each a way through the library of its own -------------------------------------
 
 _x, _y, _row, _number = numbers(10, 10), numbers(10, 10, seed=1), numbers(10, seed=2), numbers(seed=3)
 _places = np.array([[0, 3, 3, 9]] * 10)

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import Step, numbers, workload
 
-# --- chains ---------------------------------------------------------------------------------------------------------------------------
+# --- chains ---------------------------------------------------------------------------------------
 
 
 @workload("chain of 200 ops 10x10, recorded")
@@ -81,7 +81,7 @@ def _(lib: Any) -> Step:
     return lambda: (gradient(number),)
 
 
-# --- training ---------------------------------------------------------------------------------------------------------------------------
+# --- training -------------------------------------------------------------------------------------
 
 SIZES = (16, 32, 32, 4)
 
@@ -125,7 +125,10 @@ def _(lib: Any) -> Step:
     pairs = list(zip(SIZES, SIZES[1:], strict=False))
     state = [lib.array(numbers(rows, columns, seed=rows, scale=0.3)) for rows, columns in pairs]
     state += [lib.array(np.zeros(columns, dtype=np.float32)) for _, columns in pairs]
-    inputs, chosen = lib.array(numbers(32, SIZES[0], seed=5)), lib.array(np.eye(SIZES[-1], dtype=np.float32)[np.arange(32) % SIZES[-1]])
+    inputs, chosen = (
+        lib.array(numbers(32, SIZES[0], seed=5)),
+        lib.array(np.eye(SIZES[-1], dtype=np.float32)[np.arange(32) % SIZES[-1]]),
+    )
     places = tuple(range(6))
 
     def loss(*p: Any) -> Any:
@@ -193,7 +196,7 @@ def _(lib: Any) -> Step:
     return lambda: gradient(*weights)
 
 
-# --- simulation ---------------------------------------------------------------------------------------------------------------------------
+# --- simulation -----------------------------------------------------------------------------------
 
 
 @workload("orbit, 100 leapfrog steps")
@@ -241,7 +244,9 @@ def _(lib: Any) -> Step:
 
 @workload("ODE, 100 Runge-Kutta steps")
 def runge_kutta(torch: Any) -> Step:
-    """The predator-prey equations, the classical fourth-order method, gradients with respect to their four parameters."""
+    """The predator-prey equations, the classical fourth-order method, gradients with respect to their four
+    parameters.
+    """
     parameters = torch.tensor(np.array([1.1, 0.4, 0.4, 0.1]), requires_grad=True)
     start = torch.tensor(np.array([10.0, 5.0]))
 

@@ -214,9 +214,9 @@ def _place(layers: list[list[_Box]]) -> None:
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             wanted, weights = [], []
             for box in layer:
-                pulls = [(_stiffness(box, other), other.x) for other in box.above + box.below]
-                weight = sum(stiffness for stiffness, _ in pulls)
-                wanted.append(sum(stiffness * x for stiffness, x in pulls) / weight if pulls else box.x)
+                vjps = [(_stiffness(box, other), other.x) for other in box.above + box.below]
+                weight = sum(stiffness for stiffness, _ in vjps)
+                wanted.append(sum(stiffness * x for stiffness, x in vjps) / weight if vjps else box.x)
                 weights.append(weight or 1.0)
             for box, x in zip(layer, _spread(layer, wanted, weights), strict=True):
                 box.x = x
@@ -349,8 +349,7 @@ def _graph_key(width: float, y: float) -> list[str]:
     body = []
     for words, fill, stroke in entries:
         body.append(
-            f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="16" height="11" rx="3" '
-            f'fill="{fill}" stroke="{stroke}"/>'
+            f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="16" height="11" rx="3" fill="{fill}" stroke="{stroke}"/>'
         )
         body.append(_text(x + 22, y, words, 11, "#566573", "start"))
         x += 44 + len(words) * 6.2
@@ -416,8 +415,7 @@ class Plot:
         vertical, _, horizontal = legend.partition(" ")
         if vertical not in ("upper", "lower") or horizontal not in ("left", "right"):
             raise ValueError(
-                "Plot: expected legend 'upper left', 'upper right', 'lower left' or 'lower right', "
-                f"got {legend!r}"
+                f"Plot: expected legend 'upper left', 'upper right', 'lower left' or 'lower right', got {legend!r}"
             )
         self._legend_low, self._legend_right = vertical == "lower", horizontal == "right"
         self.title, self.xlabel, self.ylabel = title, xlabel, ylabel
@@ -559,6 +557,4 @@ def _marker(kind: str, x: float, y: float, size: float, colour: str) -> str:
         arm = f"l{2 * size},{2 * size} m0,{-2 * size} l{-2 * size},{2 * size}"
         outline = f'fill="none" stroke="{colour}" stroke-width="2.4"'
         return f'<path d="M{x - size:.2f},{y - size:.2f} {arm}" {outline}/>'
-    raise ValueError(
-        f"Plot.scatter: expected marker 'circle', 'ring', 'square', 'triangle' or 'cross', got {kind!r}"
-    )
+    raise ValueError(f"Plot.scatter: expected marker 'circle', 'ring', 'square', 'triangle' or 'cross', got {kind!r}")

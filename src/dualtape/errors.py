@@ -46,13 +46,15 @@ def forward_failed(op: str, arrays: list, cause: Exception) -> RuntimeError:
 
 def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
     return TypeError(
-        f"{op}(): argument '{param}' must be a Tensor or an array, got {type(value).__name__}; wrap it with dualtape.tensor(...)"
+        f"{op}(): argument '{param}' must be a Tensor or an array, got {type(value).__name__}; wrap it with"
+        " dualtape.tensor(...)"
     )
 
 
 def moved_leaf() -> RuntimeError:
     return RuntimeError(
-        "leaf variable has been moved into the graph interior: it was written in place after its requires_grad was taken away, so that it is a leaf no"
+        "leaf variable has been moved into the graph interior: it was written in place after its requires_grad was"
+        " taken away, so that it is a leaf no"
         " longer; write to a clone() of it, or detach() what was computed from it"
     )
 
@@ -66,49 +68,58 @@ def dtype_write(op: str, source: Any, target: Any) -> RuntimeError:
 
 def shape_write(op: str, source: tuple, target: tuple) -> RuntimeError:
     return RuntimeError(
-        f"{op}: output with shape {list(target)} doesn't match the broadcast shape {list(source)}: an in-place operation keeps"
+        f"{op}: output with shape {list(target)} doesn't match the broadcast shape {list(source)}: an in-place"
+        " operation keeps"
         " its tensor's shape; use the out-of-place form, or expand the tensor first"
     )
 
 
 def batched_write(op: str) -> RuntimeError:
     return RuntimeError(
-        f"vmap: inplace arithmetic(self, *extra_args) is not possible in {op}: what is written differs from sample to sample, and the tensor it is"
-        " written to is one for all of them. Use the out-of-place form (x = x + y), or make the target from a batched tensor (zeros_like, clone)"
+        f"vmap: inplace arithmetic(self, *extra_args) is not possible in {op}: what is written differs from sample to"
+        " sample, and the tensor it is"
+        " written to is one for all of them. Use the out-of-place form (x = x + y), or make the target from a batched"
+        " tensor (zeros_like, clone)"
     )
 
 
 def batched_leaf() -> RuntimeError:
     return RuntimeError(
-        "vmap: backward() inside vmap reached a leaf from outside, which cannot take the gradient of each sample: it has room for one. Use"
-        " func.grad inside, with the leaf as an argument that is not mapped over (vmap(grad(f), in_dims=(None, 0))(leaf, batch)), or"
+        "vmap: backward() inside vmap reached a leaf from outside, which cannot take the gradient of each sample: it"
+        " has room for one. Use"
+        " func.grad inside, with the leaf as an argument that is not mapped over (vmap(grad(f), in_dims=(None,"
+        " 0))(leaf, batch)), or"
         " autograd.grad; or call backward() on the result, outside of vmap"
     )
 
 
 def leaf_write(op: str) -> RuntimeError:
     return RuntimeError(
-        f"{op}: a leaf Variable that requires grad is being used in an in-place operation. Its value is what backward will"
+        f"{op}: a leaf Variable that requires grad is being used in an in-place operation. Its value is what backward"
+        " will"
         " differentiate with respect to: write under no_grad(), or work on x.clone()"
     )
 
 
 def leaf_view_write(op: str) -> RuntimeError:
     return RuntimeError(
-        f"{op}: a view of a leaf Variable that requires grad is being used in an in-place operation. Write under no_grad(), or"
+        f"{op}: a view of a leaf Variable that requires grad is being used in an in-place operation. Write under"
+        " no_grad(), or"
         " take the view from x.clone()"
     )
 
 
 def not_a_leaf(node: str) -> RuntimeError:
     return RuntimeError(
-        f"you can only change requires_grad flags of leaf variables: this tensor was computed by {node}; use detach() for a copy without history"
+        f"you can only change requires_grad flags of leaf variables: this tensor was computed by {node}; use detach()"
+        " for a copy without history"
     )
 
 
 def internal_overlap(op: str) -> RuntimeError:
     return RuntimeError(
-        f"{op}: unsupported operation: more than one element of the written-to tensor refers to a single memory location."
+        f"{op}: unsupported operation: more than one element of the written-to tensor refers to a single memory"
+        " location."
         " Please clone() the tensor before performing the operation"
     )
 
@@ -119,13 +130,15 @@ def view_write(op: str, why: str) -> RuntimeError:
 
 def inference_write(op: str) -> RuntimeError:
     return RuntimeError(
-        f"{op}: Inplace update to inference tensor outside InferenceMode is not allowed. Make a normal tensor of it with clone()"
+        f"{op}: Inplace update to inference tensor outside InferenceMode is not allowed. Make a normal tensor of it"
+        " with clone()"
     )
 
 
 def inference_saved(op: str) -> RuntimeError:
     return RuntimeError(
-        f"{op}: Inference tensors cannot be saved for backward. Make a normal tensor of it with clone() outside of inference mode"
+        f"{op}: Inference tensors cannot be saved for backward. Make a normal tensor of it with clone() outside of"
+        " inference mode"
     )
 
 
@@ -133,30 +146,36 @@ def freed(node: str, where: str | None = None) -> RuntimeError:
     at = f" It was freed by the backward at {where}." if where else ""
     return RuntimeError(
         f"Trying to backward through the graph a second time: the values that {node} had saved have already been freed."
-        f"{at} Specify retain_graph=True in the first backward if you need to go through the graph twice, or to read saved"
+        f"{at} Specify retain_graph=True in the first backward if you need to go through the graph twice, or to read"
+        " saved"
         " tensors after it"
     )
 
 
 def detached(node: str, name: str) -> RuntimeError:
     return RuntimeError(
-        f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): '{name}', saved by {node}, is needed with its history to"
+        f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): '{name}', saved by"
+        f" {node}, is needed with its history to"
         " record the backward. Use the out-of-place .detach(), or leave create_graph out"
     )
 
 
-def overwritten(node: str, name: str, shape: tuple, dtype: Any, saved: int, now: int, where: str | None) -> RuntimeError:
+def overwritten(
+    node: str, name: str, shape: tuple, dtype: Any, saved: int, now: int, where: str | None
+) -> RuntimeError:
     at = f" The last write was at {where}." if where else ""
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{dtype} {list(shape)}], saved as '{name}' by {node}, is at version {now}; expected version {saved} instead.{at}"
+        f"[{dtype} {list(shape)}], saved as '{name}' by {node}, is at version {now}; expected version {saved}"
+        f" instead.{at}"
         " Use the out-of-place form of that write, or write before the value is used, or clone() what is saved"
     )
 
 
 def no_graph(i: int) -> RuntimeError:
     return RuntimeError(
-        f"element {i} of tensors does not require grad and does not have a grad_fn: nothing it was computed from requires"
+        f"element {i} of tensors does not require grad and does not have a grad_fn: nothing it was computed from"
+        " requires"
         " grad, or it was computed under no_grad(); call requires_grad_() on the inputs before computing it"
     )
 
@@ -170,25 +189,29 @@ def non_scalar(shape: tuple) -> RuntimeError:
 
 def unused_input(i: int) -> RuntimeError:
     return RuntimeError(
-        f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}]. Set allow_unused=True"
+        f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}]. Set"
+        " allow_unused=True"
         " (its gradient is then None) or materialize_grads=True (then zeros) if this is the desired behavior"
     )
 
 
 def formula_shape(node: str, i: int, got: tuple, expected: tuple) -> RuntimeError:
     return RuntimeError(
-        f"Function {node} returned an invalid gradient at index {i} - got {list(got)} but expected shape compatible with"
+        f"Function {node} returned an invalid gradient at index {i} - got {list(got)} but expected shape compatible"
+        " with"
         f" {list(expected)}"
     )
 
 
 def needs_detach() -> RuntimeError:
     return RuntimeError(
-        "Can't call numpy() on Tensor that requires grad: the array would not carry the history. Use tensor.detach().numpy() instead"
+        "Can't call numpy() on Tensor that requires grad: the array would not carry the history. Use"
+        " tensor.detach().numpy() instead"
     )
 
 
 def ambiguous_bool(shape: tuple) -> RuntimeError:
     return RuntimeError(
-        f"Boolean value of Tensor with more than one value is ambiguous (shape {list(shape)}): use .any() or .all(), or where()"
+        f"Boolean value of Tensor with more than one value is ambiguous (shape {list(shape)}): use .any() or .all(), or"
+        " where()"
     )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from .ops.contractions import linalg_cross as cross
-from .ops.contractions import multi_dot as multi_dot
-from .ops.linalg import cond as cond
-from .ops.linalg import eigvalsh as eigvalsh
-from .ops.linalg import inverse as inv
-from .ops.linalg import lstsq as lstsq
-from .ops.linalg import matrix_norm as matrix_norm
-from .ops.linalg import matrix_power as matrix_power
-from .ops.linalg import norm as norm
-from .ops.linalg import qr as qr
-from .ops.linalg import solve_triangular as solve_triangular
-from .ops.linalg import svdvals as svdvals
+from .ops.families.contractions import linalg_cross as cross
+from .ops.families.contractions import multi_dot as multi_dot
+from .ops.families.linalg import cond as cond
+from .ops.families.linalg import eigvalsh as eigvalsh
+from .ops.families.linalg import inverse as inv
+from .ops.families.linalg import lstsq as lstsq
+from .ops.families.linalg import matrix_norm as matrix_norm
+from .ops.families.linalg import matrix_power as matrix_power
+from .ops.families.linalg import norm as norm
+from .ops.families.linalg import qr as qr
+from .ops.families.linalg import solve_triangular as solve_triangular
+from .ops.families.linalg import svdvals as svdvals
+from .ops.families.products import matmul as matmul
 from .ops.linalg_error import LinAlgError as LinAlgError
-from .ops.products import matmul as matmul
 from .ops.table import TABLE as _TABLE
 
 cholesky = _TABLE["linalg_cholesky"].function
@@ -29,6 +29,7 @@ matrix_exp = _TABLE["matrix_exp"].function
 vector_norm = _TABLE["linalg_vector_norm"].function
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power",
     "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "vector_norm",
 ]  # fmt: skip

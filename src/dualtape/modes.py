@@ -1,8 +1,8 @@
 """Modes: what a thread's operations do beside computing, as one immutable record.
 
-Every operation reads :func:`current` once. A context manager replaces the record by a changed copy and puts the previous
-one back on exit, so that an exception, a generator or a coroutine never leaves a mode behind. ``plain`` is true when
-nothing but grad mode matters: that one attribute is what the fast path of every operation looks at.
+Every operation reads :func:`current` once. A context manager replaces the record by a changed copy and puts the
+previous one back on exit, so that an exception, a generator or a coroutine never leaves a mode behind. ``plain`` is
+true when nothing but grad mode matters: that one attribute is what the fast path of every operation looks at.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Mode:
     """
 
     __slots__ = (
-        "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches", "threads",
-        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "silent", "unhooked",
+        "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches",
+        "threads",
+        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "no_grad", "unhooked",
     )  # fmt: skip
 
     grad: bool
@@ -76,14 +77,26 @@ class Mode:
     subclass_dispatch: bool
     plain: bool
     quick: bool
-    silent: Mode | None  # the same without grad, once it was asked for
+    no_grad: Mode | None  # the same without grad, once it was asked for
     unhooked: Mode | None  # the same without hooks on saved tensors, once it was asked for
 
     def replace(self, **changes: Any) -> Mode:
         """A copy with some settings changed."""
         new = object.__new__(Mode)
-        new.grad, new.inference, new.anomaly, new.saved_hooks, new.levels = self.grad, self.inference, self.anomaly, self.saved_hooks, self.levels
-        new.forward, new.batches, new.functions, new.dispatches, new.threads = self.forward, self.batches, self.functions, self.dispatches, self.threads
+        new.grad, new.inference, new.anomaly, new.saved_hooks, new.levels = (
+            self.grad,
+            self.inference,
+            self.anomaly,
+            self.saved_hooks,
+            self.levels,
+        )
+        new.forward, new.batches, new.functions, new.dispatches, new.threads = (
+            self.forward,
+            self.batches,
+            self.functions,
+            self.dispatches,
+            self.threads,
+        )
         new.profiler, new.asked = self.profiler, self.asked
         new.subclass_functions, new.subclass_dispatch = self.subclass_functions, self.subclass_dispatch
         for name, value in changes.items():
@@ -92,7 +105,7 @@ class Mode:
             setattr(new, name, value)
         new.quick = not (new.inference or new.anomaly or new.levels or new.functions or new.dispatches or new.profiler)
         new.plain = new.quick and not new.saved_hooks
-        new.silent = new.unhooked = None
+        new.no_grad = new.unhooked = None
         return new
 
 
@@ -101,9 +114,11 @@ _SETTINGS = frozenset(Mode.__slots__[:-4])  # the others are derived
 
 def _initial() -> Mode:
     mode = object.__new__(Mode)
-    mode.grad = mode.forward = mode.threads = mode.plain = mode.quick = mode.subclass_functions = mode.subclass_dispatch = True
+    mode.grad = mode.forward = mode.threads = mode.plain = mode.quick = mode.subclass_functions = (
+        mode.subclass_dispatch
+    ) = True
     mode.inference = mode.asked = False
-    mode.anomaly = mode.profiler = mode.silent = mode.unhooked = None
+    mode.anomaly = mode.profiler = mode.no_grad = mode.unhooked = None
     mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
     return mode
 
@@ -117,9 +132,9 @@ def without_grad(mode: Mode) -> Mode:
     """The same modes with grad mode off; remembered, since ``no_grad`` is entered all the time."""
     if not mode.grad:
         return mode
-    known = mode.silent
+    known = mode.no_grad
     if known is None:
-        known = mode.silent = mode.replace(grad=False)
+        known = mode.no_grad = mode.replace(grad=False)
     return known
 
 
@@ -169,7 +184,7 @@ class ModeContext:
         _set(self._stack.pop())
 
     def __call__(self, function: F) -> F:
-        from ._decorate import decorate
+        from ._contextlib import decorate
 
         return decorate(self.clone, function)
 
@@ -262,8 +277,8 @@ class set_grad_enabled(Switch):
 class set_multithreading_enabled(Switch):
     """Say whether backward may use threads of its own: at once, and until the end of a ``with`` block.
 
-    Backward here runs in the thread that called it, whatever this says; only backward inside backward, deeper than one stack
-    holds, goes on in another.
+    Backward here runs in the thread that called it, whatever this says; only backward inside backward, deeper than
+    one stack holds, goes on in another.
 
     Examples
     --------

@@ -1,13 +1,13 @@
 """What an array is. This package knows nothing above it: no tensor, no op, no graph.
 
-An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operators, and answers NumPy's functions through
-``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
+An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operators, and answers NumPy's functions
+through ``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
 """
 
-from . import memory as memory
+from . import malloc as malloc
 from .absent import Absent
-from .batched import Batched
-from .protocol import is_array, module_of, register_module, settle, zeros
+from .batched.array import Batched
+from .protocol import as_array, is_array, module_of, register_module, zeros
 from .vocabulary import VOCABULARY
 
-__all__ = ["VOCABULARY", "Absent", "Batched", "is_array", "module_of", "register_module", "settle", "zeros"]
+__all__ = ["VOCABULARY", "Absent", "Batched", "is_array", "module_of", "register_module", "as_array", "zeros"]

@@ -1,7 +1,7 @@
 """The array of a tensor whose values are elsewhere: it has a shape and a dtype, and refuses to compute.
 
-A wrapper subclass keeps other tensors and answers operations itself; a sparse tensor keeps indices and values. What reaches for their
-memory by mistake is told so, instead of computing with something else.
+A wrapper subclass keeps other tensors and answers operations itself; a sparse tensor keeps indices and values. What
+reaches for their memory by mistake is told so, instead of computing with something else.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Absent:
         return self
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("this tensor has no memory of its own: its class must answer the operation in __torch_dispatch__")
+        raise RuntimeError(
+            "this tensor has no memory of its own: its class must answer the operation in __torch_dispatch__"
+        )
 
     item = tolist = get = __array__ = __getitem__ = __setitem__ = __dlpack__ = __dlpack_device__ = _refuse
 

@@ -12,7 +12,8 @@ import numpy as np
 _KNOWN: set[type] = {np.ndarray}
 _MODULES: dict[type, Any] = {np.ndarray: np}
 
-# what new arrays become in a part of a program where another kind is to take in everything, also what is made there and written to later
+# what new arrays become in a part of a program where another kind is to take in everything, also what is made there
+# and written to later
 becoming: ContextVar[Callable[[Any], Any] | None] = ContextVar("becoming", default=None)
 
 
@@ -30,7 +31,7 @@ def is_array(value: Any) -> bool:
     return False
 
 
-def settle(value: Any) -> Any:
+def as_array(value: Any) -> Any:
     """An op's raw result as an array: NumPy gives scalars for 0-d results, and this is the one place that undoes it."""
     if isinstance(value, (np.generic, bool, int, float, complex)):
         return np.asarray(value)

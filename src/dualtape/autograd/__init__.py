@@ -1,7 +1,7 @@
 """``dualtape.autograd``: gradients of what was recorded.
 
-The tensor is built on this package's lower modules (node, engine, views), and its upper ones (api, function, graph) on the tensor.
-So the names here are loaded on first use.
+The tensor is built on this package's lower modules (node, engine, views), and its upper ones (api, function, graph)
+on the tensor. So the names here are loaded on first use.
 """
 
 from __future__ import annotations
@@ -21,10 +21,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "Function": "function", "Node": "node", "backward": "api", "grad": "api", "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
-    "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes", "Variable": "variable",
+    "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes",
+    "Variable": "variable",
 }  # fmt: skip
-_LATER = {"detect_anomaly": ".anomaly", "set_detect_anomaly": ".anomaly", "_unsafe_preserve_version_counter": ".graph"}  # read when asked for
-_ALSO = {"anomaly_mode": ".anomaly", "grad_mode": "..modes", "forward_ad": ".forward_ad", "functional": ".functional"}  # modules under PyTorch's names
+_LATER = {
+    "detect_anomaly": ".anomaly",
+    "set_detect_anomaly": ".anomaly",
+    "_unsafe_preserve_version_counter": ".graph",
+}  # read when asked for
+_ALSO = {
+    "anomaly_mode": ".anomaly",
+    "grad_mode": "..modes",
+    "forward_ad": ".forward_ad",
+    "functional": ".functional",
+}  # modules under PyTorch's names
 _MODULES = ("function", "graph")
 
 __all__ = [*_HOMES, *_MODULES]

@@ -1,7 +1,7 @@
 """Anomaly mode: a backward that fails, or makes NaN, tells which line of the forward is to blame.
 
-While it is on, every node remembers the stack on which it was made, and the node whose backward made it, if one did. The engine
-then asks about each node it runs: what to say of its failure, and whether its gradients have NaN.
+While it is on, every node remembers the stack on which it was made, and the node whose backward made it, if one
+did. The engine then asks about each node it runs: what to say of its failure, and whether its gradients have NaN.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import modes
-from ..arrays.kernels import all_samples
+from ..arrays.kernels.basics import all_samples
 from .versions import _PACKAGE
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ class Anomaly:
             if count:
                 given = any(_bad(a) for value in arguments for a in (value if isinstance(value, list) else (value,)))
                 whence = "passed on from its arguments" if given else "which had none in its arguments"
-                raise RuntimeError(f"{op.name} computed NaN or infinity in its {i}th result: {count} of {result.size} entries, {whence}.")
+                raise RuntimeError(
+                    f"{op.name} computed NaN or infinity in its {i}th result: {count} of {result.size} entries,"
+                    f" {whence}."
+                )
 
     def explain(self, node: Node, error: Exception) -> None:
         """Tell, in a warning and in a note to ``error``, where ``node`` was made."""
@@ -66,19 +69,26 @@ class Anomaly:
         extra = _extra(node)
         if extra is None or extra.stack is None:
             lines.append(
-                f"Error detected in {node._title()}. No forward pass information available: turn anomaly detection on in the forward"
+                f"Error detected in {node._title()}. No forward pass information available: turn anomaly detection on"
+                " in the forward"
                 " pass too"
             )
         else:
-            lines.append(f"Error detected in {node._title()}. Traceback of forward call that caused the error:\n{_told(extra.stack)}")
+            lines.append(
+                f"Error detected in {node._title()}. Traceback of forward call that caused the"
+                f" error:\n{_told(extra.stack)}"
+            )
         seen = {node}
         parent = None if extra is None else extra.parent
         while parent is not None and parent not in seen:
             seen.add(parent)
             extra = _extra(parent)
-            where = "no forward pass information available" if extra is None or extra.stack is None else _told(extra.stack)
+            where = (
+                "no forward pass information available" if extra is None or extra.stack is None else _told(extra.stack)
+            )
             lines.append(
-                f"Previous calculation was induced by {parent._title()}. Traceback of forward call that induced the previous"
+                f"Previous calculation was induced by {parent._title()}. Traceback of forward call that induced the"
+                " previous"
                 f" calculation:\n{where}"
             )
             parent = None if extra is None else extra.parent
@@ -96,10 +106,15 @@ class Anomaly:
             count = _nans(grad)
             if count:
                 given = [_nans(g) for g in arrived]
-                whence = "passed on from the gradient it was given" if any(given) else "which had none in the gradient it was given"
+                whence = (
+                    "passed on from the gradient it was given"
+                    if any(given)
+                    else "which had none in the gradient it was given"
+                )
                 size = int(np.prod(grad.shape))
                 error = RuntimeError(
-                    f"Function '{node._title()}' returned nan values in its {i}th output: {count} of {size} entries, {whence}."
+                    f"Function '{node._title()}' returned nan values in its {i}th output: {count} of {size} entries,"
+                    f" {whence}."
                 )
                 self.explain(node, error)
                 raise error
@@ -168,13 +183,15 @@ class detect_anomaly(modes.ModeContext):
     ...         (x.sqrt() * 0).sum().backward()
     ...     except RuntimeError as error:
     ...         print(error)
-    Function 'SqrtBackward0' returned nan values in its 0th output: 1 of 2 entries, which had none in the gradient it was given.
+    Function 'SqrtBackward0' returned nan values in its 0th output: 1 of 2 entries, which had none in the gradient
+    it was given.
     """
 
     def __init__(self, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
         self.settings = (bool(check_nan), bool(stacks), bool(check_forward))
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for"
+            " debugging.",
             UserWarning,
             stacklevel=2,
         )

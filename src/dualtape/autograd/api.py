@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
-from ..arrays.batched import Level
-from ..overriding import overridable
-from ..tensor import Tensor, wrap
+from ..arrays.batched.array import BatchLevel
+from ..overrides.watching import overridable
 from .engine import GraphTask, run
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
@@ -63,7 +63,8 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
         warnings.warn(
-            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which"
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its"
+            " gradient which"
             " can cause a memory leak: prefer autograd.grad, or reset the .grad fields to None after use",
             UserWarning,
             stacklevel=2,
@@ -117,7 +118,9 @@ def grad(
     """
     roots, targets = _listed(outputs), _listed(inputs)
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
@@ -154,7 +157,15 @@ def _zeros(target: Any) -> Tensor:
     return wrap(np.zeros(shape, dtype))
 
 
-def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None, create: bool, unused: bool | None, materialize: bool) -> tuple:
+def _batched(
+    roots: list,
+    targets: list,
+    grad_outputs: Any,
+    retain: bool | None,
+    create: bool,
+    unused: bool | None,
+    materialize: bool,
+) -> tuple:
     """One backward for all entries of the first dimension: they are samples of a batch."""
     starts = _per_root(grad_outputs, roots)
     if any(start is None for start in starts):
@@ -167,11 +178,13 @@ def _batched(roots: list, targets: list, grad_outputs: Any, retain: bool | None,
         shape = tuple(root.shape) if isinstance(root, Tensor) else root.node._outputs[root.output_nr][0]
         if start.ndim == 0 or tuple(start.shape[1:]) != shape or start.shape[0] != starts[0].shape[0]:
             raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining"
-                f" dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of"
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch"
+                " dimension. The sizes of the remaining"
+                " dimensions are expected to match the shape of corresponding output, but a mismatch was detected:"
+                f" grad_output[{i}] has a shape of"
                 f" {list(start.shape)} and output[{i}] has a shape of {list(shape)}."
             )
-    level = Level(starts[0].shape[0])
+    level = BatchLevel(starts[0].shape[0])
     level.open = False  # no function runs inside
     found = grad(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, False, materialize)
     return tuple(None if g is None else unbatch(g, level) for g in found)
@@ -186,7 +199,9 @@ def _per_root(grads: Any, roots: list) -> list:
         return [None] * len(roots)
     listed = [grads] if isinstance(grads, Tensor) or not isinstance(grads, Sequence) else list(grads)
     if len(listed) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(listed)} gradients: there must be one gradient for each tensor")
+        raise RuntimeError(
+            f"got {len(roots)} tensors and {len(listed)} gradients: there must be one gradient for each tensor"
+        )
     return listed
 
 
@@ -194,7 +209,9 @@ def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
     """The edges to start from, each with its gradient."""
     if len(roots) == 1 and (grads is None or type(grads) is Tensor):
         return [_start(roots[0], grads, 0, record)]
-    return [_start(root, grad, i, record) for i, (root, grad) in enumerate(zip(roots, _per_root(grads, roots), strict=True))]
+    return [
+        _start(root, grad, i, record) for i, (root, grad) in enumerate(zip(roots, _per_root(grads, roots), strict=True))
+    ]
 
 
 def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
@@ -204,7 +221,12 @@ def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
             raise errors.no_graph(i)
         if type(grad) is Tensor and not record and root._extra is None:  # nearly always a plain array that fits
             array, given = root._array, grad._array
-            if type(given) is np.ndarray and type(array) is np.ndarray and given.dtype is array.dtype and given.shape == array.shape:
+            if (
+                type(given) is np.ndarray
+                and type(array) is np.ndarray
+                and given.dtype is array.dtype
+                and given.shape == array.shape
+            ):
                 return edge, given
     elif isinstance(root, GradientEdge):
         edge = (root.node, root.output_nr)
@@ -217,12 +239,16 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
     shape, dtype = edge[0]._outputs[edge[1]]
     if dtype is None:  # a leaf that takes gradients of any dtype
-        dtype = edge[0].variable._array.dtype if grad is None else grad._array.dtype if isinstance(grad, Tensor) else None
+        dtype = (
+            edge[0].variable._array.dtype if grad is None else grad._array.dtype if isinstance(grad, Tensor) else None
+        )
     if grad is None:
         if shape and prod(shape) != 1:
             raise errors.non_scalar(shape)
         if dtype.kind == "c":
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient")
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient"
+            )
         first = np.asarray(1, dtype).reshape(shape) if shape else np.asarray(1, dtype)
         if isinstance(root, Tensor) and type(root._array) is not np.ndarray:
             if type(root._array) is Absent:
@@ -234,7 +260,8 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     array = grad._array
     if array.shape != shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {list(array.shape)} and output[{i}] has a shape of {list(shape)}."
+            f"Mismatch in shape: grad_output[{i}] has a shape of {list(array.shape)} and output[{i}] has a shape of"
+            f" {list(shape)}."
         )
     if (array.dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
@@ -265,8 +292,7 @@ def _input_edge(i: int, value: Any) -> Edge:
         return (AccumulateGrad(value), 0, value)  # a view made without history: nothing leads there
     if edge is None:
         raise RuntimeError(
-            f"One of the differentiated Tensors does not require grad: inputs[{i}]; call requires_grad_() before using it"
+            f"One of the differentiated Tensors does not require grad: inputs[{i}]; call requires_grad_() before using"
+            " it"
         )
     return edge
-
-

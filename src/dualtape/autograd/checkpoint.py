@@ -1,8 +1,9 @@
-"""Checkpointing: trade time for memory by computing a part of the forward again in backward, in place of keeping what it saved.
+"""Checkpointing: trade time for memory by computing a part of the forward again in backward, in place of keeping what
+it saved.
 
-The variant that is recommended (``use_reentrant=False``) is built on saved-tensor hooks: what the part saves is packed into empty
-places, and the first one that backward asks for runs the part again and fills them all. The other (``use_reentrant=True``) is a
-Function whose backward runs the part again and a backward of its own through it.
+The variant that is recommended (``use_reentrant=False``) is built on saved-tensor hooks: what the part saves is
+packed into empty places, and the first one that backward asks for runs the part again and fills them all. The other
+(``use_reentrant=True``) is a Function whose backward runs the part again and a backward of its own through it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from ..random import default_generator
-from ..tensor import Tensor, alias, wrap
+from .._tensor.tensor import Tensor, alias, wrap
+from ..random.generator import default_generator
 from .function import Function
 from .saved_hooks import saved_tensors_hooks
 from .tangents import active, moved, reopened, snapshot
@@ -85,8 +86,8 @@ def checkpoint(
     function : callable
         It must do the same both times it is called.
     use_reentrant : bool
-        False is recommended. True knows less: only ``backward()`` without ``inputs``, no keyword arguments, and gradients only
-        if one of the tensors in ``args`` requires grad.
+        False is recommended. True knows less: only ``backward()`` without ``inputs``, no keyword arguments, and
+        gradients only if one of the tensors in ``args`` requires grad.
     context_fn : callable
         Gives two context managers, for the first and for the second run.
     determinism_check : {"default", "none"}
@@ -109,7 +110,8 @@ def checkpoint(
     """
     if use_reentrant is None:
         warnings.warn(
-            "checkpoint: the use_reentrant parameter should be passed explicitly: use_reentrant=False is recommended; without it,"
+            "checkpoint: the use_reentrant parameter should be passed explicitly: use_reentrant=False is recommended;"
+            " without it,"
             " True is used",
             UserWarning,
             stacklevel=2,
@@ -118,7 +120,9 @@ def checkpoint(
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
-            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs) + ": only use_reentrant=False passes them on")
+            raise ValueError(
+                "Unexpected keyword arguments: " + ",".join(kwargs) + ": only use_reentrant=False passes them on"
+            )
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
@@ -132,7 +136,9 @@ def checkpoint(
         return function(*args, **kwargs)
 
 
-def checkpoint_sequential(functions: Iterable[Callable], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Iterable[Callable], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Run functions one after another, in ``segments`` checkpointed pieces; the last piece is not checkpointed.
 
     Examples
@@ -164,7 +170,7 @@ def checkpoint_sequential(functions: Iterable[Callable], segments: int, input: A
     return piece(end, len(steps))(input)
 
 
-# --- the second run, when backward asks for what was saved ------------------------------------------------------------------------
+# --- the second run, when backward asks for what was saved ----------------------------------------
 
 
 class _Place:
@@ -197,7 +203,9 @@ class _Inputs(Function):
 class _Frame:
     """One checkpointed call: how to run it again, and the places it left."""
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, context: Any, preserve: bool, check: bool, early: bool) -> None:
+    def __init__(
+        self, function: Callable, args: tuple, kwargs: dict, context: Any, preserve: bool, check: bool, early: bool
+    ) -> None:
         self.function, self.kwargs, self.context = function, kwargs, context
         self.check, self.early = check, early
         self.state = default_generator.get_state() if preserve else None
@@ -230,7 +238,9 @@ class _Frame:
                     task.notes = {}
                 task.notes[self] = found
         if place not in found:
-            raise CheckpointError("checkpoint: the second run of the function did not give a tensor that the first had saved")
+            raise CheckpointError(
+                "checkpoint: the second run of the function did not give a tensor that the first had saved"
+            )
         return found[place]
 
     def run_again(self) -> weakref.WeakKeyDictionary[_Place, Tensor]:
@@ -246,7 +256,8 @@ class _Frame:
             second.append(_metadata(tensor))
             if number >= len(self.places):
                 raise CheckpointError(
-                    "checkpoint: trying to save more tensors during recomputation than during the original forward pass:"
+                    "checkpoint: trying to save more tensors during recomputation than during the original forward"
+                    " pass:"
                     f" there were {len(self.places)}"
                 )
             place = self.places[number]()
@@ -257,7 +268,13 @@ class _Frame:
                 raise _Stop
             return kept
 
-        with _random_state(self.state), modes.enable_grad(), saved_tensors_hooks(pack, lambda kept: kept), self.context, reopened(self.levels) as levels:
+        with (
+            _random_state(self.state),
+            modes.enable_grad(),
+            saved_tensors_hooks(pack, lambda kept: kept),
+            self.context,
+            reopened(self.levels) as levels,
+        ):
             for k, kept in zip(self.tensor_places, self.tangents, strict=False):
                 args[k] = moved(args[k], kept, levels)
             with contextlib.suppress(_Stop):
@@ -275,7 +292,8 @@ class _Frame:
             for k, (a, b) in enumerate(zip(self.metadata, second, strict=True)):
                 if a != b:
                     raise CheckpointError(
-                        "checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass:"
+                        "checkpoint: Recomputed values for the following tensors have different metadata than during"
+                        " the forward pass:"
                         f" tensor {k} was {_said(a)}, and is {_said(b)}. The function must do the same both times"
                     )
 
@@ -303,7 +321,7 @@ def _random_state(state: Tensor | None) -> Any:
         default_generator.set_state(now)
 
 
-# --- the second run as a backward of its own --------------------------------------------------------------------------------------
+# --- the second run as a backward of its own ------------------------------------------------------
 
 
 class CheckpointFunction(Function):
@@ -313,7 +331,9 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, function: Callable, preserve: bool, *args: Any) -> Any:
         tensors = [a for a in args if isinstance(a, Tensor)]
         if not any(t.requires_grad for t in tensors):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=4)
+            warnings.warn(
+                "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=4
+            )
         ctx.function = function
         ctx.state = default_generator.get_state() if preserve else None
         ctx.args = tuple(None if isinstance(a, Tensor) else a for a in args)
@@ -329,7 +349,8 @@ class CheckpointFunction(Function):
         task = current_task()
         if task is not None and task.targets is not None:
             raise RuntimeError(
-                "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(): set"
+                "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to"
+                " .backward(): set"
                 " use_reentrant=False, or call .backward() without `inputs`"
             )
         args = list(ctx.args)

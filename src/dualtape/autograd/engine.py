@@ -1,8 +1,9 @@
 """The engine: walks the graph backward from the roots and delivers gradients to leaves or captures.
 
 Two passes. The first (``reach.py``) finds what will run, and where gradients meet. The second runs nodes as they become
-ready, the youngest (highest sequence number) first, a leaf's sink at once. Gradients are raw arrays, unless the graph of the
-backward itself is wanted (``create_graph``): then they are tensors, and the same formulas record history. No recursion over the graph.
+ready, the youngest (highest sequence number) first, a leaf's accumulator at once. Gradients are raw arrays, unless
+the graph of the backward itself is wanted (``create_graph``): then they are tensors, and the same formulas record
+history. No recursion over the graph.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from ..arrays.batched import Batched, NotBatchable
-from ..arrays.silence import hush, unhush
-from ..overriding import watching
-from ..tensor import Tensor
+from .._tensor.tensor import Tensor
+from ..arrays.batched.array import Batched, NotBatchable
+from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ..overrides.watching import watching
+from .accumulate_grad import HELD, accumulate, capture
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import raw_gradient, shown_gradient
-from .reach import reach
-from .sinks import HELD, accumulate, capture
+from .plan import reach
 from .unbroadcast import fit, fit_recorded
 from .versions import caller
 
@@ -55,7 +56,22 @@ class GraphTask:
         The same, each with whether it also runs; None if all of them do.
     """
 
-    __slots__ = ("record", "keep", "captures", "results", "targets", "reached", "wanted", "callbacks", "freed", "node", "notes", "anomaly", "roots", "depth")
+    __slots__ = (
+        "record",
+        "keep",
+        "captures",
+        "results",
+        "targets",
+        "reached",
+        "wanted",
+        "callbacks",
+        "freed",
+        "node",
+        "notes",
+        "anomaly",
+        "roots",
+        "depth",
+    )
 
     def __init__(self, record: bool, keep: bool) -> None:
         self.record = record
@@ -100,7 +116,8 @@ def queue_callback(callback: Callable[[], None]) -> None:
     >>> import dualtape as dt
     >>> x = dt.tensor(1.0, requires_grad=True)
     >>> y = x * 2
-    >>> handle = y.register_hook(lambda g: dt.autograd.Variable._execution_engine.queue_callback(lambda: print("finished")))
+    >>> engine = dt.autograd.Variable._execution_engine
+    >>> handle = y.register_hook(lambda g: engine.queue_callback(lambda: print("finished")))
     >>> y.backward()
     finished
     """
@@ -144,7 +161,7 @@ def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
 def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | None) -> None:
     mode = modes.current()
     if not task.record:
-        inside = mode.silent or modes.without_grad(mode)
+        inside = mode.no_grad or modes.without_grad(mode)
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
     if not mode.plain:
@@ -157,16 +174,16 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
     task.anomaly = mode.anomaly
     _running.task = task
     modes._set(inside)
-    silenced = hush()
+    silenced = ignore_fp_errors()
     try:
         _walk(roots, task)
-        unhush(silenced)
+        restore_fp_errors(silenced)
         silenced = None
         while task.callbacks:
             task.callbacks.pop(0)()
     finally:
         if silenced is not None:
-            unhush(silenced)
+            restore_fp_errors(silenced)
         modes._set(mode)
         _running.task = outer
 
@@ -174,7 +191,8 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """The second pass: run what is ready, and hand on what comes out.
 
-    A gradient travels with its node, or waits in its node's join until all have come; for a node of several outputs it is a list.
+    A gradient travels with its node, or waits in its node's join until all have come; for a node of several outputs
+    it is a list.
     """
     task.roots = (roots[0][0][0],) if len(roots) == 1 else [edge[0] for edge, _ in roots]
     reached, joins, everything = reach(task.roots, task.targets)
@@ -185,35 +203,44 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     record, anomaly = task.record, task.anomaly
     usual = anomaly is None and not (record and watching)
     freed = None if task.keep else task.free()
-    stops: Collection[Node] = () if everything else {*(task.targets or ()), *(node for node in task.roots if node not in reached)}  # they need not run
+    stops: Collection[Node] = (
+        () if everything else {*(task.targets or ()), *(node for node in task.roots if node not in reached)}
+    )  # they need not run
     fit_edge = fit_recorded if record else fit
     node: Any
     held: Any
     state: Any
     ready: list[tuple[int, Node, Any]] = []  # a heap, the youngest first
-    sinks: list[tuple[Node, list]] = []  # leaves: they go before all others, in the order in which they got ready
+    accumulators: list[
+        tuple[Node, list]
+    ] = []  # leaves: they go before all others, in the order in which they got ready
     only: Any = None  # the youngest node that is ready, if it is younger than all in the heap: a chain needs no heap
     complete: Any = None  # its gradient
     if len(roots) == 1:
         edge, grad = roots[0]
         node = edge[0]
         if type(node) is leaf:
-            sinks.append((node, [grad]))
+            accumulators.append((node, [grad]))
         else:
-            only, complete = node, grad if node._shape is not None else [grad if k == edge[1] else None for k in range(len(node._dtype))]
+            only, complete = (
+                node,
+                grad if node._shape is not None else [grad if k == edge[1] else None for k in range(len(node._dtype))],
+            )
     else:
         for edge, grad in roots:
             state = joins[edge[0]]
             held = state[1 + edge[1]]
             state[1 + edge[1]] = grad if held is None else add(held, grad)
         for node in dict.fromkeys(task.roots):
-            if joins[node][0] == 0 and (everything or node in reached):  # one root alone runs whatever is asked for, as in PyTorch
+            if joins[node][0] == 0 and (
+                everything or node in reached
+            ):  # one root alone runs whatever is asked for, as in PyTorch
                 state = joins.pop(node)
                 heappush(ready, (-node._seq, node, state[1] if len(state) == 2 else state[1:]))
     grad = held = None
     while True:
-        if sinks:
-            node, buffer = sinks.pop(0)
+        if accumulators:
+            node, buffer = accumulators.pop(0)
             task.node = node
             accumulate(node, buffer, task)
             continue
@@ -222,21 +249,22 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         elif ready:
             _, node, grad = heappop(ready)
             if type(node) is leaf:
-                sinks.append((node, grad if type(grad) is list else [grad]))
+                accumulators.append((node, grad if type(grad) is list else [grad]))
                 grad = None
                 continue
         else:
             break
         task.node = node
         pairs = None
-        # The quick way of nearly every node (unrolled.py): one output, NumPy's arrays or plain tensors, no hooks.
+        # The quick way of nearly every node (ops/vjp_codegen.py): one output, NumPy's arrays or plain tensors, no
+        # hooks.
         if usual and node._extra is None and (everything or node not in stops):
             try:
                 if record:
                     if type(grad) is Tensor:
-                        pairs = node._pull_recorded(grad, wanted, freed)
+                        pairs = node._vjp_recorded(grad, wanted, freed)
                 elif type(grad) is ndarray or type(grad) is list or isinstance(grad, scalar) or type(grad) is Batched:
-                    pairs = node._pull(grad, wanted, freed)
+                    pairs = node._vjp(grad, wanted, freed)
             except NotBatchable:
                 pass
             except Exception as error:
@@ -277,7 +305,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 several[edge[1]] = grad
                 grad = several
             if type(child) is leaf:
-                sinks.append((child, [grad]))
+                accumulators.append((child, [grad]))
             elif only is None:
                 if not ready or child._seq > -ready[0][0]:
                     only, complete = child, grad
@@ -307,9 +335,16 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
     if extra is not None:
         pre_hooks(node, buffer, task)
     try:
-        if not record and anomaly is None and wanted is None and type(buffer[0]) is ndarray and extra is not None and not extra.post_hooks:
+        if (
+            not record
+            and anomaly is None
+            and wanted is None
+            and type(buffer[0]) is ndarray
+            and extra is not None
+            and not extra.post_hooks
+        ):
             try:  # hooks have been called: the quick way will do
-                pairs = node._pull(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
+                pairs = node._vjp(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
                 if pairs is not None:
                     return pairs
             except NotBatchable:
@@ -343,7 +378,8 @@ def call_node(node: Node, grads: tuple) -> Any:
         results = node._pull_general(buffer, record)
     shown = tuple(
         None if edge is None or g is None
-        else (fit_recorded(g, edge[0]._outputs[edge[1]], node) if record else shown_gradient(fit(g, edge[0]._outputs[edge[1]], node)))
+        else (fit_recorded(g, edge[0]._outputs[edge[1]],
+            node) if record else shown_gradient(fit(g, edge[0]._outputs[edge[1]], node)))
         for edge, g in zip(node._edges, results, strict=True)
     )  # fmt: skip
     return shown[0] if len(shown) == 1 else shown

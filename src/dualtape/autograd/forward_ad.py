@@ -1,7 +1,7 @@
 """Forward mode for the user: levels, dual tensors, and what unpacks them.
 
-A dual tensor is an ordinary tensor with a tangent at a level. Levels nest: what is computed under two of them has the mixed second
-derivative in the tangent's tangent.
+A dual tensor is an ordinary tensor with a tangent at a level. Levels nest: what is computed under two of them has
+the mixed second derivative in the tangent's tangent.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import modes
+from .._tensor.tensor import Tensor
 from ..modes import ModeContext, Switch
-from ..tensor import Tensor
-from .tangents import STILL, Level, set_tangent, tangent
+from .tangents import STILL, ForwardLevel, set_tangent, tangent
 
 __all__ = [
-    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "is_fwd_grad_enabled", "make_dual", "set_fwd_grad_enabled",
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "is_fwd_grad_enabled", "make_dual",
+    "set_fwd_grad_enabled",
     "unpack_dual",
 ]  # fmt: skip
 
@@ -36,7 +37,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-# --- levels --------------------------------------------------------------------------------------------------------------------
+# --- levels ---------------------------------------------------------------------------------------
 
 
 def _open_levels() -> tuple:
@@ -56,7 +57,7 @@ def enter_dual_level() -> int:
     >>> fwAD.exit_dual_level(level=level)
     """
     levels = _open_levels()
-    modes._set(modes.current().replace(levels=(*levels, Level())))
+    modes._set(modes.current().replace(levels=(*levels, ForwardLevel())))
     return len(levels)
 
 
@@ -82,7 +83,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("exit_dual_level: no level is open: each call must follow an enter_dual_level()")
     if level is not None and level not in (-1, len(levels) - 1):
         raise RuntimeError(
-            f"Trying to exit a forward AD level that was not the last one that was created: level {level}, the newest is {len(levels) - 1}."
+            f"Trying to exit a forward AD level that was not the last one that was created: level {level}, the newest"
+            f" is {len(levels) - 1}."
             " Close the levels in the reverse of the order in which they were opened"
         )
     levels[-1].close()
@@ -105,7 +107,7 @@ class dual_level(ModeContext):
     """
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        return mode.replace(levels=(*(level for level in mode.levels if level.open), Level()))
+        return mode.replace(levels=(*(level for level in mode.levels if level.open), ForwardLevel()))
 
     def __enter__(self) -> int:
         super().__enter__()
@@ -116,7 +118,9 @@ class dual_level(ModeContext):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         mine = self._opened.pop()
         levels = modes.current().levels
-        for level in levels[levels.index(mine) :] if mine in levels else (mine,):  # with those that were left open inside
+        for level in (
+            levels[levels.index(mine) :] if mine in levels else (mine,)
+        ):  # with those that were left open inside
             level.close()
         super().__exit__(kind, error, trace)
 
@@ -159,7 +163,7 @@ def is_fwd_grad_enabled() -> bool:
 
 _is_fwd_grad_enabled = is_fwd_grad_enabled
 
-# --- dual tensors ----------------------------------------------------------------------------------------------------------------
+# --- dual tensors ---------------------------------------------------------------------------------
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -168,7 +172,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Parameters
     ----------
     tensor, tangent : Tensor
-        Of the same shape, floating point or complex. The tangent is kept itself, not copied, if it lies in memory as the tensor does.
+        Of the same shape, floating point or complex. The tangent is kept itself, not copied, if it lies in memory
+        as the tensor does.
     level : int, optional
         Default: the newest.
 
@@ -189,7 +194,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype!r}")
     levels = _open_levels()
     if not levels or (level is not None and level < 0):
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
     if level is not None and level >= len(levels):
         raise RuntimeError(f"Invalid level given to make_dual: {level}; {len(levels)} are open, numbered from 0")
     if not alike:
@@ -202,33 +209,51 @@ def _alike(tensor: Any, t: Any) -> bool:
     if type(tensor) is not Tensor or type(t) is not Tensor:
         return False
     a, b = tensor._array, t._array
-    return type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is b.dtype and a.shape == b.shape and a.dtype.kind in "fc"
+    return (
+        type(a) is np.ndarray
+        and type(b) is np.ndarray
+        and a.dtype is b.dtype
+        and a.shape == b.shape
+        and a.dtype.kind in "fc"
+    )
 
 
 def _check(tensor: Tensor, t: Tensor) -> None:
     if t._array.shape != tensor._array.shape:
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported."
-            f" Tensor is of size {list(tensor._array.shape)} while the given forward gradient is of size {list(t._array.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not"
+            " supported."
+            f" Tensor is of size {list(tensor._array.shape)} while the given forward gradient is of size"
+            f" {list(t._array.shape)}."
         )
     if t.device != tensor.device:
-        raise RuntimeError(f"make_dual(): the tangent must be on its tensor's device, {tensor.device}, got {t.device}: move it with .to(...)")
+        raise RuntimeError(
+            f"make_dual(): the tangent must be on its tensor's device, {tensor.device}, got {t.device}: move it with"
+            " .to(...)"
+        )
     if t.layout != tensor.layout:
         raise RuntimeError(f"make_dual(): the tangent must have its tensor's layout, {tensor.layout}, got {t.layout}")
     if (t._array.dtype.kind == "c") != (tensor._array.dtype.kind == "c"):
-        raise RuntimeError(f"make_dual(): a {tensor.dtype!r} tensor cannot have a {t.dtype!r} tangent: both are real or both are complex")
+        raise RuntimeError(
+            f"make_dual(): a {tensor.dtype!r} tensor cannot have a {t.dtype!r} tangent: both are real or both are"
+            " complex"
+        )
 
 
-def dual(tensor: Tensor, t: Tensor, levels: tuple, level: Level) -> Tensor:
-    """The dual of ``tensor`` and the tangent ``t`` at one of the open ``levels``; both may have tangents at the others."""
+def dual(tensor: Tensor, t: Tensor, levels: tuple, level: ForwardLevel) -> Tensor:
+    """The dual of ``tensor`` and the tangent ``t`` at one of the open ``levels``; both may have tangents at the
+    others.
+    """
     if tangent(tensor, level) is not None:
         raise RuntimeError(
-            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {levels.index(level)} is not supported:"
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level"
+            f" {levels.index(level)} is not supported:"
             " unpack_dual() it first, or open another level"
         )
     if tangent(t, level) is not None:
         raise RuntimeError(
-            f"Setting a forward grad that itself has a forward gradient at the same level {levels.index(level)} is not supported: unpack_dual() it first"
+            f"Setting a forward grad that itself has a forward gradient at the same level {levels.index(level)} is not"
+            " supported: unpack_dual() it first"
         )
     place = levels.index(level)
     with _only(levels[:place]):
@@ -280,7 +305,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal, found)
 
 
-def unpacked(tensor: Tensor, levels: tuple, level: Level) -> tuple[Tensor, Tensor | None]:
+def unpacked(tensor: Tensor, levels: tuple, level: ForwardLevel) -> tuple[Tensor, Tensor | None]:
     """The parts of ``tensor`` at one of the open ``levels``; both keep what they have at the others."""
     place = levels.index(level)
     found = tangent(tensor, level)
@@ -313,7 +338,11 @@ class _only:
 
     def __enter__(self) -> None:
         self.mode = mode = modes.current()
-        newer = mode.levels[len(self.levels)] if len(mode.levels) > len(self.levels) and mode.levels[: len(self.levels)] == self.levels else None
+        newer = (
+            mode.levels[len(self.levels)]
+            if len(mode.levels) > len(self.levels) and mode.levels[: len(self.levels)] == self.levels
+            else None
+        )
         if newer is not None and not mode.functions and mode.anomaly is None:
             modes._set(newer.beneath(mode))  # which is remembered
         else:
@@ -324,7 +353,7 @@ class _only:
 
 
 def _zeros(tensor: Tensor) -> Tensor:
-    from ..creation import zeros_like
+    from .._tensor.creation import zeros_like
 
     return zeros_like(tensor, requires_grad=False)
 
@@ -333,6 +362,6 @@ def _laid_out(t: Tensor, tensor: Tensor) -> Tensor:
     """The tangent as its tensor lies in memory: itself, or a copy."""
     if type(t._array) is np.ndarray and type(tensor._array) is np.ndarray and t._array.strides == tensor._array.strides:
         return t
-    from ..ops.forward import laid_out_like, lies_like
+    from ..ops.jvp import laid_out_like, lies_like
 
     return t if lies_like(t, tensor) or t._array.itemsize != tensor._array.itemsize else laid_out_like(t, tensor)

@@ -1,7 +1,7 @@
 """``autograd.Function``: operations with a derivative of the user's own.
 
-``apply`` runs ``forward`` without recording, then leaves one node (the context itself) that calls ``backward``. Arguments may be
-given by keyword, and tensors may sit in nested lists, tuples and dicts, in arguments and results.
+``apply`` runs ``forward`` without recording, then leaves one node (the context itself) that calls ``backward``.
+Arguments may be given by keyword, and tensors may sit in nested lists, tuples and dicts, in arguments and results.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors, modes
-from ..arrays import settle
-from ..tensor import Tensor, alias, wrap
+from .._tensor.tensor import Tensor, alias, wrap
+from ..arrays import as_array
 from . import function_batching
 from . import saved as saving
 from .function_once import once_differentiable
@@ -52,14 +52,15 @@ class FunctionCtx(Node):
         self._seq = -1
         self._recorded = False
 
-    # --- what forward and setup_context call --------------------------------------------------------------------------------
+    # --- what forward and setup_context call ------------------------------------------------------
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (arguments, results or others) for backward: ``ctx.saved_tensors`` there."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but got {type(tensor).__name__}; keep other values as attributes"
+                    f"save_for_backward can only save variables, but got {type(tensor).__name__}; keep other values as"
+                    " attributes"
                     " of ctx"
                 )
         self._to_save = tensors
@@ -82,7 +83,7 @@ class FunctionCtx(Node):
             raise TypeError(f"set_materialize_grads takes a bool, got {type(value).__name__}")
         self._materialize = value
 
-    # --- what backward reads ---------------------------------------------------------------------------------------------------
+    # --- what backward reads ----------------------------------------------------------------------
 
     @property
     def saved_tensors(self) -> tuple:
@@ -98,7 +99,7 @@ class FunctionCtx(Node):
             entry, is_output, number = place or (None, False, 0)
             if entry is None:
                 found.append(None)
-            elif type(entry) is Tensor and (entry._writes is None or not entry._writes[0]):
+            elif type(entry) is Tensor and (entry._version_counter is None or not entry._version_counter[0]):
                 found.append(entry)
             else:
                 found.append(saving.unpack(entry, self, f"saved_tensors[{i}]", is_output, number))
@@ -121,12 +122,12 @@ class FunctionCtx(Node):
     def name(self) -> str:
         return f"{self._cls.__name__}Backward"
 
-    # --- the node's part -----------------------------------------------------------------------------------------------------------
+    # --- the node's part --------------------------------------------------------------------------
 
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
         return self._pulled(grads, record, self._edges)
 
-    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The same where ``forward`` returned one tensor, on NumPy's arrays."""
         cls = self._cls
         if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp:
@@ -134,14 +135,19 @@ class FunctionCtx(Node):
         grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self._edges))
         if freed is not None and self._saved:
             self._saved = freed
-        return [(edge, grad) for edge, grad in zip(self._edges, grads, strict=True) if edge is not None and (wanted is None or edge[0] in wanted)]
+        return [
+            (edge, grad)
+            for edge, grad in zip(self._edges, grads, strict=True)
+            if edge is not None and (wanted is None or edge[0] in wanted)
+        ]
 
     def _pulled(self, grads: list, record: bool, edges: Any) -> list:
         """What ``backward`` makes of ``grads``, one gradient for each of ``edges``."""
         cls = self._cls
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
             raise RuntimeError(
-                f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {cls.__name__} has both, and they are two"
+                f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {cls.__name__} has both,"
+                " and they are two"
                 " names for one thing"
             )
         rest = iter(zip(grads, self._outputs, strict=True))
@@ -152,11 +158,15 @@ class FunctionCtx(Node):
                 return None
             if grad is None:
                 return wrap(np.zeros(shape, dtype)) if self._materialize else None
-            return grad if record else wrap(settle(grad))  # a number may come as NumPy's scalar, which cannot be written to
+            return (
+                grad if record else wrap(as_array(grad))
+            )  # a number may come as NumPy's scalar, which cannot be written to
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
-        return self._arranged(backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record, iter(edges))
+        return self._arranged(
+            backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record, iter(edges)
+        )
 
     def _arranged(self, results: Any, record: bool, edges: Any) -> list:
         """The gradients that backward returned, one for each edge."""
@@ -169,7 +179,8 @@ class FunctionCtx(Node):
             results = results[: len(given)]
         if len(results) != len(given):
             raise RuntimeError(
-                f"function {self._title()} returned an incorrect number of gradients (expected {len(given)}, got {len(results)}):"
+                f"function {self._title()} returned an incorrect number of gradients (expected {len(given)}, got"
+                f" {len(results)}):"
                 " a tuple with one for each argument of forward, None for those that are not tensors"
             )
         arranged: list = []
@@ -211,7 +222,9 @@ class FunctionCtx(Node):
         if edge is None:
             return None
         if grad._array.dtype.kind == "c" and edge[0]._outputs[edge[1]][1].kind != "c":
-            raise RuntimeError(f"function {self._title()} returned a complex gradient for the real argument {i}: return its real part")
+            raise RuntimeError(
+                f"function {self._title()} returned a complex gradient for the real argument {i}: return its real part"
+            )
         return grad if record else grad._array
 
     def _release(self, task: Any) -> None:
@@ -250,7 +263,9 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> list:
-    """The leaves of nested lists, tuples and dicts, in order; what holds no tensor, deeper than the top, is one leaf."""
+    """The leaves of nested lists, tuples and dicts, in order; what holds no tensor, deeper than the top, is one
+    leaf.
+    """
     if not isinstance(value, (list, tuple, dict)):
         return [value]
     found: list = []
@@ -275,8 +290,8 @@ class Function:
     """Base of operations with a derivative of their own.
 
     A subclass defines static methods: ``forward(ctx, *args)``, or ``forward(*args)`` with ``setup_context(ctx, inputs,
-    output)``; ``backward(ctx, *grad_outputs)`` (or ``vjp``), which returns one gradient for each argument of forward; and,
-    if forward mode is wanted, ``jvp(ctx, *tangents)``. It is called through :meth:`apply`.
+    output)``; ``backward(ctx, *grad_outputs)`` (or ``vjp``), which returns one gradient for each argument of
+    forward; and, if forward mode is wanted, ``jvp(ctx, *tangents)``. It is called through :meth:`apply`.
 
     Examples
     --------
@@ -304,7 +319,8 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated: Legacy autograd function with non-static forward method is not"
+            f"{type(self).__name__} should not be instantiated: Legacy autograd function with non-static forward method"
+            " is not"
             f" supported. Make forward and backward static methods and call {type(self).__name__}.apply(...)"
         )
 
@@ -321,22 +337,30 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of the arguments, given those of the results."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function."
+        )
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for :meth:`backward`."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function."
+        )
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the results, given those of the arguments."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
         """The results for a whole batch, and the dimension of the batch in each."""
-        raise NotImplementedError("To use autograd.Function with vmap, implement its vmap staticmethod or set generate_vmap_rule=True.")
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, implement its vmap staticmethod or set generate_vmap_rule=True."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -346,7 +370,9 @@ class Function:
         mode = modes.current()
         if not mode.levels and not mode.inference and mode.anomaly is None:
             tensors = [leaf for leaf in args if isinstance(leaf, Tensor)]
-            if all([type(t._array) is np.ndarray for t in tensors]) and not any([isinstance(a, (list, tuple, dict)) for a in args]):
+            if all([type(t._array) is np.ndarray for t in tensors]) and not any(
+                [isinstance(a, (list, tuple, dict)) for a in args]
+            ):
                 return _flat(cls, args, tensors, mode)
         ctx = cls._backward_cls()
         tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
@@ -357,7 +383,11 @@ class Function:
             tensors = [leaf for leaf in _leaves(args) if isinstance(leaf, Tensor)]
         recording = modes.current().grad and any(t.requires_grad for t in tensors)
         levels = () if not modes.current().levels else _moving_levels(tensors)
-        needs = (lambda t: t.requires_grad) if not levels or cls.jvp is not Function.jvp else (lambda t: t._array.dtype.kind in "fc")
+        needs = (
+            (lambda t: t.requires_grad)
+            if not levels or cls.jvp is not Function.jvp
+            else (lambda t: t._array.dtype.kind in "fc")
+        )
         ctx.needs_input_grad = tuple(needs(leaf) if isinstance(leaf, Tensor) else _nested_needs(leaf) for leaf in args)
         edges = tuple(edge_of(t) for t in tensors) if recording else ()
         separate = cls.setup_context is not Function.setup_context
@@ -368,8 +398,12 @@ class Function:
                 output = cls.forward(*args) if separate else cls.forward(ctx, *args)
             if separate:
                 cls.setup_context(ctx, args, output)
-        if tensors is not given and any(old is not new and any(new is d for d in ctx._dirty) for old, new in zip(given, tensors, strict=True)):
-            raise errors.batched_write(cls.__name__)  # what was lifted is another tensor: the write would not be in the history of the first
+        if tensors is not given and any(
+            old is not new and any(new is d for d in ctx._dirty) for old, new in zip(given, tensors, strict=True)
+        ):
+            raise errors.batched_write(
+                cls.__name__
+            )  # what was lifted is another tensor: the write would not be in the history of the first
         return _Wrapping(ctx, args, tensors, edges, recording, levels).result(output)
 
 
@@ -389,9 +423,14 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
     finally:
         modes._set(mode)
     if (
-        type(output) is not Tensor or ctx._dirty or ctx._non_differentiable or output._view is not None or output._requires_grad
-        or output._array.dtype.kind not in "fc" or any([output is t for t in tensors])
-    ):  # fmt: skip
+        type(output) is not Tensor
+        or ctx._dirty
+        or ctx._non_differentiable
+        or output._view is not None
+        or output._requires_grad
+        or output._array.dtype.kind not in "fc"
+        or any([output is t for t in tensors])
+    ):
         return _Wrapping(ctx, args, tensors, edges, recording, ()).result(output)
     if recording:  # one new result
         ctx._arguments = tuple([_TENSOR if isinstance(a, Tensor) else None for a in args])
@@ -445,7 +484,8 @@ def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
-            f"{cls.__name__}.apply: keyword-only parameters ({', '.join(bound.kwargs)}) have no place among the gradients: make them"
+            f"{cls.__name__}.apply: keyword-only parameters ({', '.join(bound.kwargs)}) have no place among the"
+            " gradients: make them"
             " ordinary parameters of forward"
         )
     return bound.args
@@ -456,8 +496,17 @@ class _Wrapping:
 
     __slots__ = ("ctx", "args", "tensors", "_edges", "recording", "levels")
 
-    def __init__(self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, recording: bool, levels: tuple) -> None:
-        self.ctx, self.args, self.tensors, self._edges, self.recording, self.levels = ctx, args, tensors, edges, recording, levels
+    def __init__(
+        self, ctx: FunctionCtx, args: tuple, tensors: list, edges: tuple, recording: bool, levels: tuple
+    ) -> None:
+        self.ctx, self.args, self.tensors, self._edges, self.recording, self.levels = (
+            ctx,
+            args,
+            tensors,
+            edges,
+            recording,
+            levels,
+        )
 
     def result(self, output: Any) -> Any:
         ctx = self.ctx
@@ -475,18 +524,18 @@ class _Wrapping:
         if self.recording:
             self._begin()
         for tensor in {id(t): t for t in ctx._dirty}.values():
-            bump(tensor._counter)
-        made = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
+            bump(tensor._shared_counter)
+        result = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
         if self.recording:
-            self._save(leaves, made)
+            self._save(leaves, result)
         if self.levels:
             from .function_forward import propagate
 
-            propagate(ctx, self.args, made, self.levels)
+            propagate(ctx, self.args, result, self.levels)
         ctx._to_save_forward = None
         ctx._dirty = ctx._non_differentiable = ()
         ctx._to_save = None
-        rest = iter(made)
+        rest = iter(result)
         return _mapped(output, lambda leaf: next(rest))
 
     def _begin(self) -> None:
@@ -504,13 +553,15 @@ class _Wrapping:
         for tensor in ctx._dirty:
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
-                    f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as output. The"
+                    f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as"
+                    " output. The"
                     " inputs that are modified inplace must all be outputs of the Function"
                 )
             check_write(tensor, ctx._title(), self.recording and self._differentiable(tensor))
             if self.recording and tensor._view is not None and sum(isinstance(leaf, Tensor) for leaf in leaves) > 1:
                 raise RuntimeError(
-                    f"{ctx._cls.__name__}: If your Function modifies inplace an input that is a view of another Tensor, your Function"
+                    f"{ctx._cls.__name__}: If your Function modifies inplace an input that is a view of another Tensor,"
+                    " your Function"
                     " cannot return more than one Tensor: clone() the input first, or split the Function in two"
                 )
 
@@ -542,10 +593,10 @@ class _Wrapping:
             leaf._view.creation = IN_CUSTOM_FUNCTION
         leaf._edge, leaf._requires_grad = (ctx, number), True
         if leaf._is_view():
-            leaf._view.seen = leaf._counter[0]
+            leaf._view.seen = leaf._shared_counter[0]
         return leaf
 
-    def _save(self, leaves: list, made: list) -> None:
+    def _save(self, leaves: list, result: list) -> None:
         ctx = self.ctx
         kept: list = []
         for tensor in ctx._to_save or ():
@@ -553,9 +604,11 @@ class _Wrapping:
                 kept.append(None)
                 continue
             number = next((k for k in reversed(range(len(leaves))) if leaves[k] is tensor), None)
-            if number is not None and made[number] is tensor:
+            if number is not None and result[number] is tensor:
                 is_output = tensor._requires_grad  # a result without history comes back without
-                kept.append((saving.save_output(tensor, ctx, number) if is_output else saving.save(tensor), is_output, number))
+                kept.append(
+                    (saving.save_output(tensor, ctx, number) if is_output else saving.save(tensor), is_output, number)
+                )
             else:
                 kept.append((saving.save(tensor), False, 0))
         ctx._saved = tuple(kept)

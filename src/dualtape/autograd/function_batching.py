@@ -1,7 +1,8 @@
 """``autograd.Function`` inside ``vmap``: its own rule for whole batches, or its forward on batched tensors.
 
-With a ``vmap`` staticmethod, that takes the place of ``forward``: it sees tensors whose batch dimension is in the open, and says where it is in what
-it returns. ``setup_context`` and ``backward`` then see batched tensors, as they do without the staticmethod.
+With a ``vmap`` staticmethod, that takes the place of ``forward``: it sees tensors whose batch dimension is in the
+open, and says where it is in what it returns. ``setup_context`` and ``backward`` then see batched tensors, as they
+do without the staticmethod.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import modes
+from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched
-from ..arrays.batched import Level, batch, is_batched, levels_of, unbatch
-from ..tensor import Tensor, wrap
+from ..arrays.batched.array import BatchLevel, batch, is_batched, levels_of, unbatch
 
 
 class VmapInfo(NamedTuple):
@@ -22,12 +23,12 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def levels(tensors: list) -> list[Level]:
+def levels(tensors: list) -> list[BatchLevel]:
     """The levels by which some of ``tensors`` are batched, oldest first."""
     return levels_of([t._array for t in tensors if type(t._array) is Batched])
 
 
-def lifted(args: tuple, found: list[Level], mapped: Callable) -> tuple:
+def lifted(args: tuple, found: list[BatchLevel], mapped: Callable) -> tuple:
     """The arguments, those with a gradient to come batched by all levels that one of them is batched by."""
     from ..ops.batching import lift
 
@@ -45,20 +46,22 @@ def rule_of(cls: Any, base: Any) -> bool:
     own = cls.vmap is not base.vmap
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set"
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap"
+            " staticmethod. Please set"
             " generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
         )
     if own and cls.setup_context is base.setup_context:
         raise RuntimeError(
-            f"{cls.__name__}: In order to use an autograd.Function with a vmap staticmethod, it must override the setup_context staticmethod: forward,"
+            f"{cls.__name__}: In order to use an autograd.Function with a vmap staticmethod, it must override the"
+            " setup_context staticmethod: forward,"
             " which would fill ctx, is not called"
         )
     return own
 
 
-def forward(cls: Any, args: tuple, level: Level) -> Any:
+def forward(cls: Any, args: tuple, level: BatchLevel) -> Any:
     """What the ``vmap`` staticmethod of ``cls`` makes of the arguments, batched by ``level`` again."""
-    from ..func.pytree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
+    from ..pytree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 
     has = lambda leaf: isinstance(leaf, Tensor) and is_batched(leaf._array, level)
     in_dims = tree_map(lambda leaf: 0 if has(leaf) else None, args)
@@ -66,20 +69,22 @@ def forward(cls: Any, args: tuple, level: Level) -> Any:
     mode = modes.current()
     modes._set(mode.replace(batches=tuple(one for one in mode.batches if one is not level)))
     try:
-        made = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *plain)
+        result = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *plain)
     finally:
         modes._set(modes.current().replace(batches=mode.batches))
-    if not isinstance(made, tuple) or len(made) != 2:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output."
-            f" Got a {type(made)} instead"
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure"
+            " compatible with the output."
+            f" Got a {type(result)} instead"
         )
-    output, out_dims = made
+    output, out_dims = result
     leaves, spec = tree_flatten(output)
     dims = broadcast_prefix(out_dims, spec)
     if dims is None:
         raise RuntimeError(
-            f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected out_dims={out_dims} to be compatible"
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected"
+            f" out_dims={out_dims} to be compatible"
             f" with the structure of `output`, {spec}"
         )
     hidden = [

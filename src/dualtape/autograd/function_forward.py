@@ -1,6 +1,8 @@
-"""Forward mode of custom Functions: their ``jvp``; without one, their ``backward`` differentiated with respect to the gradient.
+"""Forward mode of custom Functions: their ``jvp``; without one, their ``backward`` differentiated with respect to the
+gradient.
 
-``backward`` is linear in the gradient it gets, ``g -> A^H g``. The gradient of ``Re <A^H g, t>`` with respect to ``g`` is ``A t``, the tangent.
+``backward`` is linear in the gradient it gets, ``g -> A^H g``. The gradient of ``Re <A^H g, t>`` with respect to
+``g`` is ``A t``, the tangent.
 """
 
 from __future__ import annotations
@@ -8,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import modes
-from ..tensor import Tensor
+from .._tensor.tensor import Tensor
 from .api import grad
 from .function import Function, FunctionCtx, _leaves, _mapped
 from .node import Node
-from .tangents import Level, beneath, is_still, set_tangent, tangent
+from .tangents import ForwardLevel, beneath, is_still, set_tangent, tangent
 
 
 def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> None:
@@ -30,7 +32,7 @@ def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> No
                 _give(ctx, k, result, t, level, given)
 
 
-def _tangent_of(leaf: Any, level: Level, ctx: FunctionCtx) -> Tensor | None:
+def _tangent_of(leaf: Any, level: ForwardLevel, ctx: FunctionCtx) -> Tensor | None:
     """The tangent of an argument as ``jvp`` gets it."""
     if not isinstance(leaf, Tensor):
         return None
@@ -41,7 +43,7 @@ def _tangent_of(leaf: Any, level: Level, ctx: FunctionCtx) -> Tensor | None:
 
 
 def _like(tensor: Tensor, name: str) -> Tensor:
-    from .. import creation
+    from .._tensor import creation
 
     return getattr(creation, name)(tensor, requires_grad=False)
 
@@ -51,15 +53,16 @@ def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:
     found = _leaves(ctx._cls.jvp(ctx, *given))
     if len(found) != len(results):
         raise RuntimeError(
-            f"Function's jvp returned an invalid number of forward gradients (expected {len(results)} but got {len(found)}):"
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(results)} but got"
+            f" {len(found)}):"
             f" {ctx._cls.__name__}.jvp returns one for each result of forward, None for those that are no tensors"
         )
     return found
 
 
-def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: Level, given: list) -> None:
+def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: ForwardLevel, given: list) -> None:
     """Attach one tangent that ``jvp`` returned, if the rules allow."""
-    from ..ops.forward import laid_out_like, lies_like
+    from ..ops.jvp import laid_out_like, lies_like
     from .forward_ad import _check
 
     name = ctx._cls.__name__
@@ -70,10 +73,13 @@ def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: Level, given: li
                 old.zero_()
         return
     if not isinstance(t, Tensor):
-        raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {k}: {name}.jvp returns tensors")
+        raise RuntimeError(
+            f"expected Variable or None (got {type(t).__name__}) for grad output {k}: {name}.jvp returns tensors"
+        )
     if not _moves(ctx, result):
         raise RuntimeError(
-            f"Function's jvp returned a gradient at position {k}, but the corresponding forward output is not a differentiable Tensor:"
+            f"Function's jvp returned a gradient at position {k}, but the corresponding forward output is not a"
+            " differentiable Tensor:"
             f" {name}.jvp must return None there"
         )
     _check(result, t)
@@ -82,11 +88,12 @@ def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: Level, given: li
         if t is not old:
             old.copy_(t)
         return
-    shared = any(one is not None and t._counter is one._counter for one in given)
+    shared = any(one is not None and t._shared_counter is one._shared_counter for one in given)
     if result._is_view() and not is_still(result, level) and any(one is not None for one in given):
         if not shared and ctx._cls.jvp is not Function.jvp:
             raise RuntimeError(
-                "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a"
+                " view."
                 f" {name}: return the same view of the tangent, or clone() the result of forward"
             )
     elif shared:
@@ -105,12 +112,16 @@ class _Place(Node):
 
 def _moves(ctx: FunctionCtx, result: Any) -> bool:
     """Whether a result may have a tangent."""
-    return isinstance(result, Tensor) and result._array.dtype.kind in "fc" and not any(result is s for s in ctx._non_differentiable)
+    return (
+        isinstance(result, Tensor)
+        and result._array.dtype.kind in "fc"
+        and not any(result is s for s in ctx._non_differentiable)
+    )
 
 
 def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> list:
     """The tangents of the results from ``backward``."""
-    from ..ops.forward import real_inner
+    from ..ops.jvp import real_inner
 
     record, name = modes.current().grad, ctx._cls.__name__
     ctx._to_save_forward = None
@@ -136,7 +147,7 @@ def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> l
 
 def _no_rule(name: str, why: str) -> NotImplementedError:
     return NotImplementedError(
-        f"You must implement the jvp function for custom autograd.Function to use it with forward mode AD: {name} has none, and {why}, so"
+        f"You must implement the jvp function for custom autograd.Function to use it with forward mode AD: {name} has"
+        f" none, and {why}, so"
         " that the tangent cannot be derived from it"
     )
-

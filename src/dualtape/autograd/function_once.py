@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
-from ..tensor import Tensor, alias
+from .._tensor.tensor import Tensor, alias
 from .node import Node, edge_of, next_sequence
 
 

@@ -1,9 +1,12 @@
-"""Derivatives of a function at a point: products with vectors (``vjp``, ``jvp``, ``vhp``, ``hvp``), ``jacobian`` and ``hessian``.
+"""Derivatives of a function at a point: products with vectors (``vjp``, ``jvp``, ``vhp``, ``hvp``), ``jacobian`` and
+``hessian``.
 
-The function runs on new tensors in the place of the inputs, so that its arguments are told from tensors that it knows from elsewhere, and nothing
-of the caller's is changed. Everything goes through :func:`dualtape.autograd.grad`; ``jvp`` and ``hvp`` differentiate a backward pass with respect to the
-gradient it starts from, so that they see the function as reverse mode does: what runs under ``no_grad`` is constant. Forward mode, which sees through
-that, is used where it is asked for. The functions of :mod:`dualtape.func` do more: trees of arguments, NumPy arrays, any nesting.
+The function runs on new tensors in the place of the inputs, so that its arguments are told from tensors that it
+knows from elsewhere, and nothing of the caller's is changed. Everything goes through
+:func:`dualtape.autograd.grad`; ``jvp`` and ``hvp`` differentiate a backward pass with respect to the gradient it
+starts from, so that they see the function as reverse mode does: what runs under ``no_grad`` is constant. Forward
+mode, which sees through that, is used where it is asked for. The functions of :mod:`dualtape.func` do more: trees
+of arguments, NumPy arrays, any nesting.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._tensor.tensor import Tensor
 from ..func.jacobians import basis
 from ..func.scope import cut_off, zeros_for
 from ..func.transforms import forward_level
 from ..modes import current, enable_grad
-from ..tensor import Tensor
 from .api import grad
 from .forward_ad import dual
 from .tangents import tangent
@@ -25,11 +28,12 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 FORWARD, REVERSE = "forward-mode", "reverse-mode"
 
 
-# --- products with vectors ---------------------------------------------------------------------------------------------------------
+# --- products with vectors ------------------------------------------------------------------------
 
 
 def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
-    """The value of ``func`` and the product of ``v`` with its Jacobian: the gradients of the inputs, given those of the outputs.
+    """The value of ``func`` and the product of ``v`` with its Jacobian: the gradients of the inputs, given those of the
+    outputs.
 
     Parameters
     ----------
@@ -59,8 +63,10 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         x = _inward(points, create_graph)
         several_out, outputs = _run(func, x, "vjp", strict)
-        weights = _vector(v, outputs, create_graph, "vjp", "the user-provided function returns a single Tensor with a single element")
-        found = _pull(outputs, x, weights, create_graph)
+        weights = _vector(
+            v, outputs, create_graph, "vjp", "the user-provided function returns a single Tensor with a single element"
+        )
+        found = _vjp(outputs, x, weights, create_graph)
         found = _filled(found, x, strict, create_graph, "output", "jacobian")
     return _outward(outputs, several_out, create_graph), _outward(found, several, create_graph)
 
@@ -68,7 +74,8 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
     """The value of ``func`` and the product of its Jacobian with ``v``: its derivative in the direction ``v``.
 
-    Two backward passes compute it. One pass forward does, with :func:`dualtape.func.jvp` or :mod:`dualtape.autograd.forward_ad`.
+    Two backward passes compute it. One pass forward does, with :func:`dualtape.func.jvp` or
+    :mod:`dualtape.autograd.forward_ad`.
 
     Parameters
     ----------
@@ -91,7 +98,13 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     _, points = _tensors(inputs, "inputs", "jvp")
     with enable_grad():
         x = _inward(points, create_graph)
-        direction = _vector(v, x, create_graph, "jvp", "the input to the user-provided function is a single Tensor with a single element")
+        direction = _vector(
+            v,
+            x,
+            create_graph,
+            "jvp",
+            "the input to the user-provided function is a single Tensor with a single element",
+        )
         several_out, outputs = _run(func, x, "jvp", strict)
         moved = _push(outputs, x, direction, strict, create_graph, "output")
         found = _filled(moved, outputs, strict, create_graph, "jacobian", "jacobian")
@@ -121,9 +134,15 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     several, points = _tensors(inputs, "inputs", "vhp")
     with enable_grad():
         x = _inward(points, create_graph)
-        weights = _vector(v, x, create_graph, "vhp", "the input to the user-provided function is a single Tensor with a single element")
+        weights = _vector(
+            v,
+            x,
+            create_graph,
+            "vhp",
+            "the input to the user-provided function is a single Tensor with a single element",
+        )
         output = _run_scalar(func, x, "vhp", strict)
-        found = _pull(_gradient(output, x, strict), x, weights, create_graph)
+        found = _vjp(_gradient(output, x, strict), x, weights, create_graph)
         found = _filled(found, x, strict, create_graph, "jacobian", "hessian")
     return _outward([output], False, create_graph), _outward(found, several, create_graph)
 
@@ -153,14 +172,20 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     several, points = _tensors(inputs, "inputs", "hvp")
     with enable_grad():
         x = _inward(points, create_graph)
-        direction = _vector(v, x, create_graph, "hvp", "the input to the user-provided function is a single Tensor with a single element")
+        direction = _vector(
+            v,
+            x,
+            create_graph,
+            "hvp",
+            "the input to the user-provided function is a single Tensor with a single element",
+        )
         output = _run_scalar(func, x, "hvp", strict)
         moved = _push(_gradient(output, x, strict), x, direction, strict, create_graph, "jacobian")
         found = _filled(moved, x, strict, create_graph, "jacobian", "hessian")
     return _outward([output], False, create_graph), _outward(found, several, create_graph)
 
 
-# --- whole matrices ----------------------------------------------------------------------------------------------------------------
+# --- whole matrices -------------------------------------------------------------------------------
 
 
 def jacobian(
@@ -186,13 +211,15 @@ def jacobian(
     strategy : {"reverse-mode", "forward-mode"}
         Row by row, or column by column: forward mode is the better one where there are more outputs than inputs.
     sparse : bool
-        Find out which entries can differ from zero, and compute them in few passes. The result is a ``scipy.sparse.csr_array`` of shape
-        (elements of the output, elements of the input); see :func:`dualtape.func.sparse.sparse_jacobian`. For one tensor in and one out.
+        Find out which entries can differ from zero, and compute them in few passes. The result is a
+        ``scipy.sparse.csr_array`` of shape (elements of the output, elements of the input); see
+        :func:`dualtape.func.sparse.sparse_jacobian`. For one tensor in and one out.
 
     Returns
     -------
     Tensor, or tuple of Tensors, or tuple of tuples
-        Of shape ``(*output.shape, *input.shape)``. A tuple of outputs gives a tuple, a tuple of inputs gives a tuple inside that.
+        Of shape ``(*output.shape, *input.shape)``. A tuple of outputs gives a tuple, a tuple of inputs gives a
+        tuple inside that.
 
     Examples
     --------
@@ -210,7 +237,10 @@ def jacobian(
     with enable_grad():
         if strategy == FORWARD:
             if strict:
-                raise RuntimeError(f'jacobian: `strict=True` and `strategy="{FORWARD}"` are not supported together: leave out one of them')
+                raise RuntimeError(
+                    f'jacobian: `strict=True` and `strategy="{FORWARD}"` are not supported together: leave out one of'
+                    " them"
+                )
             x = _inward(points, True) if create_graph else tuple(p.detach() for p in points)
             several_out, rows = _by_columns(func, x, create_graph, vectorize, "jacobian")
         else:
@@ -242,13 +272,14 @@ def hessian(
     outer_jacobian_strategy : {"reverse-mode", "forward-mode"}
         How the gradient is differentiated.
     sparse : bool
-        Find out which entries can differ from zero, and compute them in few passes. The result is a square ``scipy.sparse.csr_array``;
-        see :func:`dualtape.func.sparse.sparse_hessian`. For one tensor as the input.
+        Find out which entries can differ from zero, and compute them in few passes. The result is a square
+        ``scipy.sparse.csr_array``; see :func:`dualtape.func.sparse.sparse_hessian`. For one tensor as the input.
 
     Returns
     -------
     Tensor, or tuple of tuples of Tensors
-        Of shape ``(*input.shape, *input.shape)``; for a tuple of inputs, entry ``[i][j]`` belongs to the inputs ``i`` and ``j``.
+        Of shape ``(*input.shape, *input.shape)``; for a tuple of inputs, entry ``[i][j]`` belongs to the inputs
+        ``i`` and ``j``.
 
     Examples
     --------
@@ -289,7 +320,10 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
                 columns = [_stacked(list(column)) for column in zip(*each, strict=True)]
             columns = _filled(columns, x, strict, create, f"Output {k}", "jacobian", (n,))
         shape = output._array.shape
-        columns = [zeros_for(one, shape) if c is None else c.reshape(*shape, *one.shape) for c, one in zip(columns, x, strict=True)]
+        columns = [
+            zeros_for(one, shape) if c is None else c.reshape(*shape, *one.shape)
+            for c, one in zip(columns, x, strict=True)
+        ]
         result.append(columns)
     return result
 
@@ -301,19 +335,25 @@ def _stacked(rows: list) -> Any:
 
 
 def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: str) -> tuple[bool, list]:
-    """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each input."""
+    """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each
+    input.
+    """
     from ..func.vmap import vmap
 
     seen: tuple[bool, list] = (False, [])
     columns = []
     for k, point in enumerate(x):
         if point._array.dtype.kind not in "fc":
-            raise ValueError(f"Expected the inputs given to {who} to be floating point or complex, but got: {point.dtype!r}")
+            raise ValueError(
+                f"Expected the inputs given to {who} to be floating point or complex, but got: {point.dtype!r}"
+            )
 
         def moved(direction: Tensor, k: int = k) -> tuple:
             nonlocal seen
             with forward_level() as level:
-                given = list(x) if create else [one.clone() for one in x]  # without a graph nothing else keeps the function from writing to them
+                given = (
+                    list(x) if create else [one.clone() for one in x]
+                )  # without a graph nothing else keeps the function from writing to them
                 given[k] = dual(given[k], direction, current().levels, level)
                 several, outputs = _tensors(func(*given), "outputs of the user-provided function", who)
                 seen = several, [o._array.shape for o in outputs]
@@ -325,22 +365,33 @@ def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: st
             moved(zeros_for(point))  # only to see how many outputs there are, and of what shape
             columns.append([zeros_for(point, shape) for shape in seen[1]])
             continue
-        found = vmap(moved)(units) if vectorize else [_stacked(list(c)) for c in zip(*(moved(units[i]) for i in range(n)), strict=True)]
-        columns.append([t.movedim(0, -1).reshape(*shape, *point.shape) for t, shape in zip(found, seen[1], strict=True)])
+        found = (
+            vmap(moved)(units)
+            if vectorize
+            else [_stacked(list(c)) for c in zip(*(moved(units[i]) for i in range(n)), strict=True)]
+        )
+        columns.append(
+            [t.movedim(0, -1).reshape(*shape, *point.shape) for t, shape in zip(found, seen[1], strict=True)]
+        )
     return seen[0], [list(row) for row in zip(*columns, strict=True)]
 
 
 def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool) -> Any:
     if not isinstance(inputs, Tensor):
-        raise TypeError(f"{name}: sparse=True takes a single Tensor as the input, got {type(inputs)}: join the inputs, or leave sparse out")
+        raise TypeError(
+            f"{name}: sparse=True takes a single Tensor as the input, got {type(inputs)}: join the inputs, or leave"
+            " sparse out"
+        )
     if create or strict:
-        raise ValueError(f"{name}: a sparse result is an array, not a tensor: leave out create_graph and strict, or sparse")
+        raise ValueError(
+            f"{name}: a sparse result is an array, not a tensor: leave out create_graph and strict, or sparse"
+        )
     from ..func.sparse import sparse_hessian, sparse_jacobian
 
     return (sparse_hessian if name == "hessian" else sparse_jacobian)(func)(inputs.detach())
 
 
-# --- in and out --------------------------------------------------------------------------------------------------------------------
+# --- in and out -----------------------------------------------------------------------------------
 
 
 def _tensors(value: Any, what: str, who: str) -> tuple[bool, tuple]:
@@ -350,13 +401,21 @@ def _tensors(value: Any, what: str, who: str) -> tuple[bool, tuple]:
     for k, one in enumerate(values):
         if not isinstance(one, Tensor):
             place = f"value at index {k}" if several else f"given {what}"
-            raise TypeError(f"The {what} given to {who} must be either a Tensor or a tuple of Tensors but the {place} has type {type(one)}.")
+            raise TypeError(
+                f"The {what} given to {who} must be either a Tensor or a tuple of Tensors but the {place} has type"
+                f" {type(one)}."
+            )
     return several, values
 
 
 def _inward(points: tuple, create: bool) -> tuple:
-    """New tensors for the function to get: joined to the old ones, or with their tangents, if those are to be differentiated too."""
-    return tuple(p.view_as(p) if create and p.requires_grad else (cut_off(p) if create else p.detach()).requires_grad_() for p in points)
+    """New tensors for the function to get: joined to the old ones, or with their tangents, if those are to be
+    differentiated too.
+    """
+    return tuple(
+        p.view_as(p) if create and p.requires_grad else (cut_off(p) if create else p.detach()).requires_grad_()
+        for p in points
+    )
 
 
 def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str) -> list:
@@ -372,8 +431,12 @@ def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
     for k, (one, other) in enumerate(zip(given, like, strict=True)):
         if one._array.shape != other._array.shape:
-            raise RuntimeError(f"v has invalid size: entry {k} should be {list(other._array.shape)} but got {list(one._array.shape)}.")
-    return [one.view_as(one) if create and one.requires_grad else cut_off(one) if create else one.detach() for one in given]
+            raise RuntimeError(
+                f"v has invalid size: entry {k} should be {list(other._array.shape)} but got {list(one._array.shape)}."
+            )
+    return [
+        one.view_as(one) if create and one.requires_grad else cut_off(one) if create else one.detach() for one in given
+    ]
 
 
 def _run(func: Callable, x: Sequence[Tensor], who: str, strict: bool) -> tuple[bool, tuple]:
@@ -381,7 +444,8 @@ def _run(func: Callable, x: Sequence[Tensor], who: str, strict: bool) -> tuple[b
     for k, output in enumerate(outputs):
         if strict and not output.requires_grad:
             raise RuntimeError(
-                f"Output {k} of the user-provided function does not require gradients. In strict mode the outputs must be computed in a"
+                f"Output {k} of the user-provided function does not require gradients. In strict mode the outputs must"
+                " be computed in a"
                 " differentiable manner from the inputs."
             )
     return several, outputs
@@ -392,26 +456,33 @@ def _run_scalar(func: Callable, x: Sequence[Tensor], who: str, strict: bool) -> 
     if several:
         raise RuntimeError(f"The function given to {who} should return a single Tensor, got a tuple of {len(outputs)}")
     if outputs[0]._array.size != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {who} should contain a single element, got shape {list(outputs[0].shape)}")
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {who} should contain a single element, got shape"
+            f" {list(outputs[0].shape)}"
+        )
     return outputs[0]
 
 
-def _pull(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, create: bool) -> list:
+def _vjp(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, create: bool) -> list:
     """The gradients of ``x``, given those of the outputs; None where nothing depends on it."""
     pairs = [(output, one) for output, one in zip(outputs, v, strict=True) if output.requires_grad]
     if not pairs:
         return [None] * len(x)
-    return list(grad([output for output, _ in pairs], x, [one for _, one in pairs], create_graph=create, allow_unused=True))
+    return list(
+        grad([output for output, _ in pairs], x, [one for _, one in pairs], create_graph=create, allow_unused=True)
+    )
 
 
 def _gradient(output: Tensor, x: Sequence[Tensor], strict: bool, create: bool = True) -> list:
     """The gradient of a scalar, recorded, so that it can be differentiated once more."""
-    found = _filled(_pull([output], x, [None], create), x, strict, False, "output", "")
+    found = _filled(_vjp([output], x, [None], create), x, strict, False, "output", "")
     for k, one in enumerate(found):
         if strict and not one.requires_grad:
             raise RuntimeError(
-                f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {k} is independent of"
-                " the inputs. This is not allowed in strict mode: the function must be twice differentiable, and not linear."
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to"
+                f" input {k} is independent of"
+                " the inputs. This is not allowed in strict mode: the function must be twice differentiable, and not"
+                " linear."
             )
     return found
 
@@ -419,24 +490,31 @@ def _gradient(output: Tensor, x: Sequence[Tensor], strict: bool, create: bool = 
 def _push(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, strict: bool, create: bool, what: str) -> list:
     """The derivatives of the outputs in the direction ``v``; None where there is none.
 
-    The gradient of ``x`` is linear in the gradient of the outputs that it is computed from, and so the gradient with respect to that is the transpose.
+    The gradient of ``x`` is linear in the gradient of the outputs that it is computed from, and so the gradient
+    with respect to that is the transpose.
     """
     starts = [zeros_for(output).requires_grad_() if output.requires_grad else None for output in outputs]
-    pulled = _filled(_pull(outputs, x, starts, True), x, strict, False, what, "")
+    pulled = _filled(_vjp(outputs, x, starts, True), x, strict, False, what, "")
     asked = [start for start in starts if start is not None]
-    found = iter(_pull(pulled, asked, v, create) if asked else ())
+    found = iter(_vjp(pulled, asked, v, create) if asked else ())
     return [None if start is None else next(found) for start in starts]
 
 
-def _filled(found: list, like: Sequence[Tensor], strict: bool, create: bool, what: str, whole: str, batch: tuple = ()) -> list:
+def _filled(
+    found: list, like: Sequence[Tensor], strict: bool, create: bool, what: str, whole: str, batch: tuple = ()
+) -> list:
     """Zeros in the place of None; if ``strict``, an error that says what does not depend on which input."""
     for k, one in enumerate(found if strict else ()):
         if one is None:
             subject = what if what[0].isupper() else f"The {what}"
-            raise RuntimeError(f"{subject} of the user-provided function is independent of input {k}. This is not allowed in strict mode.")
+            raise RuntimeError(
+                f"{subject} of the user-provided function is independent of input {k}. This is not allowed in strict"
+                " mode."
+            )
         if create and not one.requires_grad:
             raise RuntimeError(
-                f"The {whole} of the user-provided function is independent of input {k}. This is not allowed in strict mode when create_graph=True."
+                f"The {whole} of the user-provided function is independent of input {k}. This is not allowed in strict"
+                " mode when create_graph=True."
             )
     return [zeros_for(other, batch) if one is None else one for one, other in zip(found, like, strict=True)]
 
@@ -449,5 +527,6 @@ def _outward(results: Sequence[Tensor], several: bool, create: bool) -> Any:
 def _check_strategy(strategy: str) -> None:
     if strategy not in (FORWARD, REVERSE):
         raise AssertionError(
-            f'Expected strategy to be either "{FORWARD}" or "{REVERSE}", got {strategy!r}. Forward mode is the better one for more outputs than inputs.'
+            f'Expected strategy to be either "{FORWARD}" or "{REVERSE}", got {strategy!r}. Forward mode is the better'
+            " one for more outputs than inputs."
         )

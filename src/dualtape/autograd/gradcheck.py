@@ -110,9 +110,7 @@ def gradcheck(
     """
     _require(check_forward_ad or check_backward_ad, "check_forward_ad or check_backward_ad", "gradcheck")
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad", "check_batched_grad")
-    _require(
-        check_forward_ad or not check_batched_forward_grad, "check_forward_ad", "check_batched_forward_grad"
-    )
+    _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad", "check_batched_forward_grad")
     try:
         check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
         if not check.outputs:
@@ -185,9 +183,7 @@ def gradgradcheck(
     >>> dt.autograd.gradgradcheck(lambda x: x * x * x, (x,))
     True
     """
-    _require(
-        check_fwd_over_rev or check_rev_over_rev, "check_fwd_over_rev or check_rev_over_rev", "gradgradcheck"
-    )
+    _require(check_fwd_over_rev or check_rev_over_rev, "check_fwd_over_rev or check_rev_over_rev", "gradgradcheck")
     _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev", "check_undefined_grad")
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev", "check_batched_grad")
     inputs = _as_tuple(inputs)
@@ -333,9 +329,7 @@ class _Check:
             given = _tensor_like(self.outputs[i], direction)
             first = self.backward(self.outputs[i], given)
             second = self.backward(self.outputs[i], given)
-            self.found[key] = [
-                self.inspected(i, j, *both) for j, both in enumerate(zip(first, second, strict=True))
-            ]
+            self.found[key] = [self.inspected(i, j, *both) for j, both in enumerate(zip(first, second, strict=True))]
         return self.found[key]
 
     def backward(self, outputs: Any, given: Any, **options: bool) -> Sequence[Tensor | None]:
@@ -394,12 +388,8 @@ class _Check:
             found = [forward_ad.unpack_dual(results[k]) for k in self.positions]
             return [dt.zeros_like(dual.primal) if dual.tangent is None else dual.tangent for dual in found]
 
-    def mismatch(
-        self, mode: str, i: int, j: int, part: str, numerical: np.ndarray, analytical: np.ndarray
-    ) -> None:
-        what = (
-            f"Jacobian mismatch for output {self.positions[i]} with respect to {self.names[j]} ({mode}{part})"
-        )
+    def mismatch(self, mode: str, i: int, j: int, part: str, numerical: np.ndarray, analytical: np.ndarray) -> None:
+        what = f"Jacobian mismatch for output {self.positions[i]} with respect to {self.names[j]} ({mode}{part})"
         if self.fast:
             self.probe(None)
             self.jacobians(mode)  # raises with the entries at fault, if it sees any
@@ -452,11 +442,7 @@ class _Check:
             outputs = [results[k] for k in self.positions]
             for k in undefined:
                 outputs[k] = _without_gradient(outputs[k])
-            where = (
-                "undefined output gradients (output "
-                + ", ".join(str(self.positions[k]) for k in undefined)
-                + ")"
-            )
+            where = "undefined output gradients (output " + ", ".join(str(self.positions[k]) for k in undefined) + ")"
             advice = (
                 "Backward has to take an undefined output gradient (None, if they are not materialised) for "
                 "zeros; check_undefined_grad=False leaves this check out."
@@ -478,9 +464,7 @@ class _Check:
         """Check that an input without a tangent counts as one with a tangent of zero."""
         rng = np.random.default_rng(0)
         for name, tensor in zip(self.names, self.inputs, strict=True):
-            tangents = {
-                id(other): _random_like(other, rng).detach() for other in self.inputs if other is not tensor
-            }
+            tangents = {id(other): _random_like(other, rng).detach() for other in self.inputs if other is not tensor}
             if tangents:
                 undefined = self.push_forward(tangents)
                 defined = self.push_forward({**tangents, id(tensor): dt.zeros_like(tensor)})
@@ -570,9 +554,7 @@ def _index(flat: Any, tensor: Tensor) -> str:
 
 def _hint(numerical: np.ndarray, analytical: np.ndarray) -> str:
     if not np.isfinite(numerical).all():
-        return (
-            "The function is not finite around this point: move the inputs away from the edge of its domain."
-        )
+        return "The function is not finite around this point: move the inputs away from the edge of its domain."
     if not analytical.any():
         return "The derivative is zero throughout: look for .detach(), .data or .numpy() on the way."
     if np.iscomplexobj(numerical) and np.allclose(analytical, numerical.conj(), 1e-3, 1e-5):
@@ -694,7 +676,9 @@ def _without_gradient(output: Tensor) -> Tensor:
 
 
 class _CallableModule(ModuleType):
-    """This module carries the name of its function, and so can be called as it: whichever of the two a user has got hold of."""
+    """This module carries the name of its function, and so can be called as it: whichever of the two a user has got
+    hold of.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return gradcheck(*args, **kwargs)

@@ -79,7 +79,7 @@ def increment_version(tensor: Any) -> None:
     >>> x._version
     1
     """
-    from ..tensor import Tensor
+    from .._tensor.tensor import Tensor
     from .versions import bump
 
     listed = [tensor] if isinstance(tensor, Tensor) else list(tensor)
@@ -87,14 +87,14 @@ def increment_version(tensor: Any) -> None:
         if one.is_inference():
             raise RuntimeError("Inference tensors do not track version counter: there is nothing to increment")
     for one in listed:
-        bump(one._counter)
+        bump(one._shared_counter)
 
 
 class _unsafe_preserve_version_counter:
     """Writes inside are not counted: whoever uses it answers for what backward then computes."""
 
     def __init__(self, tensors: Any) -> None:
-        from ..tensor import Tensor
+        from .._tensor.tensor import Tensor
 
         self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
         self.versions = tuple(tensor._version for tensor in self.tensors)
@@ -104,10 +104,10 @@ class _unsafe_preserve_version_counter:
 
     def __exit__(self, *error: Any) -> None:
         for tensor, version in zip(self.tensors, self.versions, strict=True):
-            tensor._counter[0] = version
+            tensor._shared_counter[0] = version
 
 
-# --- hooks on several gradients ---------------------------------------------------------------------------------------------------
+# --- hooks on several gradients -------------------------------------------------------------------
 
 
 class _Handles(RemovableHandle):
@@ -131,8 +131,9 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str 
     ----------
     tensors : sequence of Tensor
     fn : callable
-        With ``mode="all"``: takes the list of gradients, once in each backward, as soon as the last of those that this backward
-        computes is there; None for the others. With ``mode="any"``: takes the first gradient that is there.
+        With ``mode="all"``: takes the list of gradients, once in each backward, as soon as the last of those that
+        this backward computes is there; None for the others. With ``mode="any"``: takes the first gradient that is
+        there.
     mode : {"all", "any"}
 
     Examples
@@ -180,7 +181,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str 
     return _Handles([tensor.register_hook(hook_of(place)) for place, tensor in enumerate(tensors)])
 
 
-# --- the backward that is running -------------------------------------------------------------------------------------------------
+# --- the backward that is running -----------------------------------------------------------------
 
 
 def _task() -> Any:
@@ -219,7 +220,7 @@ def _current_autograd_node() -> Node | None:
 
 def _current_graph_task_execution_order() -> list[Node]:
     """The nodes of the running backward in the order in which they run; empty if there is none."""
-    from .reach import execution_order
+    from .plan import execution_order
 
     task = _task()
     return [] if task is None else execution_order(task.roots, task.targets)

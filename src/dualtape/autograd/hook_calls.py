@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tensor import Tensor
+from .._tensor.tensor import Tensor
 from .node import AccumulateGrad, Node
 from .other_gradients import is_other, raw_gradient, shown_gradient
 from .unbroadcast import fit, fit_recorded
@@ -28,9 +28,13 @@ def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
         raise TypeError(f"hook '{name}' must return None or a Tensor for each gradient, got {type(value).__name__}")
     shape, dtype = meta
     if value._array.dtype != dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {dtype} got {value._array.dtype}): convert it back")
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {dtype} got {value._array.dtype}): convert it back"
+        )
     if value._array.shape != shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value (was {list(shape)} got {list(value._array.shape)})")
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of value (was {list(shape)} got {list(value._array.shape)})"
+        )
     return value if task.record else raw_gradient(value)
 
 
@@ -67,7 +71,9 @@ def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: Gr
     result = hook(_shown(buffer[number], task))
     if result is not None:
         if buffer[number] is None:
-            raise RuntimeError(f"can't replace a None gradient with a non-None value: output {number} of {node._title()} was not used")
+            raise RuntimeError(
+                f"can't replace a None gradient with a non-None value: output {number} of {node._title()} was not used"
+            )
         buffer[number] = _taken(result, task, node._outputs[number], hook)
 
 
@@ -78,7 +84,9 @@ def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
     elif held is None:
         tensor._grad = shown_gradient(grad.clone() if is_other(grad) else grad.copy())
     else:
-        tensor._grad = shown_gradient(held + grad if is_other(grad) or is_other(raw_gradient(held)) else np.add(held._array, grad))
+        tensor._grad = shown_gradient(
+            held + grad if is_other(grad) or is_other(raw_gradient(held)) else np.add(held._array, grad)
+        )
 
 
 def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:

@@ -1,4 +1,6 @@
-"""Where hooks are kept: on nodes (before and after they run, per output) and on leaves; and the handle that removes one."""
+"""Where hooks are kept: on nodes (before and after they run, per output) and on leaves; and the handle that removes
+one.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The graph: nodes, edges, and the sink of a leaf.
+"""The graph: nodes, edges, and the accumulator of a leaf.
 
-A node is what an operation leaves behind: edges to the nodes of its inputs (``(node, output number)`` or ``None``), the shape
-and dtype of its result, what it saved, and a sequence number. All that begins with an underscore: a Function's context is its node,
-and other names are its user's. Nothing here walks the graph.
+A node is what an operation leaves behind: edges to the nodes of its inputs (``(node, output number)`` or ``None``),
+the shape and dtype of its result, what it saved, and a sequence number. All that begins with an underscore: a
+Function's context is its node, and other names are its user's. Nothing here walks the graph.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .. import errors
 from .hooks import NodeExtra, RemovableHandle
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from .._tensor.tensor import Tensor
 
-Edge = tuple  # (node, output number); to a leaf's sink: (sink, 0, leaf)
+Edge = tuple  # (node, output number); to a leaf's accumulator: (accumulator, 0, leaf)
 
 next_sequence = itertools.count().__next__
 
@@ -56,11 +56,13 @@ class Node:
     def _outputs(self, outputs: tuple) -> None:
         self._shape, self._dtype = outputs[0] if len(outputs) == 1 else (None, outputs)
 
-    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
-        """The quick way, where a kind of node has one (unrolled.py): the edges to follow, each with its gradient; None if there is none."""
+    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
+        """The quick way, where a kind of node has one (ops/vjp_codegen.py): the edges to follow, each with its
+        gradient; None if there is none.
+        """
         return None
 
-    _pull_recorded = _pull  # on tensors, where the backward itself is recorded
+    _vjp_recorded = _vjp  # on tensors, where the backward itself is recorded
 
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays.
@@ -112,7 +114,8 @@ class Node:
         return self._extra
 
     def register_hook(self, fn: Callable) -> RemovableHandle:
-        """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; a result that is not None replaces grad_inputs.
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; a result that is not None replaces
+        grad_inputs.
 
         Examples
         --------
@@ -160,16 +163,17 @@ class InputMetadata:
 
     @property
     def dtype(self) -> Any:
-        from .. import dtypes
+        from .._tensor import dtypes
 
         return dtypes.of(self._numpy)
 
 
 class AccumulateGrad(Node):
-    """The sink of a leaf: adds what arrives to ``variable.grad``.
+    """The accumulator of a leaf: adds what arrives to ``variable.grad``.
 
-    The leaf owns its sink, the sink knows the leaf weakly, and an edge to it holds both: ``(sink, 0, leaf)``. So a graph keeps its
-    leaves alive, nothing keeps itself alive, and a leaf used again and again makes one sink.
+    The leaf owns its accumulator, the accumulator knows the leaf weakly, and an edge to it holds both:
+    ``(accumulator, 0, leaf)``. So a graph keeps its leaves alive, nothing keeps itself alive, and a leaf used again
+    and again makes one accumulator.
     """
 
     __slots__ = ("_leaf",)
@@ -197,20 +201,22 @@ class AccumulateGrad(Node):
 
 
 def leaf_edge(leaf: Tensor) -> Edge:
-    """The edge to a leaf's sink, which is made on first use."""
-    node = leaf._accumulator
+    """The edge to a leaf's accumulator, which is made on first use."""
+    node = leaf._grad_accumulator
     if node is None:
-        made = AccumulateGrad(leaf)
-        node = leaf._accumulator  # once more: another thread may have made one, and none comes between here and the next line
+        result = AccumulateGrad(leaf)
+        node = (
+            leaf._grad_accumulator
+        )  # once more: another thread may have made one, and none comes between here and the next line
         if node is None:
-            node = leaf._accumulator = made
+            node = leaf._grad_accumulator = result
     return (node, 0, leaf)
 
 
 def edge_of(tensor: Tensor) -> Edge | None:
-    """Where a tensor's gradient goes: its node, its sink, or nowhere."""
+    """Where a tensor's gradient goes: its node, its accumulator, or nowhere."""
     view = tensor._view
-    if view is not None and view.seen != tensor._writes[0]:
+    if view is not None and view.seen != tensor._version_counter[0]:
         view.refresh(tensor)
     if tensor._edge is not None:
         return tensor._edge

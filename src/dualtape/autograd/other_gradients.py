@@ -1,7 +1,8 @@
-"""Gradients that are no arrays: of wrapper subclasses, and sparse ones. The engine carries them as tensors, and asks here what to do.
+"""Gradients that are no arrays: of wrapper subclasses, and sparse ones. The engine carries them as tensors, and asks
+here what to do.
 
-A plain gradient never comes here: the engine's own ways fail on these (their array is :class:`~dualtape.arrays.Absent`), and
-only then it asks.
+A plain gradient never comes here: the engine's own ways fail on these (their array is
+:class:`~dualtape.arrays.Absent`), and only then it asks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Absent, settle
+from ..arrays import Absent, as_array
 
 
 def raw_gradient(tensor: Any) -> Any:
@@ -27,12 +28,12 @@ def shown_gradient(grad: Any) -> Any:
     """A gradient as users see it: a tensor."""
     global _tensor_type, _wrap
     if _wrap is None:
-        from ..tensor import Tensor, wrap
+        from .._tensor.tensor import Tensor, wrap
 
         _tensor_type, _wrap = Tensor, wrap
     if type(grad) is np.ndarray:
         return _wrap(grad)
-    return grad if isinstance(grad, _tensor_type) else _wrap(settle(grad))
+    return grad if isinstance(grad, _tensor_type) else _wrap(as_array(grad))
 
 
 def is_other(grad: Any) -> bool:
@@ -42,18 +43,18 @@ def is_other(grad: Any) -> bool:
 
 def first_of(grad: Any) -> Any:
     """The first gradient of a leaf that is no array: the leaf keeps an alias of it."""
-    from ..tensor import Tensor, wrap
+    from .._tensor.tensor import Tensor, wrap
 
     if not isinstance(grad, Tensor):
-        return wrap(settle(grad))
+        return wrap(as_array(grad))
     return grad.detach()
 
 
 def added(held: Any, grad: Any) -> Any:
     """The sum of what a leaf holds and what arrives, at least one of which is no array."""
-    from ..tensor import Tensor, wrap
+    from .._tensor.tensor import Tensor, wrap
 
-    arriving = grad if isinstance(grad, Tensor) else wrap(settle(grad))
+    arriving = grad if isinstance(grad, Tensor) else wrap(as_array(grad))
     if not isinstance(arriving._array, Absent) and not isinstance(held._array, Absent):
         return None
     if not isinstance(held._array, Absent):

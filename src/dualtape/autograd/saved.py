@@ -1,8 +1,9 @@
 """Saved variables: what a node keeps for its backward.
 
-In a node a saved tensor is an *entry*: a plain input that was never written is its own entry; else it is ``(value, counter, version)``. There, for an
-input the value is the tensor itself; for the node's own output it is the bare array, so that node and tensor form no cycle; in forward mode its tangents
-follow. When hooks are asked for, a :class:`SavedVariable` takes the entry's place. Unpacking checks the version: a value written since is an error.
+In a node a saved tensor is an *entry*: a plain input that was never written is its own entry; else it is ``(value,
+counter, version)``. There, for an input the value is the tensor itself; for the node's own output it is the bare
+array, so that node and tensor form no cycle; in forward mode its tangents follow. When hooks are asked for, a
+:class:`SavedVariable` takes the entry's place. Unpacking checks the version: a value written since is an error.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
-from ..tensor import Tensor, alias, wrap
+from .._tensor.tensor import Tensor, alias, wrap
 from .node import edge_of, leaf_edge
 from .versions import UNTRACKED, describe
 
@@ -27,23 +28,25 @@ def entry_of(tensor: Any) -> Any:
     """An input's entry; a Python number in a tensor's place is its own, too."""
     if not isinstance(tensor, Tensor):
         return tensor
-    counter = tensor._writes
+    counter = tensor._version_counter
     if counter is None:
         if type(tensor) is Tensor:
             return tensor
-        counter = tensor._counter
+        counter = tensor._shared_counter
     return (tensor, counter, counter[0])
 
 
 def output_entry(tensor: Tensor) -> tuple:
     """The entry of a node's own result: its array without its history."""
-    counter = tensor._writes or tensor._counter
+    counter = tensor._version_counter or tensor._shared_counter
     return (tensor._array, counter, counter[0])
 
 
 def full(entry: Any) -> tuple:
     """An entry as ``(value, counter, version, ...)``."""
-    return (entry, entry._counter, 0) if isinstance(entry, Tensor) else entry  # whose class may have been changed since
+    return (
+        (entry, entry._shared_counter, 0) if isinstance(entry, Tensor) else entry
+    )  # whose class may have been changed since
 
 
 def stale(entry: Any, node: Node, name: str) -> RuntimeError:
@@ -56,7 +59,7 @@ def stale(entry: Any, node: Node, name: str) -> RuntimeError:
 
 def save(tensor: Tensor) -> Any:
     """An input's entry, under the default hooks if there are any."""
-    if tensor._writes is UNTRACKED:
+    if tensor._version_counter is UNTRACKED:
         raise errors.inference_saved("save")
     entry = entry_of(tensor)
     hooks = modes.current().saved_hooks
@@ -84,7 +87,9 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
 
 
 def pack_node(node: Any, results: tuple, hooks: Any) -> None:
-    """Put what a new node saved, as it is, through a pair of hooks, if that is what ``hooks`` are: its arguments first, then its results."""
+    """Put what a new node saved, as it is, through a pair of hooks, if that is what ``hooks`` are: its arguments
+    first, then its results.
+    """
     if type(hooks) is not tuple:
         return
     op = node.op
@@ -105,10 +110,14 @@ def pack_node(node: Any, results: tuple, hooks: Any) -> None:
 
 
 def order_of(op: Any) -> tuple:
-    """The places of an op's saved values in the order in which PyTorch packs and unpacks them: by name, results last."""
+    """The places of an op's saved values in the order in which PyTorch packs and unpacks them: by name, results
+    last.
+    """
     order = _orders.get(op)
     if order is None:
-        order = _orders[op] = tuple(sorted(range(len(op.saves)), key=lambda k: (op.saves[k][1] == _OUTPUT, op.public_name(op.saves[k][0]))))
+        order = _orders[op] = tuple(
+            sorted(range(len(op.saves)), key=lambda k: (op.saves[k][1] == _OUTPUT, op.public_name(op.saves[k][0])))
+        )
     return order
 
 
@@ -119,7 +128,7 @@ def check_versions(node: Any) -> None:
     """Raise if a value that a node of a declared op has saved was written over since."""
     for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
         if isinstance(entry, Tensor):
-            if kind == _INPUT and entry._writes is not None and entry._writes[0]:
+            if kind == _INPUT and entry._version_counter is not None and entry._version_counter[0]:
                 raise stale(entry, node, name)
         elif type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:
             raise stale(entry, node, name)
@@ -150,7 +159,7 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
 def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
     """An output's array as a tensor again, attached to the node that made it."""
     tensor = wrap(entry[0])
-    tensor._writes = entry[1]
+    tensor._version_counter = entry[1]
     if len(entry) > 3:
         tensor._more().tangents = entry[3]
     if entry[0].dtype.kind in "fc":  # indices are outputs too, and have no history
@@ -183,7 +192,9 @@ class SavedVariable:
         self._node = None if node is None else weakref.ref(node)
         self._origin: Any = None  # once packed: where the gradient of an unpacked input goes; a leaf is kept itself
         self._tangents: Any = None  # once packed, in forward mode
-        self._own = False  # an output that was packed as it is: its entry is kept, without history, so that there is no cycle
+        self._own = (
+            False  # an output that was packed as it is: its entry is kept, without history, so that there is no cycle
+        )
 
     def is_none(self) -> bool:
         """Whether nothing is saved here: the node was given None."""
@@ -211,7 +222,7 @@ class SavedVariable:
         if not self.is_output:
             return entry[0]
         shown = wrap(entry[0])
-        shown._writes = entry[1]
+        shown._version_counter = entry[1]
         return shown
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
@@ -230,14 +241,17 @@ class SavedVariable:
             raise errors.freed("the node")
         if self.hooks is not None:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved value"
+                "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved"
+                " value"
                 " has one pair"
             )
         assert self.entry is not None
         self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
 
     def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
-        """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an alias of it."""
+        """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an
+        alias of it.
+        """
         entry = self.entry
         assert entry is not None
         outside = modes.current()
@@ -245,14 +259,15 @@ class SavedVariable:
             from .tangents import kept_tangents
 
             self._tangents = entry[3] if self.is_output else kept_tangents(entry[0])
-        modes._set(outside.silent or modes.without_grad(outside))
+        modes._set(outside.no_grad or modes.without_grad(outside))
         try:
             packed = pack_hook(shown)
         finally:
             modes._set(outside)
         if entry[1][0] != entry[2]:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be"
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can"
+                " not be"
                 " modified by in-place operations as this can lead to unexpected side-effects: work on a clone()"
             )
         if self.is_output:
@@ -284,7 +299,8 @@ class SavedVariable:
             return value  # as it was packed: a new tensor already
         if not isinstance(value, Tensor):
             raise TypeError(
-                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}"
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
+                f" {type(value).__name__}"
             )
         result = alias(value)
         self._attach(result, node)
@@ -300,8 +316,8 @@ class SavedVariable:
                 return
             tensor._edge = (node, self.number)
         elif isinstance(origin, Tensor):
-            tensor._accumulator = leaf_edge(origin)[0]
-            tensor.__dict__["_origin"] = origin  # the sink knows its leaf weakly
+            tensor._grad_accumulator = leaf_edge(origin)[0]
+            tensor.__dict__["_origin"] = origin  # the accumulator knows its leaf weakly
         elif origin is not None:
             tensor._edge = origin
         else:

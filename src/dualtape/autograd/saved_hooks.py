@@ -1,4 +1,5 @@
-"""What happens to tensors on their way into the graph's memory: contexts that pack, move, forbid packing or allow overwriting.
+"""What happens to tensors on their way into the graph's memory: contexts that pack, move, forbid packing or allow
+overwriting.
 
 The mode keeps the stack of (pack, unpack) pairs; a text in their place says that hooks are disabled, and why.
 """
@@ -13,7 +14,7 @@ from .. import modes
 from .saved import check_hooks
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -130,7 +131,10 @@ class allow_mutation_on_saved_tensors(modes.ModeContext):
         return self.copies
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        if any(type(pair) is tuple and isinstance(getattr(pair[0], "__self__", None), SavedCopies) for pair in mode.saved_hooks):
+        if any(
+            type(pair) is tuple and isinstance(getattr(pair[0], "__self__", None), SavedCopies)
+            for pair in mode.saved_hooks
+        ):
             raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested: one is open already")
         hooks = saved_tensors_hooks(self.copies.pack, self.copies.unpack)
         return hooks.change(mode)
@@ -165,22 +169,23 @@ class SavedCopies:
     def pack(self, tensor: Tensor) -> _Kept:
         """Remember a tensor that is being saved."""
         kept = _Kept(tensor.detach())
-        self._by_counter.setdefault(id(tensor._counter), weakref.WeakSet()).add(kept)
+        self._by_counter.setdefault(id(tensor._shared_counter), weakref.WeakSet()).add(kept)
         return kept
 
     def unpack(self, kept: _Kept) -> Tensor:
         """The tensor as it was when it was saved."""
         if kept.tensor is None:
             raise AssertionError(
-                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally"
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was"
+                " originally"
                 " recorded: run backward inside it"
             )
         return kept.tensor
 
     def before_write(self, tensor: Tensor) -> None:
         """Copy what is saved of the memory that is about to be written."""
-        for kept in self._by_counter.pop(id(tensor._counter), ()):
-            if kept.tensor is not None and kept.tensor._counter is tensor._counter:
+        for kept in self._by_counter.pop(id(tensor._shared_counter), ()):
+            if kept.tensor is not None and kept.tensor._shared_counter is tensor._shared_counter:
                 kept.tensor = kept.tensor.clone()  # type: ignore[attr-defined]
                 self.cloned[kept] = kept.tensor
 

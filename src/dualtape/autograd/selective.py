@@ -1,7 +1,7 @@
 """Selective checkpointing: of a checkpointed function, keep the results of chosen ops and compute the others again.
 
-Two dispatch modes share one store. The first run keeps the results that the policy wants saved, in order; the second run takes them from
-there in place of computing them.
+Two dispatch modes share one store. The first run keeps the results that the policy wants saved, in order; the
+second run takes them from there in place of computing them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor, alias
-from ..utils._python_dispatch import TorchDispatchMode
+from .._tensor.tensor import Tensor, alias
+from ..overrides.dispatch_modes import TorchDispatchMode
 
 __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
 
@@ -62,7 +62,9 @@ class _Store:
         if isinstance(answer, bool):
             return answer
         if not isinstance(answer, CheckpointPolicy):
-            raise TypeError(f"a checkpoint policy must return a CheckpointPolicy or a bool, got {type(answer).__name__}")
+            raise TypeError(
+                f"a checkpoint policy must return a CheckpointPolicy or a bool, got {type(answer).__name__}"
+            )
         return answer in _SAVING
 
 
@@ -98,7 +100,8 @@ class _Taking(TorchDispatchMode):
         held = self.store.kept.get(func, [])
         if place >= len(held):
             raise RuntimeError(
-                f"{getattr(func, '__name__', func)} is asked for more often in the second run than in the first: the checkpointed function, or"
+                f"{getattr(func, '__name__', func)} is asked for more often in the second run than in the first: the"
+                " checkpointed function, or"
                 " its policy, must do the same both times"
             )
         self.at[func] = place + 1
@@ -109,7 +112,8 @@ class _Taking(TorchDispatchMode):
             tensor, version = held
             if tensor._version != version and not self.store.mutable:
                 raise RuntimeError(
-                    f"a result of {getattr(func, '__name__', func)} that was kept for the second run has been modified in place since: pass"
+                    f"a result of {getattr(func, '__name__', func)} that was kept for the second run has been modified"
+                    " in place since: pass"
                     " allow_cache_entry_mutation=True if that is meant"
                 )
             return alias(tensor)
@@ -122,7 +126,8 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     Parameters
     ----------
     policy_fn_or_list : callable or list
-        ``policy(ctx, op, *args, **kwargs)``, which gives a :class:`CheckpointPolicy`; or the list of ops whose results are kept.
+        ``policy(ctx, op, *args, **kwargs)``, which gives a :class:`CheckpointPolicy`; or the list of ops whose
+        results are kept.
     allow_cache_entry_mutation : bool
         Whether a kept result may have been written in place when the second run takes it.
 
@@ -148,6 +153,8 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
         def policy(ctx: Any, op: Callable, *args: Any, **kwargs: Any) -> CheckpointPolicy:
             return CheckpointPolicy.MUST_SAVE if any(op is c for c in chosen) else CheckpointPolicy.PREFER_RECOMPUTE
     else:
-        raise TypeError(f"policy_fn_or_list must be a function or a list of ops, got {type(policy_fn_or_list).__name__}")
+        raise TypeError(
+            f"policy_fn_or_list must be a function or a list of ops, got {type(policy_fn_or_list).__name__}"
+        )
     store = _Store(policy, allow_cache_entry_mutation)
     return _Keeping(store), _Taking(store)

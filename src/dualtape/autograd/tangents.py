@@ -1,11 +1,13 @@
 """Tangents: what forward mode keeps beside a tensor's values, one for each level that is open.
 
-A value under the levels a, b (b the newer) is ``(x + x_a a) + (x_b + x_ba a) b``: the tangent at a level is a tensor that may itself have
-tangents at *older* levels, and only there. So the newest level is always the outermost, and no perturbation is taken for another. A
-tangent is computed by ordinary ops while only the older levels are in force (:func:`beneath`).
+A value under the levels a, b (b the newer) is ``(x + x_a a) + (x_b + x_ba a) b``: the tangent at a level is a
+tensor that may itself have tangents at *older* levels, and only there. So the newest level is always the outermost,
+and no perturbation is taken for another. A tangent is computed by ordinary ops while only the older levels are in
+force (:func:`beneath`).
 
-A view without a tangent of its own has what its base has: its tangent is the same view of the base's tangent, in shared memory. So a
-write to either reaches the other. The primal that ``unpack_dual`` gives is cut off from that (:data:`STILL`): views of it have it for their base.
+A view without a tangent of its own has what its base has: its tangent is the same view of the base's tangent, in
+shared memory. So a write to either reaches the other. The primal that ``unpack_dual`` gives is cut off from that
+(:data:`STILL`): views of it have it for their base.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ from .node import edge_of
 from .views import Step, replay
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 ref = weakref.ref
 STILL = None  # the tangent of a view that is cut off from its base's: none
 
 
-class Level:
+class ForwardLevel:
     """A scope in which tangents live. Closing it takes its tangents from everything that has any."""
 
     __slots__ = ("open", "_held", "_room", "_inside")
@@ -77,8 +79,12 @@ class Level:
 class Tangents(dict):
     """A tensor's tangents by level; shared with what is saved of the tensor."""
 
-    apart: frozenset[Level] = frozenset()  # where the tangent of a view is no view of its base's: it was given by make_dual
-    roots: dict[Level, tuple[Tensor, Step]] | None = None  # the tensor without tangent that this is a view of, and the way from there
+    apart: frozenset[ForwardLevel] = (
+        frozenset()
+    )  # where the tangent of a view is no view of its base's: it was given by make_dual
+    roots: dict[ForwardLevel, tuple[Tensor, Step]] | None = (
+        None  # the tensor without tangent that this is a view of, and the way from there
+    )
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__  # it is the set of one tensor, whatever is in it
@@ -97,7 +103,7 @@ def tangents_of(tensor: Tensor) -> Tangents:
     return extra.tangents
 
 
-def tangent(tensor: Any, level: Level) -> Tensor | None:
+def tangent(tensor: Any, level: ForwardLevel) -> Tensor | None:
     """The tangent of ``tensor`` at ``level``, if it has one."""
     extra, view = tensor._extra, tensor._view
     own = None
@@ -112,7 +118,7 @@ def tangent(tensor: Any, level: Level) -> Tensor | None:
         return None
     base = view.base._extra
     whole = None if base is None or base.tangents is None else base.tangents.get(level)
-    if whole is None or (own is not None and own._counter is whole._counter):
+    if whole is None or (own is not None and own._shared_counter is whole._shared_counter):
         return own
     with _Beneath(level):
         own = replay(whole, view.step, raw=False)
@@ -120,10 +126,10 @@ def tangent(tensor: Any, level: Level) -> Tensor | None:
     return own
 
 
-def _of_root(tensor: Tensor, level: Level, own: Tensor | None, root: Tensor, step: Step) -> Tensor | None:
+def _of_root(tensor: Tensor, level: ForwardLevel, own: Tensor | None, root: Tensor, step: Step) -> Tensor | None:
     """The tangent of a view of what had none: that of the latter, if it was given one since."""
     whole = tangent(root, level)
-    if whole is None or (own is not None and own._counter is whole._counter):
+    if whole is None or (own is not None and own._shared_counter is whole._shared_counter):
         return own
     with _Beneath(level):
         own = replay(whole, step, raw=False)
@@ -131,8 +137,10 @@ def _of_root(tensor: Tensor, level: Level, own: Tensor | None, root: Tensor, ste
     return own
 
 
-def set_root(view: Tensor, source: Tensor, level: Level, step: Step) -> None:
-    """``view`` is a view, by ``step``, of ``source``, which is cut off from its base's tangent: so is the view, and ``source`` is its base."""
+def set_root(view: Tensor, source: Tensor, level: ForwardLevel, step: Step) -> None:
+    """``view`` is a view, by ``step``, of ``source``, which is cut off from its base's tangent: so is the view, and
+    ``source`` is its base.
+    """
     set_tangent(view, level, STILL)
     before = root_of(source, level)
     if before is not None:
@@ -141,19 +149,25 @@ def set_root(view: Tensor, source: Tensor, level: Level, step: Step) -> None:
     tangents.roots = {**(tangents.roots or {}), level: (source, step)}
 
 
-def root_of(tensor: Tensor, level: Level) -> tuple[Tensor, Step] | None:
+def root_of(tensor: Tensor, level: ForwardLevel) -> tuple[Tensor, Step] | None:
     """The tensor without tangent that ``tensor`` is a view of, and the steps from there."""
     extra = tensor._extra
-    return None if extra is None or extra.tangents is None or extra.tangents.roots is None else extra.tangents.roots.get(level)
+    return (
+        None
+        if extra is None or extra.tangents is None or extra.tangents.roots is None
+        else extra.tangents.roots.get(level)
+    )
 
 
-def is_still(tensor: Tensor, level: Level) -> bool:
+def is_still(tensor: Tensor, level: ForwardLevel) -> bool:
     """Whether ``tensor`` is cut off from what its base's tangent would be."""
     extra = tensor._extra
-    return extra is not None and extra.tangents is not None and level in extra.tangents and extra.tangents[level] is STILL
+    return (
+        extra is not None and extra.tangents is not None and level in extra.tangents and extra.tangents[level] is STILL
+    )
 
 
-def set_tangent(tensor: Tensor, level: Level, value: Tensor | None) -> None:
+def set_tangent(tensor: Tensor, level: ForwardLevel, value: Tensor | None) -> None:
     """Give ``tensor`` a tangent."""
     extra = tensor._extra or tensor._more()
     tangents = extra.tangents
@@ -165,7 +179,7 @@ def set_tangent(tensor: Tensor, level: Level, value: Tensor | None) -> None:
     if tensor._view is not None and value is not None:
         base = tensor._view.base._extra
         whole = None if base is None or base.tangents is None else base.tangents.get(level)
-        if whole is None or whole._counter is not value._counter:
+        if whole is None or whole._shared_counter is not value._shared_counter:
             tangents.apart |= {level}
         elif tangents.apart:
             tangents.apart -= {level}
@@ -183,7 +197,7 @@ class _Beneath:
 
     __slots__ = ("level", "mode")
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: ForwardLevel) -> None:
         self.level = level
 
     def __enter__(self) -> None:
@@ -198,10 +212,11 @@ class _Beneath:
 beneath = _Beneath
 
 
-def bare(tensor: Tensor, level: Level, older: tuple) -> Tensor:
+def bare(tensor: Tensor, level: ForwardLevel, older: tuple) -> Tensor:
     """``tensor`` as it is beneath ``level``: without its tangents there and at newer levels.
 
-    Beneath a level nobody looks at those, except a backward that later runs over what was recorded: only then a tensor of its own is needed.
+    Beneath a level nobody looks at those, except a backward that later runs over what was recorded: only then a
+    tensor of its own is needed.
     """
     extra = tensor._extra
     if extra is None or extra.tangents is None or not (tensor.requires_grad and modes.current().grad):
@@ -216,7 +231,7 @@ def bare(tensor: Tensor, level: Level, older: tuple) -> Tensor:
 
 def without(tensor: Tensor) -> Tensor:
     """The same values and history, with no tangent at all."""
-    from ..tensor import alias
+    from .._tensor.tensor import alias
 
     new = alias(tensor)
     if tensor.requires_grad:
@@ -225,16 +240,16 @@ def without(tensor: Tensor) -> Tensor:
     return new
 
 
-# --- for later -----------------------------------------------------------------------------------------------------------------------
+# --- for later ------------------------------------------------------------------------------------
 
 
-def snapshot(tensor: Tensor) -> dict[Level, tuple]:
+def snapshot(tensor: Tensor) -> dict[ForwardLevel, tuple]:
     """The tangents of ``tensor``, theirs included, so that they outlive their levels: each with its own snapshot."""
     found = {level: tangent(tensor, level) for level in active(modes.current())}
     return {level: (t, snapshot(t)) for level, t in found.items() if t is not None}
 
 
-def moved(tensor: Tensor, kept: dict[Level, tuple], levels: dict[Level, Level]) -> Tensor:
+def moved(tensor: Tensor, kept: dict[ForwardLevel, tuple], levels: dict[ForwardLevel, ForwardLevel]) -> Tensor:
     """``tensor`` with the tangents of a snapshot, each at the level that stands for the one it was taken at."""
     if not kept:
         return tensor
@@ -245,15 +260,18 @@ def moved(tensor: Tensor, kept: dict[Level, tuple], levels: dict[Level, Level]) 
 
 
 class reopened(modes.ModeContext):
-    """While ``levels`` are in force again: those that are still open themselves, for the others fresh ones. Gives which stands for which."""
+    """While ``levels`` are in force again: those that are still open themselves, for the others fresh ones.
+
+    Gives which stands for which.
+    """
 
     def __init__(self, levels: tuple) -> None:
-        self.levels = {level: level if level.open else Level() for level in levels}
+        self.levels = {level: level if level.open else ForwardLevel() for level in levels}
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         return mode.replace(levels=tuple(self.levels.values()))
 
-    def __enter__(self) -> dict[Level, Level]:
+    def __enter__(self) -> dict[ForwardLevel, ForwardLevel]:
         super().__enter__()
         return self.levels
 

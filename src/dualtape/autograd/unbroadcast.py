@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays.kernels import add_reduce
-from ..arrays.sums import sum_axis, sum_point
+from ..arrays.kernels.basics import add_reduce
+from ..arrays.kernels.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor, alias
+from .._tensor.tensor import Tensor, alias
 from .engine import queue_callback
 
 

@@ -1,8 +1,8 @@
 """Version counters: how many times a piece of memory was written, and by whom last.
 
-A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. It is made at the
-first write, view or alias; most tensors see none of them. ``where`` is a (code, instruction) pair kept at each
-write, turned into a file and line only when an error needs it.
+A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. It is
+made at the first write, view or alias; most tensors see none of them. ``where`` is a (code, instruction) pair kept
+at each write, turned into a file and line only when an error needs it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 
 Counter = list  # [int, tuple | None]
 
-_files: dict[str, bool] = {}  # whether a file is this package's, as far as they were met: a string knows its hash, a code object computes it
+_files: dict[
+    str, bool
+] = {}  # whether a file is this package's, as far as they were met: a string knows its hash, a code object computes it
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
@@ -29,7 +31,9 @@ UNTRACKED = Untracked([0, None])  # one for all: a tensor is an inference tensor
 
 
 def caller(depth: int = 1) -> tuple | None:
-    """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset); ``depth`` frames are this package's."""
+    """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset);
+    ``depth`` frames are this package's.
+    """
     try:
         return _nearest(_frame(depth))
     except ValueError:  # there are fewer, in a thread of this package's

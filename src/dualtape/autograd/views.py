@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors, modes
-from ..arrays import Batched, settle, zeros
-from ..arrays.batched import room_for, samples_overlap
-from ..device import contiguous_format
+from .._tensor.device import contiguous_format
+from ..arrays import Batched, as_array, zeros
+from ..arrays.batched.array import room_for, samples_overlap
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .unbroadcast import fit, fit_recorded
 from .versions import UNTRACKED
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 DEFAULT = "DEFAULT"
 IN_CUSTOM_FUNCTION = "IN_CUSTOM_FUNCTION"
@@ -30,19 +30,26 @@ NO_GRAD = "NO_GRAD_MODE"
 INFERENCE = "INFERENCE_MODE"
 
 _REFUSED = {
-    IN_CUSTOM_FUNCTION: "Output of a custom Function is a view and is being modified inplace. This view was created inside a"
-    " custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override"
+    IN_CUSTOM_FUNCTION: "Output of a custom Function is a view and is being modified inplace. This view was created"
+    " inside a"
+    " custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would"
+    " override"
     " the custom backward: clone() the output of the custom Function",
-    MULTI_OUTPUT: "Output of a function that returns multiple views is a view and is being modified inplace. Such functions do"
+    MULTI_OUTPUT: "Output of a function that returns multiple views is a view and is being modified inplace. Such"
+    " functions do"
     " not allow their outputs to be modified: replace the write by an out-of-place one, or index the base instead",
-    NO_GRAD: "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Its history is unknown:"
+    NO_GRAD: "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Its history is"
+    " unknown:"
     " make the view with grad mode on, or clone() it",
-    INFERENCE: "A view was created in inference mode and is being modified inplace in normal mode: make the view outside of"
+    INFERENCE: "A view was created in inference mode and is being modified inplace in normal mode: make the view"
+    " outside of"
     " inference mode, or clone() it",
 }
 
 
-Step = tuple  # one view op on the way from base to view: (the step before, toward the base; the op; its arguments after the tensor; which of several outputs)
+# one view op on the way from base to view: (the step before, toward the base; the op; its arguments after the
+# tensor; which of several outputs)
+Step = tuple
 
 
 def replay(array: Any, step: Step | None, raw: bool) -> Any:
@@ -81,7 +88,8 @@ _orders: dict[tuple, tuple[list[int], list[int]] | None] = {}  # by strides: wor
 
 
 def _order(strides: tuple) -> tuple[list[int], list[int]] | None:
-    """The axes of an array as they lie in memory, the outermost first, and how to get back from there; None if they lie so already.
+    """The axes of an array as they lie in memory, the outermost first, and how to get back from there; None if they lie
+    so already.
 
     A gradient lies anyhow, and a view of the base need not be one of an array that lies otherwise.
     """
@@ -91,7 +99,9 @@ def _order(strides: tuple) -> tuple[list[int], list[int]] | None:
         axes = sorted(range(len(strides)), key=lambda d: -abs(strides[d]))
         if len(_orders) > 4096:
             _orders.clear()
-        found = _orders[strides] = None if axes == list(range(len(axes))) else (axes, sorted(range(len(axes)), key=axes.__getitem__))
+        found = _orders[strides] = (
+            None if axes == list(range(len(axes))) else (axes, sorted(range(len(axes)), key=axes.__getitem__))
+        )
         return found
 
 
@@ -100,7 +110,9 @@ def _copied(g: Any, strides: tuple, record: bool) -> Any:
     order = _order(strides)
     if order is not None:
         g = np.transpose(g, order[0])
-    g = g.clone(memory_format=contiguous_format) if record else settle(g).copy()  # not a number: that could not be written to
+    g = (
+        g.clone(memory_format=contiguous_format) if record else as_array(g).copy()
+    )  # not a number: that could not be written to
     return g if order is None else np.transpose(g, order[1])
 
 
@@ -140,7 +152,7 @@ def _unview_by_steps(g: Any, like: Any, steps: list[Step]) -> Any:
             shapes, parts = shapes
             grads = [zeros(part, like.dtype, g) for part in parts]
             grads[number] = g
-        g = op.pull_back(grads, shapes, like.dtype, values)
+        g = op.vjp_of_view(grads, shapes, like.dtype, values)
     return g
 
 
@@ -161,8 +173,10 @@ class View:
         if tensor._edge is None and not base.requires_grad:
             return
         if self.creation is not DEFAULT:
-            raise errors.view_write("view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}")
-        self.seen = tensor._writes[0]
+            raise errors.view_write(
+                "view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}"
+            )
+        self.seen = tensor._version_counter[0]
         edge = edge_of(base)
         extra = None if tensor._edge is None else tensor._edge[0]._extra
         node = AsStridedBackward0(edge, base._array, self.step, tensor._array)
@@ -200,7 +214,7 @@ UNTRACKED_VIEW = UntrackedView()
 
 def untrack(tensor: Tensor) -> Tensor:
     """Make a fresh ``tensor`` an inference tensor."""
-    tensor._writes = UNTRACKED
+    tensor._version_counter = UNTRACKED
     tensor._view = UNTRACKED_VIEW
     return tensor
 
@@ -213,11 +227,11 @@ def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: 
         creation = NO_GRAD
     else:
         creation = MULTI_OUTPUT if several else DEFAULT
-    if source._writes is UNTRACKED:
+    if source._version_counter is UNTRACKED:
         untrack(view)
         return
     outer = source._view
-    counter = view._writes = source._counter
+    counter = view._version_counter = source._shared_counter
     if outer is None:
         view._view = View(source, step, creation, counter[0])
     else:
@@ -247,13 +261,15 @@ class AsStridedBackward0(Node):
             return (None,)
         return (unview(g, self.shape, self.dtype, self.strides, self.step, record),)
 
-    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
         edge = self._edges[0]
         return () if edge is None else ((edge, unview(g, self.shape, self.dtype, self.strides, self.step, False)),)
 
 
 def twin(node: Node) -> Node:
-    """A node that does the same. A node in a ``CopySlices`` must not be in the graph itself too: run there, it would be released."""
+    """A node that does the same. A node in a ``CopySlices`` must not be in the graph itself too: run there, it
+    would be released.
+    """
     from copy import copy  # few programs come here
 
     new = copy(node)
@@ -262,7 +278,9 @@ def twin(node: Node) -> Node:
 
 
 class CopySlices(Node):
-    """The history of a base one of whose views was written in place by ``fn``; without one, by an assignment of the value that the second edge leads to."""
+    """The history of a base one of whose views was written in place by ``fn``; without one, by an assignment of the
+    value that the second edge leads to.
+    """
 
     __slots__ = ("fn", "step", "strides")
 
@@ -290,7 +308,7 @@ class CopySlices(Node):
         inner: Any = (None, None)
         if fn is None:
             if self._edges[1] is not None:
-                inner = (None, part.clone() if record else settle(part).copy())
+                inner = (None, part.clone() if record else as_array(part).copy())
         else:
             # A twin, since results that fn saved lead to it when they are differentiated.
             inner = (twin(fn) if record else fn)._pull_general([part.clone() if record else part.copy()], record)
@@ -308,7 +326,7 @@ class CopySlices(Node):
             part[...] = 0 if mine is None else mine
         return (full, *inner[1:])
 
-    def _pull(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The same for NumPy's arrays, where ``fn`` has a quick way."""
         if type(g) is not np.ndarray or type(self._saved) is Freed:
             return None
@@ -321,7 +339,7 @@ class CopySlices(Node):
             value = self._edges[1]
             pairs = () if value is None else ((value, part.copy()),)
         else:
-            pairs = fn._pull(part.copy(), None, None)
+            pairs = fn._vjp(part.copy(), None, None)
             if pairs is None:
                 return None
             if fn._edges[0] is not None:
@@ -351,11 +369,11 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
     ``overlap`` allows elements that share memory: one value written to all of them is no conflict.
     """
     view = tensor._view
-    if tensor._writes is UNTRACKED and not modes.current().inference:
+    if tensor._version_counter is UNTRACKED and not modes.current().inference:
         raise errors.inference_write(op)
     if recording:
         if view is not None:
-            if view.seen != tensor._writes[0]:
+            if view.seen != tensor._version_counter[0]:
                 view.refresh(tensor)
             if view.creation is not DEFAULT:
                 raise errors.view_write(op, _REFUSED[view.creation])
@@ -398,8 +416,10 @@ def rebase_base(base: Tensor, slices: CopySlices) -> None:
 
 
 def takes_writes(tensor: Tensor, view: View, tracked: bool) -> bool:
-    """Whether a write to a view can be recorded without further question; ``tracked`` says whether the view requires grad."""
-    if view.seen != tensor._writes[0]:
+    """Whether a write to a view can be recorded without further question; ``tracked`` says whether the view
+    requires grad.
+    """
+    if view.seen != tensor._version_counter[0]:
         view.refresh(tensor)
     return view.creation is DEFAULT and (not tracked or (tensor._edge is not None and view.base._edge is not None))
 

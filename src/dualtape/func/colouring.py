@@ -1,8 +1,9 @@
 """Colouring: which columns (or rows) of a sparse matrix one product can tell apart.
 
-Columns of one colour have no row in common, so that the product with their sum shows every entry of each. In a symmetric matrix each entry stands in
-two places, and it is enough that one of them can be read: that takes a star colouring, and fewer colours. Both are greedy; the colours
-in use around a vertex are the bits of one Python integer, so that each nonzero is looked at once.
+Columns of one colour have no row in common, so that the product with their sum shows every entry of each. In a
+symmetric matrix each entry stands in two places, and it is enough that one of them can be read: that takes a star
+colouring, and fewer colours. Both are greedy; the colours in use around a vertex are the bits of one Python
+integer, so that each nonzero is looked at once.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ def colour_columns(pattern: Any) -> np.ndarray:
 
 
 def star_colouring(pattern: Any) -> np.ndarray:
-    """Colours of a symmetric matrix, so that each entry can be read from one of its two places in the compressed matrix.
+    """Colours of a symmetric matrix, so that each entry can be read from one of its two places in the compressed
+    matrix.
 
-    Neighbours differ; and two neighbours of a vertex share a colour only if it is higher than the vertex's own. So an entry can be read in the row of
-    its end of higher colour.
+    Neighbours differ; and two neighbours of a vertex share a colour only if it is higher than the vertex's own. So
+    an entry can be read in the row of its end of higher colour.
 
     Parameters
     ----------
@@ -86,7 +88,9 @@ def _best(count: int, least: int, degrees: np.ndarray, colour: Callable[[np.ndar
 
 
 def _orders(count: int, degrees: np.ndarray) -> Iterator[np.ndarray]:
-    """Orders to colour in: where neighbours are neighbours in number too (bands), as they come; else those with many neighbours first."""
+    """Orders to colour in: where neighbours are neighbours in number too (bands), as they come; else those with
+    many neighbours first.
+    """
     natural = np.arange(count)
     busy = np.argsort(-degrees, kind="stable")
     if degrees.size and degrees.max() <= 4 * max(float(degrees.mean()), 1.0):

@@ -6,12 +6,22 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, zeros
 from ..autograd.tangents import tangent
 from ..ops import FUNCTIONS
-from ..tensor import Tensor, wrap
-from .pytree import tree_unflatten
-from .scope import as_numpy, as_tensors, check_argnums, named_as, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
+from ..pytree import tree_unflatten
+from .scope import (
+    as_numpy,
+    as_tensors,
+    check_argnums,
+    named_as,
+    only_tensors,
+    speaks_numpy,
+    split_aux,
+    with_chosen,
+    zeros_for,
+)
 from .transforms import Pulled, forward_level, push
 from .vmap import vmap
 
@@ -38,7 +48,9 @@ def _joined(parts: Any) -> Any:
     return parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
 
 
-def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
+def jacrev(
+    func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable:
     """The Jacobian of ``func``, row by row in reverse mode, as a function of the same arguments.
 
     Best where there are fewer outputs than inputs.
@@ -57,7 +69,8 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
     Returns
     -------
     callable
-        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape, *input.shape)``.
+        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape,
+        *input.shape)``.
 
     Examples
     --------
@@ -88,7 +101,10 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
                     cotangents[k] = wrap(units._array[0, ...])
                 found = pulled.pull(cotangents, True, None, batched=batched, partial=True)
                 parts.append(found if batched or len(chunks) == 1 else [g.reshape(1, *g.shape) for g in found])
-            columns = [_joined(column).reshape(*output.shape, *x.shape) for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)]
+            columns = [
+                _joined(column).reshape(*output.shape, *x.shape)
+                for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)
+            ]
             nested = tree_unflatten(columns, pulled.spec)
             rows.append(nested if isinstance(argnums, tuple) else nested[0])
         result = tree_unflatten(rows, pulled.out_spec)
@@ -98,7 +114,14 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
     return wrapper
 
 
-def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Callable:
+def jacfwd(
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Callable:
     """The Jacobian of ``func``, column by column in forward mode, as a function of the same arguments.
 
     Best where there are fewer inputs than outputs.
@@ -119,7 +142,8 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
     Returns
     -------
     callable
-        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape, *input.shape)``.
+        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape,
+        *input.shape)``.
 
     Examples
     --------
@@ -137,7 +161,9 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         points, spec = as_tensors(tuple([args[n] for n in places]), who)
         for x in points:
             if x._array.dtype.kind not in "fc":
-                raise ValueError(f"{who}: expected floating point or complex arguments to differentiate, got {x.dtype!r}")
+                raise ValueError(
+                    f"{who}: expected floating point or complex arguments to differentiate, got {x.dtype!r}"
+                )
         seen: list = []  # the structure of the output, and aux: the same in every pass
 
         def moved(k: int, direction: Tensor) -> tuple:
@@ -154,13 +180,17 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         columns = []
         for k, x in enumerate(points):
             parts = [
-                vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop)) for start, stop in _chunks(x.numel(), chunk_size)
+                vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop))
+                for start, stop in _chunks(x.numel(), chunk_size)
             ]
             columns.append([_joined(part) for part in zip(*parts, strict=True)])
         out_spec, shapes, aux = seen
         rows = []
         for i, shape in enumerate(shapes):
-            nested = tree_unflatten([column[i].movedim(0, -1).reshape(*shape, *x.shape) for column, x in zip(columns, points, strict=True)], spec)
+            nested = tree_unflatten(
+                [column[i].movedim(0, -1).reshape(*shape, *x.shape) for column, x in zip(columns, points, strict=True)],
+                spec,
+            )
             rows.append(nested if isinstance(argnums, tuple) else nested[0])
         result = tree_unflatten(rows, out_spec)
         result = (result, aux) if has_aux else result
@@ -187,4 +217,3 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
             [2., 0.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)
-

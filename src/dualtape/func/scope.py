@@ -1,7 +1,8 @@
 """The edge of a transform: how arguments come in and results go out.
 
-There is one tape. A reverse transform gives its function new tensors for its arguments, joined to the old ones by a node if those are on the
-tape already; what it returns is cut off from these new tensors unless something outside the transform is to be differentiated too.
+There is one tape. A reverse transform gives its function new tensors for its arguments, joined to the old ones by a
+node if those are on the tape already; what it returns is cut off from these new tensors unless something outside
+the transform is to be differentiated too.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from .. import modes
+from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays import is_array
 from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
 from ..autograd.tangents import active, set_tangent, tangent
-from ..tensor import Tensor, alias, wrap
-from .pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
+from ..pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
 
-# --- NumPy in, NumPy out ---------------------------------------------------------------------------------------------------------
+# --- NumPy in, NumPy out --------------------------------------------------------------------------
 
 
 def is_number(value: Any) -> bool:
@@ -36,15 +37,19 @@ def as_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
     for k, leaf in enumerate(leaves):
         if not isinstance(leaf, Tensor):
             if not (is_array(leaf) or is_number(leaf)):
-                raise ValueError(f"{who}: Thing passed to transform API must be Tensor (or an array or a float), got {type(leaf)}")
-            from ..creation import as_tensor
+                raise ValueError(
+                    f"{who}: Thing passed to transform API must be Tensor (or an array or a float), got {type(leaf)}"
+                )
+            from .._tensor.creation import as_tensor
 
             leaves[k] = as_tensor(leaf if is_array(leaf) else np.asarray(leaf))
     return leaves, spec
 
 
 def speaks_numpy(*trees: Any) -> bool:
-    """Whether a call is a NumPy user's: there are arrays or numbers in ``trees``, no tensors, and no transform is under way around it."""
+    """Whether a call is a NumPy user's: there are arrays or numbers in ``trees``, no tensors, and no transform is
+    under way around it.
+    """
     mode = modes.current()
     if mode.levels or mode.batches:
         return False
@@ -52,7 +57,9 @@ def speaks_numpy(*trees: Any) -> bool:
         if type(tree) is tuple and tree and type(tree[0]) is Tensor:
             return False  # nearly every call
     leaves = [leaf for tree in trees for leaf in tree_leaves(tree)]
-    return any(is_array(leaf) or is_number(leaf) for leaf in leaves) and not any(isinstance(leaf, Tensor) for leaf in leaves)
+    return any(is_array(leaf) or is_number(leaf) for leaf in leaves) and not any(
+        isinstance(leaf, Tensor) for leaf in leaves
+    )
 
 
 def as_numpy(tree: Any) -> Any:
@@ -60,7 +67,7 @@ def as_numpy(tree: Any) -> Any:
     return tree_map(lambda leaf: leaf._array if isinstance(leaf, Tensor) and not leaf.requires_grad else leaf, tree)
 
 
-# --- names -----------------------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 def named_as(func: Callable) -> Callable[[Callable], Callable]:
@@ -77,7 +84,7 @@ def named_as(func: Callable) -> Callable[[Callable], Callable]:
     return named
 
 
-# --- which arguments -------------------------------------------------------------------------------------------------------------
+# --- which arguments ------------------------------------------------------------------------------
 
 
 def check_argnums(argnums: Any, count: int) -> tuple[int, ...]:
@@ -113,7 +120,9 @@ def split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):
-        raise RuntimeError(f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True, got {type(output)}")
+        raise RuntimeError(
+            f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True, got {type(output)}"
+        )
     return output
 
 
@@ -122,13 +131,16 @@ def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise RuntimeError(f"{who} to return only tensors, got unsupported type {type(leaf)}: return tensors, and the rest as aux with has_aux=True")
+            raise RuntimeError(
+                f"{who} to return only tensors, got unsupported type {type(leaf)}: return tensors, and the rest as aux"
+                " with has_aux=True"
+            )
     if not leaves:
         raise RuntimeError(f"{who} to return at least one tensor, got {tree!r}")
     return leaves, spec
 
 
-# --- reverse transforms ------------------------------------------------------------------------------------------------------------
+# --- reverse transforms ---------------------------------------------------------------------------
 
 
 _scopes: WeakKeyDictionary[AccumulateGrad, Scope] = WeakKeyDictionary()  # of the leaves that functions get
@@ -143,7 +155,9 @@ class Scope:
         self.outside = mode = modes.current()
         self.start = next_sequence()
         self.end: int | None = None
-        self._inside = mode if mode.grad and not mode.inference else mode.replace(grad=True, inference=False, forward=True)
+        self._inside = (
+            mode if mode.grad and not mode.inference else mode.replace(grad=True, inference=False, forward=True)
+        )
 
     def __enter__(self) -> Scope:
         self.end = None
@@ -160,13 +174,14 @@ class Scope:
         """``tensor`` as the function gets it: the same values and tangents, and a place on the tape of its own."""
         if tensor._array.dtype.kind not in "fc":
             raise RuntimeError(
-                f"only Tensors of floating point dtype can require gradients, got {tensor.dtype!r}: convert it first, or leave it out of argnums"
+                f"only Tensors of floating point dtype can require gradients, got {tensor.dtype!r}: convert it first,"
+                " or leave it out of argnums"
             )
         if tensor.requires_grad and self.outside.grad:
             return tensor.view_as(tensor)
         new = cut_off(tensor)
         if new.is_inference():  # its writes are counted from here on: the function is recorded
-            new._writes = new._view = None
+            new._version_counter = new._view = None
         new.requires_grad_()
         _scopes[leaf_edge(new)[0]] = self
         return new
@@ -196,7 +211,10 @@ class Scope:
         return False
 
     def outward(self, value: Any, reaches: bool | None = None) -> Any:
-        """A result as the caller gets it, with no tie to the tensors of the function; what is no tensor as it is. ``reaches``: out, if that is known."""
+        """A result as the caller gets it, with no tie to the tensors of the function; what is no tensor as it is.
+
+        ``reaches``: out, if that is known.
+        """
         if not isinstance(value, Tensor):
             return value
         levels = active(self.outside)
@@ -213,7 +231,9 @@ class Scope:
 
 
 def _made_before(node: Any) -> bool:
-    """Whether ``node`` was made while a function ran that has ended: it need not lead to anything that is still to be differentiated."""
+    """Whether ``node`` was made while a function ran that has ended: it need not lead to anything that is still to
+    be differentiated.
+    """
     with _ending:
         scopes = list(_ended)
     return any(scope.end is not None and scope.start < node._seq < scope.end for scope in scopes)
@@ -231,4 +251,6 @@ def cut_off(tensor: Tensor) -> Tensor:
 
 def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
     """Zeros in the place of a derivative that is not there."""
-    return wrap(np.zeros_like(tensor._array, shape=(*batch, *tensor._array.shape)) if batch else np.zeros_like(tensor._array))
+    return wrap(
+        np.zeros_like(tensor._array, shape=(*batch, *tensor._array.shape)) if batch else np.zeros_like(tensor._array)
+    )

@@ -1,8 +1,9 @@
 """Sparse Jacobians and Hessians: find the pattern, colour it, compute in few products, return SciPy's sparse arrays.
 
-The pattern comes from running the function once over arrays that know what they depend on (:mod:`dualtape.arrays.dependent`); the Hessian's is that of
-the gradient, whose backward runs over the same arrays. The colouring (:mod:`.colouring`) says which columns one product can tell apart. The number of
-products does not grow with the size of the problem where each value depends on a few inputs.
+The pattern comes from running the function once over arrays that know what they depend on
+(:mod:`dualtape.arrays.dependent`); the Hessian's is that of the gradient, whose backward runs over the same arrays.
+The colouring (:mod:`.colouring`) says which columns one product can tell apart. The number of products does not
+grow with the size of the problem where each value depends on a few inputs.
 """
 
 from __future__ import annotations
@@ -13,28 +14,31 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from .._tensor.tensor import Tensor, wrap
+from ..arrays.lazy import Lazy
 from ..arrays.protocol import becoming
 from ..autograd import forward_ad
 from ..autograd.api import grad
-from ..lazy import Lazy
-from ..tensor import Tensor, wrap
 from .colouring import colour_columns, star_colouring
 
 __all__ = ["SparseDerivative", "hessian_pattern", "jacobian_pattern", "sparse_hessian", "sparse_jacobian"]
 
 _sparse = Lazy("scipy.sparse")
 _FORWARD, _REVERSE, _SYMMETRIC = "forward", "reverse", "symmetric"
-_FORWARD_COST = 2.0  # of a product in forward mode, which runs the function again, over one in reverse (python -m benchmarks.sparse_hessian --modes)
+# of a product in forward mode, which runs the function again, over one in reverse (python -m
+# benchmarks.sparse_hessian --modes)
+_FORWARD_COST = 2.0
 
 
-# --- the public functions ------------------------------------------------------------------------------------------------------------
+# --- the public functions -------------------------------------------------------------------------
 
 
 def jacobian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
     """A function of the same arguments that gives the sparsity pattern of ``func``'s Jacobian.
 
-    The pattern holds wherever the function takes the same branches, indices and orders as at the arguments given. It may have more entries than the
-    Jacobian has nonzeros, never fewer: what has no rule of its own counts as depending on all of its inputs.
+    The pattern holds wherever the function takes the same branches, indices and orders as at the arguments given.
+    It may have more entries than the Jacobian has nonzeros, never fewer: what has no rule of its own counts as
+    depending on all of its inputs.
 
     Parameters
     ----------
@@ -46,7 +50,8 @@ def jacobian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Gives a ``scipy.sparse.csr_array`` of bools, one row for each element of the result, one column for each of the argument.
+        Gives a ``scipy.sparse.csr_array`` of bools, one row for each element of the result, one column for each of
+        the argument.
 
     Examples
     --------
@@ -65,7 +70,8 @@ def jacobian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
 
 
 def hessian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
-    """A function of the same arguments that gives the sparsity pattern of the Hessian of ``func``, whose result is one number.
+    """A function of the same arguments that gives the sparsity pattern of the Hessian of ``func``, whose result is one
+    number.
 
     It is symmetric, and otherwise as :func:`jacobian_pattern` says.
 
@@ -98,22 +104,24 @@ def hessian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
     return pattern
 
 
-def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False, mode: str | None = None,
+def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False,
+    mode: str | None = None,
                     check: bool = False) -> SparseDerivative:  # fmt: skip
     """A function of the same arguments that gives the Jacobian of ``func`` as a sparse array.
 
-    Without ``pattern`` each call detects the pattern anew, because at another point the function may take another branch, and colours it. With
-    ``pattern`` neither is done: it is coloured at the first call, and used for all.
+    Without ``pattern`` each call detects the pattern anew, because at another point the function may take another
+    branch, and colours it. With ``pattern`` neither is done: it is coloured at the first call, and used for all.
 
     Parameters
     ----------
     func : callable
-        Takes tensors (and anything else), returns a tensor; with ``has_aux`` a pair of a tensor and something to pass on.
+        Takes tensors (and anything else), returns a tensor; with ``has_aux`` a pair of a tensor and something to
+        pass on.
     argnums : int
         Which argument to differentiate by: a real floating-point tensor or array.
     pattern : sparse array, optional
-        Its stored entries, zeros among them included, are where the Jacobian may differ from zero. If it lacks some, the result is
-        wrong; ``check`` finds out.
+        Its stored entries, zeros among them included, are where the Jacobian may differ from zero. If it lacks
+        some, the result is wrong; ``check`` finds out.
     has_aux : bool
         The result is a pair of the Jacobian and what ``func`` passed on.
     mode : {"forward", "reverse"}, optional
@@ -124,8 +132,9 @@ def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, ha
     Returns
     -------
     SparseDerivative
-        Gives a ``scipy.sparse.csr_array`` of shape (elements of the result, elements of the argument), with all entries of the pattern stored. Its
-        attributes ``pattern``, ``passes`` and ``mode`` tell about the latest call.
+        Gives a ``scipy.sparse.csr_array`` of shape (elements of the result, elements of the argument), with all
+        entries of the pattern stored. Its attributes ``pattern``, ``passes`` and ``mode`` tell about the latest
+        call.
 
     Examples
     --------
@@ -144,21 +153,25 @@ def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, ha
     return SparseDerivative(func, argnums, pattern, has_aux, mode, check, False)
 
 
-def sparse_hessian(func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False, check: bool = False) -> SparseDerivative:
-    """A function of the same arguments that gives the Hessian of ``func``, whose result is one number, as a sparse array.
+def sparse_hessian(
+    func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False, check: bool = False
+) -> SparseDerivative:
+    """A function of the same arguments that gives the Hessian of ``func``, whose result is one number, as a sparse
+    array.
 
-    Without ``pattern`` each call detects the pattern anew, because at another point the function may take another branch, and colours it. With
-    ``pattern`` neither is done: it is coloured at the first call, and used for all.
+    Without ``pattern`` each call detects the pattern anew, because at another point the function may take another
+    branch, and colours it. With ``pattern`` neither is done: it is coloured at the first call, and used for all.
 
     Parameters
     ----------
     func : callable
-        Takes tensors (and anything else), returns a tensor of one element; with ``has_aux`` a pair of it and something to pass on.
+        Takes tensors (and anything else), returns a tensor of one element; with ``has_aux`` a pair of it and
+        something to pass on.
     argnums : int
         Which argument to differentiate by: a real floating-point tensor or array.
     pattern : sparse array, optional
-        Its stored entries, zeros among them included, are where the Hessian may differ from zero; the transposed places are added. If it lacks
-        some, the result is wrong; ``check`` finds out.
+        Its stored entries, zeros among them included, are where the Hessian may differ from zero; the transposed
+        places are added. If it lacks some, the result is wrong; ``check`` finds out.
     has_aux : bool
         The result is a pair of the Hessian and what ``func`` passed on.
     check : bool
@@ -167,8 +180,8 @@ def sparse_hessian(func: Callable, argnums: int = 0, *, pattern: Any = None, has
     Returns
     -------
     SparseDerivative
-        Gives a square ``scipy.sparse.csr_array``, symmetric to the last bit, with all entries of the pattern stored. Its attributes ``pattern``
-        and ``passes`` tell about the latest call.
+        Gives a square ``scipy.sparse.csr_array``, symmetric to the last bit, with all entries of the pattern
+        stored. Its attributes ``pattern`` and ``passes`` tell about the latest call.
 
     Examples
     --------
@@ -202,7 +215,9 @@ class SparseDerivative:
 
     __slots__ = ("_func", "_argnums", "_given", "_has_aux", "_wanted", "_check", "_twice", "_plan", "__weakref__")
 
-    def __init__(self, func: Callable, argnums: int, pattern: Any, has_aux: bool, mode: str | None, check: bool, twice: bool) -> None:
+    def __init__(
+        self, func: Callable, argnums: int, pattern: Any, has_aux: bool, mode: str | None, check: bool, twice: bool
+    ) -> None:
         self._func = func
         self._argnums = argnums
         self._given = None if pattern is None else _as_pattern(pattern, twice)
@@ -220,11 +235,16 @@ class SparseDerivative:
         x = _input(args, self._argnums, self._name)
         plan = self._plan
         if plan is None or self._given is None:
-            found = self._given if self._given is not None else _detect(self._func, self._argnums, args, kwargs, self._has_aux, self._twice)
+            found = (
+                self._given
+                if self._given is not None
+                else _detect(self._func, self._argnums, args, kwargs, self._has_aux, self._twice)
+            )
             plan = _Plan(found, _SYMMETRIC if self._twice else self._wanted)
         if plan.pattern.shape[1] != x.size:
             raise ValueError(
-                f"{self._name}: the pattern has shape {plan.pattern.shape}, but argument {self._argnums} has {x.size} elements: give the pattern of"
+                f"{self._name}: the pattern has shape {plan.pattern.shape}, but argument {self._argnums} has {x.size}"
+                " elements: give the pattern of"
                 " this argument, or none"
             )
         self._plan = plan
@@ -245,7 +265,8 @@ class SparseDerivative:
         out, aux = self._run(x, args, kwargs)
         if out.numel() != plan.pattern.shape[0]:  # type: ignore[attr-defined]
             raise ValueError(
-                f"{self._name}: the pattern has shape {plan.pattern.shape}, but the function's result has {out.numel()} elements:"  # type: ignore[attr-defined]
+                f"{self._name}: the pattern has shape {plan.pattern.shape}, but the function's result has {out.numel()}"
+                " elements:"  # type: ignore[attr-defined]
                 " give the pattern of this function, or none"
             )
         values = np.zeros(plan.pattern.nnz, out._array.dtype)
@@ -281,7 +302,13 @@ class SparseDerivative:
         def product(seed: np.ndarray) -> np.ndarray:
             found = None
             if gradient is not None and gradient.requires_grad:
-                (found,) = grad(gradient, x, wrap(seed.astype(array.dtype).reshape(array.shape)), retain_graph=True, allow_unused=True)
+                (found,) = grad(
+                    gradient,
+                    x,
+                    wrap(seed.astype(array.dtype).reshape(array.shape)),
+                    retain_graph=True,
+                    allow_unused=True,
+                )
             return np.zeros(array.size, array.dtype) if found is None else found._array.ravel()
 
         for seed, entries, places in plan.products():
@@ -292,7 +319,9 @@ class SparseDerivative:
             self._compare(plan, values, seed, product(seed), False)
         return values, aux
 
-    def _compare(self, plan: _Plan, values: np.ndarray, seed: np.ndarray, expected: np.ndarray, transposed: bool) -> None:
+    def _compare(
+        self, plan: _Plan, values: np.ndarray, seed: np.ndarray, expected: np.ndarray, transposed: bool
+    ) -> None:
         matrix = _sparse.csr_array((values, plan.pattern.indices, plan.pattern.indptr), plan.pattern.shape)
         if transposed:
             matrix = matrix.T
@@ -301,12 +330,13 @@ class SparseDerivative:
         wrong = np.isfinite(expected) & ~(difference <= np.sqrt(np.finfo(values.dtype).eps) * scale)
         if wrong.any():
             raise RuntimeError(
-                f"{self._name}: a product with the result differs from the derivative's own in {int(wrong.sum())} of {wrong.size} elements, the first at"
+                f"{self._name}: a product with the result differs from the derivative's own in {int(wrong.sum())} of"
+                f" {wrong.size} elements, the first at"
                 f" {int(np.argmax(wrong))}: the pattern lacks entries. Detect it at this point, or give a larger one"
             )
 
 
-# --- plans ---------------------------------------------------------------------------------------------------------------------------
+# --- plans ----------------------------------------------------------------------------------------
 
 
 class _Plan:
@@ -361,7 +391,8 @@ def _cheaper(pattern: Any, mode: str | None) -> tuple[str, np.ndarray]:
         return mode, colour_columns(pattern.T)
     widest = int(np.diff(pattern.indptr).max(initial=0))
     tallest = int(np.bincount(pattern.indices, minlength=1).max(initial=0))
-    # a colouring needs as many colours as its fullest row (or column) has entries: often that settles it without the other
+    # a colouring needs as many colours as its fullest row (or column) has entries: often that settles it without
+    # the other
     least = {_FORWARD: _FORWARD_COST * widest, _REVERSE: tallest}
     first, second = (_REVERSE, _FORWARD) if least[_REVERSE] <= least[_FORWARD] else (_FORWARD, _REVERSE)
     weight = {_FORWARD: _FORWARD_COST, _REVERSE: 1}
@@ -380,7 +411,10 @@ def _as_pattern(pattern: Any, symmetric: bool) -> Any:
     except (TypeError, ValueError) as error:
         raise TypeError(f"pattern must be a sparse or dense matrix, got {type(pattern).__name__}") from error
     if given.ndim != 2 or (symmetric and given.shape[0] != given.shape[1]):
-        raise ValueError(f"the pattern of a {'Hessian must be square' if symmetric else 'Jacobian must be a matrix'}, got shape {given.shape}")
+        raise ValueError(
+            f"the pattern of a {'Hessian must be square' if symmetric else 'Jacobian must be a matrix'}, got shape"
+            f" {given.shape}"
+        )
     return _structure(given.indptr, given.indices, given.shape, symmetric)
 
 
@@ -393,15 +427,19 @@ def _structure(indptr: Any, indices: Any, shape: tuple, symmetric: bool) -> Any:
     return found
 
 
-# --- running -------------------------------------------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 
 def _input(args: tuple, argnums: Any, name: str) -> np.ndarray:
     """The array to differentiate by, checked."""
     if isinstance(argnums, bool) or not isinstance(argnums, (int, np.integer)):
-        raise TypeError(f"{name}: argnums must be an int, got {argnums!r}: to differentiate by several arguments, join them in one")
+        raise TypeError(
+            f"{name}: argnums must be an int, got {argnums!r}: to differentiate by several arguments, join them in one"
+        )
     if not -len(args) <= argnums < len(args):
-        raise ValueError(f"{name}: argnums is {argnums}, but the function was called with {len(args)} positional arguments")
+        raise ValueError(
+            f"{name}: argnums is {argnums}, but the function was called with {len(args)} positional arguments"
+        )
     given = args[argnums]
     array = given._array if isinstance(given, Tensor) else given
     if isinstance(array, (list, tuple, bool, int, float, complex, np.generic)) or not hasattr(array, "dtype"):
@@ -413,25 +451,35 @@ def _input(args: tuple, argnums: Any, name: str) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def _called(func: Callable, argnums: int, x: Tensor, args: tuple, kwargs: dict, has_aux: bool, name: str) -> tuple[Tensor, Any]:
+def _called(
+    func: Callable, argnums: int, x: Tensor, args: tuple, kwargs: dict, has_aux: bool, name: str
+) -> tuple[Tensor, Any]:
     replaced = list(args)
     replaced[argnums] = x
     out = func(*replaced, **kwargs)
     aux = None
     if has_aux:
         if not isinstance(out, tuple) or len(out) != 2:
-            raise TypeError(f"{name}: with has_aux=True the function must return a pair of a Tensor and something else, got {type(out).__name__}")
+            raise TypeError(
+                f"{name}: with has_aux=True the function must return a pair of a Tensor and something else, got"
+                f" {type(out).__name__}"
+            )
         out, aux = out
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}: the function must return a Tensor, got {type(out).__name__}")
     if out._array.dtype.kind == "c":
-        raise TypeError(f"{name}: the function must return a real Tensor, got {out.dtype!r}: take its real or imaginary part")
+        raise TypeError(
+            f"{name}: the function must return a real Tensor, got {out.dtype!r}: take its real or imaginary part"
+        )
     return out, aux
 
 
 def _check_single(out: Tensor, name: str) -> None:
     if out._array.size != 1:
-        raise ValueError(f"{name}: the function must return one number, got shape {list(out._array.shape)}: reduce it, or use sparse_jacobian")
+        raise ValueError(
+            f"{name}: the function must return one number, got shape {list(out._array.shape)}: reduce it, or use"
+            " sparse_jacobian"
+        )
 
 
 def _random(size: int, like: np.ndarray) -> np.ndarray:
@@ -440,14 +488,14 @@ def _random(size: int, like: np.ndarray) -> np.ndarray:
 
 def _detect(func: Callable, argnums: int, args: tuple, kwargs: dict, has_aux: bool, twice: bool) -> Any:
     """The pattern of the Jacobian, or of the Hessian."""
-    from ..arrays import dependent
-    from ..arrays.dependence import Table
+    from ..arrays.sparsity import dependent
+    from ..arrays.sparsity.dependence import Table
 
     name = "hessian_pattern" if twice else "jacobian_pattern"
     array = _input(args, argnums, name)
     table = Table(array.size)
     detecting = dependent.detecting.set(table)
-    creating = becoming.set(lambda made: dependent.constant(made) if isinstance(made, np.ndarray) else made)
+    creating = becoming.set(lambda output: dependent.constant(output) if isinstance(output, np.ndarray) else output)
     try:
         with modes.enable_grad():
             x = wrap(dependent.inputs(array)).requires_grad_()

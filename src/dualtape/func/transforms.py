@@ -1,7 +1,7 @@
 """Derivatives as functions of functions: ``vjp``, ``grad`` and its kin, ``jvp``, ``linearize``.
 
-All of them run the user's function once on the one tape, or under one forward level, and nest in any order: what an outer transform
-differentiates is recorded while an inner one runs, the inner one's own backward included.
+All of them run the user's function once on the one tape, or under one forward level, and nest in any order: what an
+outer transform differentiates is recorded while an inner one runs, the inner one's own backward included.
 """
 
 from __future__ import annotations
@@ -10,17 +10,28 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
+from .._tensor.tensor import Tensor
 from ..autograd.api import grad as gradients
 from ..autograd.forward_ad import _check, dual
-from ..autograd.tangents import Level, tangent
-from ..tensor import Tensor
-from .pytree import tree_map, tree_structure, tree_unflatten
-from .scope import Scope, as_numpy, as_tensors, check_argnums, named_as, only_tensors, speaks_numpy, split_aux, with_chosen, zeros_for
+from ..autograd.tangents import ForwardLevel, tangent
+from ..pytree import tree_map, tree_structure, tree_unflatten
+from .scope import (
+    Scope,
+    as_numpy,
+    as_tensors,
+    check_argnums,
+    named_as,
+    only_tensors,
+    speaks_numpy,
+    split_aux,
+    with_chosen,
+    zeros_for,
+)
 
 __all__ = ["Pulled", "forward_level", "grad", "grad_and_value", "jvp", "linearize", "push", "value_and_grad", "vjp"]
 
 
-# --- reverse -----------------------------------------------------------------------------------------------------------------------
+# --- reverse --------------------------------------------------------------------------------------
 
 
 class Pulled:
@@ -37,20 +48,32 @@ class Pulled:
     def check_tensors(self, who: str) -> None:
         self.outputs, self.out_spec = only_tensors(self.output, f"{who}: expected f(*primals)")
 
-    def pull(self, cotangents: list, retain: bool, create: bool | None, batched: bool = False, partial: bool = False) -> list:
-        """The gradients of the inputs, given those of the outputs; a batch of them if those are ``batched``. With ``partial``, None means zero."""
+    def pull(
+        self, cotangents: list, retain: bool, create: bool | None, batched: bool = False, partial: bool = False
+    ) -> list:
+        """The gradients of the inputs, given those of the outputs; a batch of them if those are ``batched``.
+
+        With ``partial``, None means zero.
+        """
         mode = modes.current()
         batch = (next(len(c) for c in cotangents if c is not None),) if batched else ()
         if create is None:
             if self.reaching is None:
                 self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
             create = mode.grad and (self.reaching or any(c is not None and c.requires_grad for c in cotangents))
-        pairs = [(o, c) for o, c in zip(self.outputs, cotangents, strict=True) if o.requires_grad and not (partial and c is None)]
+        pairs = [
+            (o, c)
+            for o, c in zip(self.outputs, cotangents, strict=True)
+            if o.requires_grad and not (partial and c is None)
+        ]
         if not pairs:
             return [zeros_for(x, batch) for x in self.inputs]
         outputs, starts = zip(*pairs, strict=True)
         found = gradients(list(outputs), self.inputs, list(starts), retain or create, create, True, batched)
-        return [zeros_for(x, batch) if g is None else self.scope.outward(g) if create else g for x, g in zip(self.inputs, found, strict=True)]
+        return [
+            zeros_for(x, batch) if g is None else self.scope.outward(g) if create else g
+            for x, g in zip(self.inputs, found, strict=True)
+        ]
 
     def shown(self, tree: Any) -> Any:
         return tree_map(self.scope.outward, tree)
@@ -71,8 +94,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     Returns
     -------
     output, vjp_fn[, aux]
-        ``vjp_fn(cotangents)``, for cotangents nested as the output is, gives a tuple with the gradient of each primal. It may be called any
-        number of times, unless with ``retain_graph=False``.
+        ``vjp_fn(cotangents)``, for cotangents nested as the output is, gives a tuple with the gradient of each
+        primal. It may be called any number of times, unless with ``retain_graph=False``.
 
     Examples
     --------
@@ -131,7 +154,8 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """The function that computes the value of a scalar function and its gradient, in this order, as SciPy's optimizers take it.
+    """The function that computes the value of a scalar function and its gradient, in this order, as SciPy's optimizers
+    take it.
 
     Parameters
     ----------
@@ -197,7 +221,8 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
         raise RuntimeError(f"{who}: Expected f(*args) to return a Tensor, got {type(value)}")
     if value.ndim:
         raise RuntimeError(
-            f"{who}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            f"{who}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you wanted"
+            " to use the vjp or jacrev APIs instead?"
         )
     pulled.outputs = [value]
     pulled.reaching = pulled.scope.reaches_out(value)
@@ -208,19 +233,19 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
     return as_numpy(result) if numpy else result
 
 
-# --- forward ----------------------------------------------------------------------------------------------------------------------
+# --- forward --------------------------------------------------------------------------------------
 
 
 class forward_level(modes.ModeContext):
     """A new level, the newest, for the length of a block: ``with forward_level() as level``."""
 
-    level: Level
+    level: ForwardLevel
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        self.level = Level()
+        self.level = ForwardLevel()
         return mode.replace(levels=(*(one for one in mode.levels if one.open), self.level), forward=True)
 
-    def __enter__(self) -> Level:
+    def __enter__(self) -> ForwardLevel:
         super().__enter__()
         return self.level
 
@@ -229,7 +254,7 @@ class forward_level(modes.ModeContext):
         super().__exit__(kind, error, trace)
 
 
-def push(func: Callable, primals: list, tangents: list, level: Level) -> Any:
+def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> Any:
     """``func`` on dual tensors."""
     levels = modes.current().levels
     return func(*(dual(x, t, levels, level) for x, t in zip(primals, tangents, strict=True)))
@@ -261,7 +286,8 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     spec, given = tree_structure(primals), tree_structure(tangents)
     if spec is not given and spec != given:
         raise RuntimeError(
-            f"{who}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 tensors, tangents"
+            f"{who}: Expected primals and tangents to have the same python structure. For example, if primals is a"
+            " tuple of 3 tensors, tangents"
             f" also must be. Got primals with structure {spec} and tangents with structure {given}"
         )
     if not spec.num_leaves:
@@ -271,17 +297,25 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     directions = as_tensors(tangents, who)[0]
     for x, t in zip(points, directions, strict=True):
         if x._array.dtype.kind not in "fc" or t._array.dtype.kind not in "fc":
-            raise ValueError(f"{who}: Expected primals and tangents to be floating point or complex, got {x.dtype!r} and {t.dtype!r}")
+            raise ValueError(
+                f"{who}: Expected primals and tangents to be floating point or complex, got {x.dtype!r} and {t.dtype!r}"
+            )
         _check(x, t)
     with forward_level() as level:
-        output, aux = split_aux(push(lambda *leaves: func(*tree_unflatten(leaves, spec)), points, directions, level), has_aux, who)
+        output, aux = split_aux(
+            push(lambda *leaves: func(*tree_unflatten(leaves, spec)), points, directions, level), has_aux, who
+        )
         leaves, out_spec = only_tensors(output, f"{who}: expected f(*primals)")
         moved = [tangent(leaf, level) for leaf in leaves]
     if strict and any(t is None for t in moved):
         raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed"
+            " with strict=True."
         )
-    result = (output, tree_unflatten([zeros_for(o) if t is None else t for o, t in zip(leaves, moved, strict=True)], out_spec))
+    result = (
+        output,
+        tree_unflatten([zeros_for(o) if t is None else t for o, t in zip(leaves, moved, strict=True)], out_spec),
+    )
     result = (*result, aux) if has_aux else result  # type: ignore[assignment]
     return as_numpy(result) if numpy else result
 
@@ -289,8 +323,8 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 def linearize(func: Callable, *primals: Any) -> tuple:
     """The value of ``func`` at ``primals``, and its derivative there as a linear function of a direction.
 
-    ``func`` runs once: the linear function reuses what was recorded, by differentiating the backward pass with respect to the gradient it
-    starts from.
+    ``func`` runs once: the linear function reuses what was recorded, by differentiating the backward pass with
+    respect to the gradient it starts from.
 
     Parameters
     ----------
@@ -315,7 +349,11 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     with scope:
         starts = [scope.inward(zeros_for(o)) if o.requires_grad else None for o in outputs]
         rooted = [(o, s) for o, s in zip(outputs, starts, strict=True) if s is not None]
-        back = gradients([o for o, _ in rooted], pulled.inputs, [s for _, s in rooted], True, True, True) if rooted else (None,) * len(pulled.inputs)
+        back = (
+            gradients([o for o, _ in rooted], pulled.inputs, [s for _, s in rooted], True, True, True)
+            if rooted
+            else (None,) * len(pulled.inputs)
+        )
 
     def jvp_fn(*tangents: Any) -> Any:
         """The derivative along ``tangents``, one for each primal."""
@@ -326,12 +364,15 @@ def linearize(func: Callable, *primals: Any) -> tuple:
             for what in ("shape", "dtype", "device"):
                 if getattr(x, what) != getattr(t, what):
                     raise RuntimeError(
-                        f"tangent:{k} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(x, what)} of the"
+                        f"tangent:{k} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what}"
+                        f" {getattr(x, what)} of the"
                         " corresponding primal."
                     )
-        from ..ops.forward import real_inner
+        from ..ops.jvp import real_inner
 
-        create = modes.current().grad and (any(scope.reaches_out(o) for o in outputs) or any(t.requires_grad for t in leaves))
+        create = modes.current().grad and (
+            any(scope.reaches_out(o) for o in outputs) or any(t.requires_grad for t in leaves)
+        )
         with modes.enable_grad():
             total = real_inner([(g, t) for g, t in zip(back, leaves, strict=True) if g is not None])
         asked = [s for s in starts if s is not None]
@@ -344,4 +385,3 @@ def linearize(func: Callable, *primals: Any) -> tuple:
         return convert(tree_unflatten(result, pulled.out_spec))
 
     return convert(pulled.shown(pulled.output)), jvp_fn
-

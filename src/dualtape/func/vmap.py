@@ -1,7 +1,8 @@
 """``vmap``: a function of one sample, run once for a whole batch.
 
-The inputs' batch dimensions are hidden (:mod:`dualtape.arrays.batched`), the function runs on tensors that look like one sample, and the hidden
-dimensions of what it returns are shown again. Nothing is traced: Python code runs once, and gradients are recorded as always.
+The inputs' batch dimensions are hidden (:mod:`dualtape.arrays.batched`), the function runs on tensors that look
+like one sample, and the hidden dimensions of what it returns are shown again. Nothing is traced: Python code runs
+once, and gradients are recorded as always.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
+from .._tensor.creation import as_tensor
+from .._tensor.tensor import Tensor
 from ..arrays import is_array
-from ..arrays.batched import Level, is_batched
-from ..creation import as_tensor
+from ..arrays.batched.array import BatchLevel, is_batched
 from ..ops import FUNCTIONS
 from ..ops.batching import batch, unbatch
-from ..tensor import Tensor
-from .pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .scope import named_as
 
 __all__ = ["vmap"]
 
 
-def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
     """A function that does for every entry along a dimension what ``func`` does for one.
 
     Parameters
@@ -30,7 +33,8 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     func : callable
         Takes and returns tensors, also nested in tuples, lists and dicts.
     in_dims : int, None or nested structure of them
-        The dimension of each input to map over; None for an input that is the same for all samples, as keyword arguments are.
+        The dimension of each input to map over; None for an input that is the same for all samples, as keyword
+        arguments are.
     out_dims : int, None or nested structure of them
         Where the mapped dimension stands in the results; None for a result that does not depend on the sample.
     randomness : {"error", "different", "same"}
@@ -74,7 +78,11 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
             result = _flat(call, size, leaves, dims, spec, out_dims, randomness)
         else:
             result = _chunked(call, size, leaves, dims, spec, out_dims, randomness, chunk_size)
-        return tree_map(lambda leaf: leaf.detach()._array if isinstance(leaf, Tensor) else leaf, result) if arrays_only else result
+        return (
+            tree_map(lambda leaf: leaf.detach()._array if isinstance(leaf, Tensor) else leaf, result)
+            if arrays_only
+            else result
+        )
 
     return mapped
 
@@ -92,17 +100,22 @@ def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list,
     """The number of samples, the leaves of the arguments, the dimension of each, and how they are nested."""
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{_call(func, in_dims)}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+            f"{_call(func, in_dims)}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
+            f" structure of inputs, got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs."
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap"
+            " over a function with no inputs."
             " The latter is unsupported."
         )
     leaves, spec = tree_flatten(tuple(args))
     dims = broadcast_prefix(in_dims, spec)
     if dims is None:
-        raise ValueError(f"{_call(func, in_dims)}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r}, inputs {spec}.")
+        raise ValueError(
+            f"{_call(func, in_dims)}: in_dims is not compatible with the structure of `inputs`. in_dims has structure"
+            f" {in_dims!r}, inputs {spec}."
+        )
     sizes = set()
     for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
         if dim is not None:
@@ -111,10 +124,16 @@ def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list,
             dims[i] = dim % leaf.ndim
             sizes.add(leaf.shape[dim])
     if not sizes:
-        raise ValueError(f"{_call(func, in_dims)}: vmap: Expected at least one Tensor to vmap over, but `in_dims` is None for all inputs")
+        raise ValueError(
+            f"{_call(func, in_dims)}: vmap: Expected at least one Tensor to vmap over, but `in_dims` is None for all"
+            " inputs"
+        )
     if len(sizes) > 1:
         found = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {found} for the mapped dimension")
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {found} for the"
+            " mapped dimension"
+        )
     return sizes.pop(), leaves, dims, spec
 
 
@@ -129,15 +148,19 @@ def _call(func: Callable, in_dims: Any) -> str:
 def _check(leaf: Any, dim: Any, call: str) -> None:
     """Raise unless an input has this dimension."""
     if not isinstance(dim, int) or isinstance(dim, bool):
-        raise ValueError(f"{call}: Got in_dim={dim!r} for an input but in_dim must be either an integer dimension or None.")
+        raise ValueError(
+            f"{call}: Got in_dim={dim!r} for an input but in_dim must be either an integer dimension or None."
+        )
     if not _is_tensor(leaf):
         raise ValueError(
-            f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use"
+            f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over"
+            " non-Tensor arguments, please use"
             " None as the respective in_dim"
         )
     if not -leaf.ndim <= dim < leaf.ndim:
         raise ValueError(
-            f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected in_dim to satisfy"
+            f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so"
+            " expected in_dim to satisfy"
             f" -{leaf.ndim} <= in_dim < {leaf.ndim}."
         )
 
@@ -145,7 +168,7 @@ def _check(leaf: Any, dim: Any, call: str) -> None:
 def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
     """All samples at once."""
     mode = modes.current()
-    level = Level(size, randomness)
+    level = BatchLevel(size, randomness)
     modes._set(mode.replace(batches=(*mode.batches, level)))
     try:
         seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
@@ -162,41 +185,53 @@ def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
         dims = [out_dims[0]] if len(out_dims) == 1 else None
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure"
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of"
+            " `outputs`. out_dims has structure"
             f" {out_dims!r} but outputs has structure {spec}."
         )
     for dim in dims:
         if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
             raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in"
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection"
+                " of ints representing where in"
                 " the outputs the vmapped dimension should appear."
             )
     return dims
 
 
-def _outputs(made: Any, out_dims: Any, level: Level, func: Callable) -> Any:
+def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable) -> Any:
     """The results with the samples shown."""
-    leaves, spec = tree_flatten(made)
+    leaves, spec = tree_flatten(result)
     dims = _out_dims(out_dims, spec, func)
     return tree_unflatten([_shown(leaf, dim, level, func) for leaf, dim in zip(leaves, dims, strict=True)], spec)
 
 
-def _shown(leaf: Any, dim: int | None, level: Level, func: Callable) -> Any:
+def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable) -> Any:
     if dim is not None and isinstance(leaf, Tensor) and -leaf.ndim - 1 <= dim <= leaf.ndim:
         return unbatch(leaf, level, dim % (leaf.ndim + 1))
     name = _name(func)
     if dim is None:
         if isinstance(leaf, Tensor) and is_batched(leaf._array, level):
-            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: the result differs from sample to sample")
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: the result differs"
+                " from sample to sample"
+            )
         return leaf
     if not isinstance(leaf, Tensor):
-        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(leaf)}. Did you mean to set out_dims= to None for output?")
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-leaf.ndim - 1}, {leaf.ndim}], but got {dim})")
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(leaf)}. Did you mean to set"
+            " out_dims= to None for output?"
+        )
+    raise IndexError(
+        f"Dimension out of range (expected to be in range of [{-leaf.ndim - 1}, {leaf.ndim}], but got {dim})"
+    )
 
 
-def _chunked(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str, chunk_size: int) -> Any:
+def _chunked(
+    func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str, chunk_size: int
+) -> Any:
     """So many samples at a time, what they give joined again."""
-    from .. import random
+    from ..random import generator as random
 
     state = random.get_rng_state() if randomness == "same" else None
     results: list = []
@@ -204,11 +239,17 @@ def _chunked(func: Callable, size: int, leaves: list, dims: list, spec: Any, out
     placed: list = []
     for start in range(0, size, chunk_size):
         count = min(chunk_size, size - start)
-        part = [leaf if dim is None else FUNCTIONS["narrow"](leaf, dim, start, count) for leaf, dim in zip(leaves, dims, strict=True)]
+        part = [
+            leaf if dim is None else FUNCTIONS["narrow"](leaf, dim, start, count)
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ]
         if state is not None:
             random.set_rng_state(state)
-        made, made_spec = tree_flatten(_flat(func, count, part, dims, spec, out_dims, randomness))
+        result, made_spec = tree_flatten(_flat(func, count, part, dims, spec, out_dims, randomness))
         placed = _out_dims(out_dims, made_spec, func)
-        results.append(made)
-    joined = [column[0] if dim is None else FUNCTIONS["cat"](list(column), dim) for column, dim in zip(zip(*results, strict=True), placed, strict=True)]
+        results.append(result)
+    joined = [
+        column[0] if dim is None else FUNCTIONS["cat"](list(column), dim)
+        for column, dim in zip(zip(*results, strict=True), placed, strict=True)
+    ]
     return tree_unflatten(joined, made_spec)

@@ -1,4 +1,6 @@
-"""The functions of ``torch.nn.functional``: activations, layers, pools, norms, losses; declared in :mod:`dualtape.ops`."""
+"""The functions of ``torch.nn.functional``: activations, layers, pools, norms, losses; declared in
+:mod:`dualtape.ops`.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,23 @@ from typing import Any
 from ..ops import FUNCTIONS, load_all
 from ..ops.dispatch import call_inplace
 from ..ops.table import COMPOSITES, TABLE
-from ..overriding import MISS, overridable, watching
+from ..overrides.watching import MISS, overridable, watching
 
 _ALSO_IN_PLACE = (
-    "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid", "threshold",
+    "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid",
+    "threshold",
 )  # fmt: skip
 _DIRECT = (
-    "gelu", "softplus", "logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink", "prelu", "glu", "sigmoid", "tanh",
-    "linear", "bilinear", "one_hot", "dropout", "dropout2d", "pad", "interpolate", "pixel_shuffle", "scaled_dot_product_attention",
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool2d",
-    "layer_norm", "group_norm", "batch_norm", "instance_norm", "rms_norm", "normalize", "cosine_similarity", "pairwise_distance",
-    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "nll_loss", "cross_entropy", "kl_div",
+    "gelu", "softplus", "logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink", "prelu", "glu", "sigmoid",
+    "tanh",
+    "linear", "bilinear", "one_hot", "dropout", "dropout2d", "pad", "interpolate", "pixel_shuffle",
+    "scaled_dot_product_attention",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "max_pool1d", "max_pool2d", "avg_pool1d",
+    "avg_pool2d", "adaptive_avg_pool2d",
+    "layer_norm", "group_norm", "batch_norm", "instance_norm", "rms_norm", "normalize", "cosine_similarity",
+    "pairwise_distance",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "nll_loss", "cross_entropy", "kl_div",
 )  # fmt: skip
 _RENAMED = {"embedding": "nn_embedding", "unfold": "nn_unfold", "fold": "nn_fold"}
 
@@ -39,7 +47,7 @@ def _with_inplace(name: str) -> Callable:
         if len(args) > count:
             *args, inplace = args  # type: ignore[assignment]
         if inplace and watching:
-            from ..subclass import intercept
+            from ..overrides.subclass import intercept
 
             answer = intercept(function, (input, *args), {**kwargs, "inplace": True})
             if answer is not MISS:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..ops.shortcuts import plain_types
-from ..printing import tensor_repr
-from ..subclass import disabled_function, make_subclass
-from ..tensor import Tensor, alias
+from .._tensor.printing import tensor_repr
+from .._tensor.tensor import Tensor, alias
+from ..ops.fastpath import plain_types
+from ..overrides.subclass import disabled_function, make_subclass
 
 
 class _ParameterType(type):
@@ -43,18 +43,20 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
-            from ..creation import empty
+            from .._tensor.creation import empty
 
             data = empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter takes a Tensor, got {type(data).__name__}; wrap it with dualtape.tensor(...)")
         if type(data) is Tensor or type(data) is Parameter:
             return make_subclass(cls, data, requires_grad)
-        made = data.detach().requires_grad_(requires_grad)
-        if type(made) is not type(data):
-            raise RuntimeError(f"detach() of {type(data).__name__} gave a {type(made).__name__}: a parameter must keep its class")
-        made.__dict__["_is_param"] = True
-        return made
+        result = data.detach().requires_grad_(requires_grad)
+        if type(result) is not type(data):
+            raise RuntimeError(
+                f"detach() of {type(data).__name__} gave a {type(result).__name__}: a parameter must keep its class"
+            )
+        result.__dict__["_is_param"] = True
+        return result
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         pass

@@ -1,6 +1,7 @@
 """The ops: one module for each family, declarations and nothing else; ``table`` reads them, ``dispatch`` runs them.
 
-The families that nearly every program uses are read at import; the others when a name is asked for that is not there yet.
+The families that nearly every program uses are read at import; the others when a name is asked for that is not
+there yet.
 """
 
 from __future__ import annotations
@@ -11,15 +12,27 @@ from importlib import import_module
 from . import publish, table
 from .dispatch import FUNCTIONS as FUNCTIONS
 
-# NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN in silence.
-# np.errstate(all="raise") still raises.
+# NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN
+# in silence. np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
-AT_IMPORT = ("elementwise", "arithmetic", "shapes", "joins", "indexing", "conversion", "products", "reductions", "softmax")
+AT_IMPORT = (
+    "elementwise",
+    "arithmetic",
+    "shapes",
+    "joins",
+    "indexing",
+    "conversion",
+    "products",
+    "reductions",
+    "softmax",
+)
 ON_DEMAND = {  # with the methods of Tensor that each brings: reading one of them reads its family
-    "special": "acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_ erfc erfc_"
+    "special": "acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_ erfc"
+    " erfc_"
     " nan_to_num nan_to_num_ sinc sinc_",
-    "pairs": "addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot hypot_ lerp lerp_ logaddexp",
+    "pairs": "addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot hypot_"
+    " lerp lerp_ logaddexp",
     "contractions": "cross inner kron",
     "gathering": "gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select"
     " scatter scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim",
@@ -35,23 +48,28 @@ ON_DEMAND = {  # with the methods of Tensor that each brings: reading one of the
     "normalisation": "",
     "losses": "xlogy xlogy_",
     "nn": "",
-    ".random": "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_ uniform_",
+    "..random": "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_ uniform_",
 }
 
+
+def _home(family: str) -> str:
+    return family if family.startswith(".") else f".families.{family}"
+
+
 for _family in AT_IMPORT:
-    import_module(f".{_family}", __name__)
+    import_module(_home(_family), __name__)
 
 publish.operators()
 
 for _family, _methods in ON_DEMAND.items():
     for _name in _methods.split():
-        publish.later(_name, f".{_family}", __name__)
+        publish.later(_name, _home(_family), __name__)
 
 
 def load_all() -> None:
     """Read the families that are read on demand."""
     for family in ON_DEMAND:
-        import_module(f".{family}", __name__)
+        import_module(_home(family), __name__)
 
 
 table.Registry.load = staticmethod(load_all)

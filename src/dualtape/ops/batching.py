@@ -1,8 +1,10 @@
-"""Into a batch and out of it: the ops at the borders of ``vmap``, all linear, so that derivatives of every kind pass them.
+"""Into a batch and out of it: the ops at the borders of ``vmap``, all linear, so that derivatives of every kind pass
+them.
 
-``_batch`` hides an axis of a tensor, ``_unbatch`` shows it again, ``_lift`` makes a tensor from outside one that is the same for all
-samples. An op that has batched and other arguments gets all of them batched: where one of the others has a gradient to come, it goes through
-``_lift``, whose backward adds up what the samples give. So un-batching is a node of the graph like any other, and the engine knows nothing of it.
+``_batch`` hides an axis of a tensor, ``_unbatch`` shows it again, ``_lift`` makes a tensor from outside one that is
+the same for all samples. An op that has batched and other arguments gets all of them batched: where one of the
+others has a gradient to come, it goes through ``_lift``, whose backward adds up what the samples give. So
+un-batching is a node of the graph like any other, and the engine knows nothing of it.
 """
 
 from __future__ import annotations
@@ -11,58 +13,79 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
+from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Batched
-from ..arrays import batched as arrays
-from ..arrays.batched import Level
+from ..arrays.batched import array as arrays
+from ..arrays.batched.array import BatchLevel
 from ..autograd.tangents import tangent
-from ..overriding import MISS
-from ..tensor import Tensor, raw, wrap
+from ..overrides.watching import MISS
 from .dispatch import FUNCTIONS, compute, record
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, LINEAR, TABLE, Op, op
 
 
 def _row(name: str, forward: Callable, vjp: Callable, jvp: Any, view: bool | str = False) -> Op:
     """A row that does not stay in the table: what it gives is no array that the generated tests could look into."""
-    op(name, forward, kind=GENERAL, samples=("none",), vjp=dict(x=vjp), jvp=jvp, view=view, public=False, method=False, torch_name="-")
+    op(
+        name,
+        forward,
+        kind=GENERAL,
+        samples=("none",),
+        vjp=dict(x=vjp),
+        jvp=jvp,
+        view=view,
+        public=False,
+        method=False,
+        torch_name="-",
+    )
     return TABLE.pop(name)
 
 
-def _pull_lifted(g: Any, level: Level) -> Any:
-    """While the function runs there is only one sample to see, and its gradient is what is asked for; afterwards it is the sum of all."""
+def _pull_lifted(g: Any, level: BatchLevel) -> Any:
+    """While the function runs there is only one sample to see, and its gradient is what is asked for; afterwards it
+    is the sum of all.
+    """
     return g if level.open else _unlifted(g, level)
 
 
-def _batched(x: Any, level: Level, dim: int) -> Any:
+def _batched(x: Any, level: BatchLevel, dim: int) -> Any:
     return batch(x, level, dim) if isinstance(x, Tensor) else arrays.batch(x, level, dim)
 
 
-def _unbatched(x: Any, level: Level, dim: int) -> Any:
+def _unbatched(x: Any, level: BatchLevel, dim: int) -> Any:
     return unbatch(x, level, dim) if isinstance(x, Tensor) else arrays.unbatch(x, level, dim)
 
 
-def _lifted(x: Any, level: Level) -> Any:
+def _lifted(x: Any, level: BatchLevel) -> Any:
     return lift(x, level) if isinstance(x, Tensor) else arrays.lift(x, level)
 
 
-def _unlifted(x: Any, level: Level) -> Any:
+def _unlifted(x: Any, level: BatchLevel) -> Any:
     return _unlift.function(lift(x, level), level) if isinstance(x, Tensor) else arrays.unlift(x, level)
 
 
-# A gradient or a tangent need not be batched where its tensor is: so these go by way of the functions below, which look.
+# A gradient or a tangent need not be batched where its tensor is: so these go by way of the functions below, which
+# look.
 _batch = _row("_batch", arrays.batch, lambda g, level, dim: _unbatched(g, level, dim), LINEAR, view="overlapping")
 _unbatching = dict(x=lambda t, level, dim: unbatch(t, level, dim))
-_unbatch = _row("_unbatch", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching, view="overlapping")
+_unbatch = _row(
+    "_unbatch", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching, view="overlapping"
+)
 _spread = _row("_spread", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching)
 _lift = _row("_lift", arrays.lift, _pull_lifted, dict(x=lambda t, level: lift(t, level)))
-_unlift = _row("_unlift", lambda x, level: arrays.unlift(x, level), lambda g, level: _lifted(g, level), dict(x=lambda t, level: _unlifted(t, level)))
+_unlift = _row(
+    "_unlift",
+    lambda x, level: arrays.unlift(x, level),
+    lambda g, level: _lifted(g, level),
+    dict(x=lambda t, level: _unlifted(t, level)),
+)
 
 
-def batch(tensor: Tensor, level: Level, dim: int) -> Tensor:
+def batch(tensor: Tensor, level: BatchLevel, dim: int) -> Tensor:
     """``tensor`` with its dimension ``dim`` hidden: one sample of ``level``, in the same memory."""
     return _batch.function(tensor, level, dim % max(tensor.ndim, 1))
 
 
-def unbatch(tensor: Tensor, level: Level, dim: int = 0) -> Tensor:
+def unbatch(tensor: Tensor, level: BatchLevel, dim: int = 0) -> Tensor:
     """``tensor`` with the samples of ``level`` along dimension ``dim``; if it is the same for all samples, repeated."""
     array = tensor._array
     whole = arrays.is_batched(array, level) and arrays.extent(array, level) == level.size
@@ -71,15 +94,17 @@ def unbatch(tensor: Tensor, level: Level, dim: int = 0) -> Tensor:
     return (_unbatch if whole else _spread).function(tensor, level, dim)
 
 
-def lift(tensor: Tensor, level: Level) -> Tensor:
+def lift(tensor: Tensor, level: BatchLevel) -> Tensor:
     """``tensor`` as one that is batched by ``level``, the same for all samples; itself if it is batched already."""
     if arrays.is_batched(tensor._array, level):
         return tensor
     mode = modes.current()
-    if (mode.grad and tensor.requires_grad) or any([tangent(tensor, each) is not None for each in mode.levels if each.open]):
+    if (mode.grad and tensor.requires_grad) or any(
+        [tangent(tensor, each) is not None for each in mode.levels if each.open]
+    ):
         return _lift.function(tensor, level)
     lifted = wrap(arrays.lift(tensor._array, level))
-    lifted._counter = tensor._counter
+    lifted._shared_counter = tensor._shared_counter
     return lifted
 
 
@@ -105,10 +130,15 @@ def lift_arguments(row: Op, values: list, raws: list) -> None:
 
 
 def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
-    """The quick way of an op that works element by element, on tensors of one rank of which ``first`` is batched by one level: the forward on all
-    samples' values, with what is not batched lifted. MISS if it is not for this.
+    """The quick way of an op that works element by element, on tensors of one rank of which ``first`` is batched by one
+    level: the forward on all samples' values, with what is not batched lifted. MISS if it is not for this.
     """
-    if row.kind not in (ELEMENTWISE, BROADCASTING) or row.outputs is not None or mode.anomaly is not None or mode.inference:
+    if (
+        row.kind not in (ELEMENTWISE, BROADCASTING)
+        or row.outputs is not None
+        or mode.anomaly is not None
+        or mode.inference
+    ):
         return MISS
     level, dtype, rank, kind = first.level, first.values.dtype, first.values.ndim, type(first.values)
     if dtype.kind not in "fc" or kind is Batched:
@@ -118,7 +148,11 @@ def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
         value = values[place]
         if type(value) is Tensor:
             array = value._array
-            if array.dtype is not dtype or array.ndim != rank - 1 or (value._view is not None and type(array) is Batched):
+            if (
+                array.dtype is not dtype
+                or array.ndim != rank - 1
+                or (value._view is not None and type(array) is Batched)
+            ):
                 return MISS
             if type(array) is kind:
                 value = values[place] = lift(value, level)
@@ -129,26 +163,28 @@ def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
             needs = needs or value._requires_grad
         elif type(value) not in (float, int) or not row.scalars:
             return MISS
-    made = compute(row, raws)
-    if not isinstance(made, kind):
+    output = compute(row, raws)
+    if not isinstance(output, kind):
         return MISS
-    result = wrap(Batched(made, level))
+    result = wrap(Batched(output, level))
     if needs and mode.grad:
         record(row, values, [v._array if type(v) is Tensor else v for v in values], [result])
     return result
 
 
-def recorded(row: Op, x: Tensor, y: Any, made: Any) -> Tensor:
-    """The result ``made`` of two arguments of which one is batched and the other is not, or not as that is: it is lifted, and the op recorded."""
+def recorded(row: Op, x: Tensor, y: Any, output: Any) -> Tensor:
+    """The result ``made`` of two arguments of which one is batched and the other is not, or not as that is: it is
+    lifted, and the op recorded.
+    """
     values = row.bind((x, y), {})
     raws = [raw(value) for value in values]
     lift_arguments(row, values, raws)
-    result = wrap(made)
+    result = wrap(output)
     record(row, values, raws, [result])
     return result
 
 
-# --- sample by sample ---------------------------------------------------------------------------------------------------------------
+# --- sample by sample -----------------------------------------------------------------------------
 
 
 def _mapped(value: Any, function: Callable) -> Any:
@@ -160,7 +196,9 @@ def _mapped(value: Any, function: Callable) -> Any:
 
 
 def by_samples(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
-    """``function`` of tensors on each sample of the newest level, recorded as any other operations are, and what it gives stacked."""
+    """``function`` of tensors on each sample of the newest level, recorded as any other operations are, and what it
+    gives stacked.
+    """
     level = arrays.newest(_mapped((args, kwargs), raw))
     if level is None:
         return function(*args, **kwargs)
@@ -186,15 +224,18 @@ def by_samples(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
     return _stacked([one(i) for i in range(level.size)], level)
 
 
-def _stacked(made: list, level: Level) -> Any:
-    first = made[0]
+def _stacked(result: list, level: BatchLevel) -> Any:
+    first = result[0]
     if isinstance(first, (tuple, list)):
-        columns = [_stacked(list(column), level) for column in zip(*made, strict=True)]
+        columns = [_stacked(list(column), level) for column in zip(*result, strict=True)]
         return type(first)(*columns) if hasattr(first, "_make") else type(first)(columns)
     if not isinstance(first, Tensor):
         if isinstance(first, (bool, int, float, complex)):
-            raise arrays.NotBatchable("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow, or as a Python number")
-        return arrays.stacked(made, level) if hasattr(first, "ndim") else first
-    if any(m.shape != first.shape for m in made):
-        arrays.stacked([m._array for m in made], level)  # raises
-    return batch(FUNCTIONS["stack"](made), level, 0)
+            raise arrays.NotBatchable(
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow, or as a"
+                " Python number"
+            )
+        return arrays.stacked(result, level) if hasattr(first, "ndim") else first
+    if any(m.shape != first.shape for m in result):
+        arrays.stacked([m._array for m in result], level)  # raises
+    return batch(FUNCTIONS["stack"](result), level, 0)

@@ -1,7 +1,8 @@
 """Running an op: from the user's arguments to tensors with history.
 
-:func:`call` is the whole way, for every op: bind, unwrap, promote, compute, wrap, record; :func:`call_inplace` writes the result into
-the first argument. The short cuts for what nearly every call is are next door. An op that raises has changed nothing.
+:func:`call` is the whole way, for every op: bind, unwrap, promote, compute, wrap, record; :func:`call_inplace`
+writes the result into the first argument. The short cuts for what nearly every call is are next door. An op that
+raises has changed nothing.
 """
 
 from __future__ import annotations
@@ -13,30 +14,33 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, errors, modes
-from ..arrays import Batched, is_array, module_of, settle
-from ..arrays.batched import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
-from ..arrays.silence import hush, unhush
+from .. import errors, modes
+from .._tensor import dtypes
+from .._tensor.device import of as device_of
+from .._tensor.tensor import Tensor, wrap
+from ..arrays import Batched, as_array, is_array, module_of
+from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
+from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
 from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
-from ..autograd.op_node import ATTRIBUTE, INPUTS, OUTPUT
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
-from ..device import of as device_of
-from ..overriding import MISS, Foreign, watching
-from ..tensor import Tensor, wrap
+from ..overrides.watching import MISS, Foreign, watching
+from .op_node import ATTRIBUTE, INPUTS, OUTPUT
 from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
 
 _new = object.__new__
 FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
 
-# --- the whole way -----------------------------------------------------------------------------------------------------------
+# --- the whole way --------------------------------------------------------------------------------
 
 
 def call(op: Op, args: tuple, kwargs: dict) -> Any:
     """Run ``op`` on a user's arguments."""
     if watching:
-        answer = _asked(FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs)  # the name that users know
+        answer = _asked(
+            FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs
+        )  # the name that users know
         if answer is not MISS:
             return answer
     mode = modes.current()
@@ -55,7 +59,7 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
             kwargs = rest
         return execute(op, op.bind(args, kwargs))
     except Foreign:
-        from ..subclass import watch
+        from ..overrides.subclass import watch
 
         watch()
         return call(op, args, kwargs)
@@ -63,7 +67,7 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
 
 def _asked(function: Callable, args: tuple, kwargs: dict) -> Any:
     """What a subclass or a mode answers in the place of ``function``."""
-    from ..subclass import intercept
+    from ..overrides.subclass import intercept
 
     return intercept(function, args, kwargs)
 
@@ -75,7 +79,9 @@ def _usual(values: Any) -> bool:
         if kind is Tensor or isinstance(value, Tensor) and not watching:
             if type(value._array) is not np.ndarray:
                 return False
-        elif kind not in _OPTIONS and not ((kind is tuple or kind is list) and all(type(each) is int for each in value)):
+        elif kind not in _OPTIONS and not (
+            (kind is tuple or kind is list) and all(type(each) is int for each in value)
+        ):
             return False
     return True
 
@@ -84,7 +90,9 @@ _OPTIONS = {int, float, bool, str, type(None), dtypes.dtype}
 
 
 def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: modes.Mode) -> Any:
-    """The op where hooks on saved tensors are all that is unusual: by its short cut, and then what its node saved goes through the hooks."""
+    """The op where hooks on saved tensors are all that is unusual: by its short cut, and then what its node saved
+    goes through the hooks.
+    """
     modes._set(unhooked)
     try:
         result = op.function(*args, **kwargs)
@@ -92,7 +100,11 @@ def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: mode
         modes._set(mode)
     if mode.grad and op.saves_tensors:
         results = (result,) if op.outputs is None else result
-        edge = results[0]._edge if len(results) == 1 else next((each._edge for each in results if each._edge is not None), None)
+        edge = (
+            results[0]._edge
+            if len(results) == 1
+            else next((each._edge for each in results if each._edge is not None), None)
+        )
         if edge is not None:
             saving.pack_node(edge[0], results, mode.saved_hooks[-1])
     return result
@@ -101,7 +113,7 @@ def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: mode
 def execute(op: Op, values: list) -> Any:
     """Run ``op`` on bound arguments, out of place."""
     if watching:
-        from ..subclass_dispatch import execute as dispatched
+        from ..overrides.dispatch import execute as dispatched
 
         answer = dispatched(op, values)
         if answer is not MISS:
@@ -119,7 +131,7 @@ def execute(op: Op, values: list) -> Any:
     raws = unwrap(op, values)
     arrays = compute(op, raws)
     several = op.outputs is not None
-    results = [wrap(settle(a)) for a in arrays] if several else [wrap(settle(arrays))]
+    results = [wrap(as_array(a)) for a in arrays] if several else [wrap(as_array(arrays))]
     if mode.anomaly is not None:
         mode.anomaly.look_forward(op, raws, [r._array for r in results])
     needs = mode.grad and _needs(op, values)
@@ -132,7 +144,7 @@ def execute(op: Op, values: list) -> Any:
     if needs:
         record(op, values, raws, results)
     if mode.levels:  # where subclasses are about
-        from .forward import levels_for, propagate
+        from .jvp import levels_for, propagate
 
         propagate(op, values, results, levels_for(op, mode))
     if not several:
@@ -141,7 +153,9 @@ def execute(op: Op, values: list) -> Any:
 
 
 def later(module: str, name: str) -> Callable:
-    """A function of a module that is read when it is first called; an import statement in the caller would cost each call what a small op does."""
+    """A function of a module that is read when it is first called; an import statement in the caller would cost
+    each call what a small op does.
+    """
     found: Any = None
 
     def function(*args: Any) -> Any:
@@ -153,7 +167,7 @@ def later(module: str, name: str) -> Callable:
     return function
 
 
-_forward_args, _forward = later("forward", "run"), later("forward", "execute")
+_forward_args, _forward = later("jvp", "run"), later("jvp", "execute")
 _pointwise, _lift_arguments = later("batching", "pointwise"), later("batching", "lift_arguments")
 
 
@@ -167,7 +181,9 @@ def unwrap(op: Op, values: list) -> list:
                 edge_of(value)  # a view that may not be used says so before anything is computed
             raws[place] = value._array
         elif value is None:
-            if (op.scalars or op.kind == CONTRACTION) and not (place >= op.required and op.defaults[place - op.required] is None):
+            if (op.scalars or op.kind == CONTRACTION) and not (
+                place >= op.required and op.defaults[place - op.required] is None
+            ):
                 raise errors.not_a_tensor(op.name, op.params[place], value)
         elif isinstance(value, (bool, int, float, complex)):
             if not op.scalars:
@@ -190,15 +206,21 @@ def unwrap(op: Op, values: list) -> list:
 
 
 def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:
-    """Bring 0-d arrays of NumPy's to the device of ``other``: unlike larger ones they may stand beside another library's arrays."""
+    """Bring 0-d arrays of NumPy's to the device of ``other``: unlike larger ones they may stand beside another
+    library's arrays.
+    """
     module = module_of(other)
-    takes_in = getattr(module, "takes_in", False)  # NumPy's arrays of any size may stand beside this kind, and become it
+    takes_in = getattr(
+        module, "takes_in", False
+    )  # NumPy's arrays of any size may stand beside this kind, and become it
     for place in op.tensor_places:
         value = values[place]
         if takes_in and type(raws[place]) is np.ndarray:
             raws[place] = module.asarray(raws[place])
         elif type(raws[place]) is np.ndarray and not raws[place].ndim:
-            values[place] = value.to(device_of(other)) if value.requires_grad else wrap(module_of(other).asarray(raws[place]))
+            values[place] = (
+                value.to(device_of(other)) if value.requires_grad else wrap(module_of(other).asarray(raws[place]))
+            )
             raws[place] = values[place]._array
 
 
@@ -206,7 +228,7 @@ def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if is_array(value):
-        array = settle(value)
+        array = as_array(value)
         dtypes.of(array.dtype)
         return wrap(array)
     if not watching and hasattr(type(value), "__torch_function__"):
@@ -230,7 +252,7 @@ def _promote(op: Op, raws: list) -> None:
         dtype = dtypes.default_float()
     beside = (raws[place] for place in op.tensor_places if place not in places and raws[place] is not None)
     plain = all(isinstance(o, (np.ndarray, bool, int, float, complex)) for o in (*operands, *beside))
-    silenced = hush()
+    silenced = ignore_fp_errors()
     try:
         for place in places:
             value = raws[place]
@@ -239,7 +261,7 @@ def _promote(op: Op, raws: list) -> None:
             elif value is not None:
                 raws[place] = _cast(value, dtype, plain)
     finally:
-        unhush(silenced)
+        restore_fp_errors(silenced)
 
 
 def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
@@ -251,7 +273,7 @@ def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
 
 def compute(op: Op, raws: list) -> Any:
     """The forward, its failures in the library's words."""
-    silenced = hush()
+    silenced = ignore_fp_errors()
     try:
         return op.forward(*raws)
     except NotBatchable as error:
@@ -262,7 +284,9 @@ def compute(op: Op, raws: list) -> Any:
         if "ufunc" not in str(error) and "numpy boolean" not in str(error):
             raise
         kinds = ", ".join(str(getattr(raws[p], "dtype", raws[p])) for p in op.tensor_places)
-        raise NotImplementedError(f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first") from None
+        raise NotImplementedError(
+            f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first"
+        ) from None
     except np.exceptions.AxisError as error:
         raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
     except np.linalg.LinAlgError as error:
@@ -274,7 +298,7 @@ def compute(op: Op, raws: list) -> Any:
     except ValueError as error:
         raise errors.forward_failed(op.name, [raws[p] for p in op.tensor_places], error) from None
     finally:
-        unhush(silenced)
+        restore_fp_errors(silenced)
 
 
 def _needs(op: Op, values: list) -> bool:
@@ -361,7 +385,7 @@ def finish_node(op: Op, node: Any, kept: list, results: list) -> None:
 _LATER = object()  # stands in a node's saved values for an output not computed yet
 
 
-# --- in place ------------------------------------------------------------------------------------------------------------------
+# --- in place -------------------------------------------------------------------------------------
 
 
 def _inplace_method(op: Op) -> Callable:
@@ -388,7 +412,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     if not isinstance(target, Tensor):
         raise errors.not_a_tensor(name, op.params[0], target)
     if watching:
-        from ..subclass_dispatch import execute_inplace
+        from ..overrides.dispatch import execute_inplace
 
         answer = execute_inplace(op, values)
         if answer is not MISS:
@@ -401,7 +425,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     check_write(target, name, needs, overlap=op.name in ("refill", "zero"))
     if mode.levels and _moving(op, values, mode):
         return _write_moving(op, values, name, mode)
-    result = settle(compute(op, raws))
+    result = as_array(compute(op, raws))
     if mode.anomaly is not None:
         mode.anomaly.look_forward(op, raws, [result])
     if not needs:
@@ -418,7 +442,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
 
 def _moving(op: Op, values: list, mode: modes.Mode) -> bool:
     """Whether an argument has a tangent."""
-    from .forward import moving
+    from .jvp import moving
 
     return moving(op, values, mode)
 
@@ -430,22 +454,30 @@ def _has_tangent(tensor: Tensor, mode: modes.Mode) -> bool:
 
 
 def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
-    """An op in place on what has tangents: computed beside, with its tangents, then written into the target and into the target's."""
-    from .forward import written
+    """An op in place on what has tangents: computed beside, with its tangents, then written into the target and
+    into the target's.
+    """
+    from .jvp import written
 
     target = values[0]
-    old = FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target  # nodes keep the old values, tangents included
+    old = (
+        FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target
+    )  # nodes keep the old values, tangents included
     result = execute(op, [old, *values[1:]])
     store(target, result._array, name)
     if result._edge is not None:
-        rebase(target, result._edge[0] if target._view is None else twin(result._edge[0]))  # which is behind the result's tangent too
+        rebase(
+            target, result._edge[0] if target._view is None else twin(result._edge[0])
+        )  # which is behind the result's tangent too
     written(target, result, mode)
     return target
 
 
 def _before(op: Op, node: Any, target: Tensor) -> Tensor:
     """The target as it is before the write: a copy, if a formula needs the old value, else only its place."""
-    if not op.saves or not any([op.saves[k][0] == op.params[0] for k in op.plan(tuple([edge is not None for edge in node._edges]))]):
+    if not op.saves or not any(
+        [op.saves[k][0] == op.params[0] for k in op.plan(tuple([edge is not None for edge in node._edges]))]
+    ):
         return target
     old = wrap(target._array.copy())
     old._edge = edge_of(target)
@@ -468,7 +500,7 @@ def store(target: Tensor, result: Any, name: str) -> None:
     """Write ``result`` into the memory of ``target``, if shape and dtype allow, and count the write."""
     check_store(target, result, name)
     target._array[...] = result
-    bump(target._counter)
+    bump(target._shared_counter)
 
 
 def _into(op: Op, values: list, out: Any) -> Any:
@@ -482,21 +514,24 @@ def _into(op: Op, values: list, out: Any) -> Any:
         mode.levels and (_moving(op, values, mode) or any(_has_tangent(o, mode) for o in outs))
     ):
         raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the"
+            " arguments"
             " requires grad or has a tangent: drop out=, or compute under no_grad()"
         )
     for o in outs:
         check_write(o, op.name, False)
     arrays = compute(op, raws)
-    results = [settle(a) for a in arrays] if op.outputs is not None else [settle(arrays)]
+    results = [as_array(a) for a in arrays] if op.outputs is not None else [as_array(arrays)]
     for o, result in zip(outs, results, strict=True):
         if not dtypes.writes_to(result.dtype, o._array.dtype):
             raise errors.dtype_write(op.name, result.dtype, o._array.dtype)
         if o._array.shape != result.shape:
             if o._array.size:
                 warnings.warn(
-                    f"{op.name}: an output with one or more elements was resized since it had shape {list(o._array.shape)}, which does not"
-                    f" match the required output shape {list(result.shape)}: pass an empty tensor, or one of the right shape",
+                    f"{op.name}: an output with one or more elements was resized since it had shape"
+                    f" {list(o._array.shape)}, which does not"
+                    f" match the required output shape {list(result.shape)}: pass an empty tensor, or one of the right"
+                    " shape",
                     UserWarning,
                     stacklevel=4,
                 )
@@ -505,5 +540,5 @@ def _into(op: Op, values: list, out: Any) -> Any:
             raise errors.batched_write(op.name)
     for o, result in zip(outs, results, strict=True):
         o._array[...] = result
-        bump(o._counter)
+        bump(o._shared_counter)
     return out

@@ -1,4 +1,6 @@
-"""What formulas share: other ops used as functions of whatever the formula was given, and small recurring expressions."""
+"""What formulas share: other ops used as functions of whatever the formula was given, and small recurring
+expressions.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor.tensor import Tensor
 from ..arrays import zeros
-from ..tensor import Tensor
 from .table import TABLE
 
 

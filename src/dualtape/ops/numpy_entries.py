@@ -1,7 +1,7 @@
 """NumPy's functions on tensors: ``np.tanh(x)`` of a tensor is a tensor with history.
 
-Ufuncs come from the op table. The functions here translate NumPy's signature to the op's; each name of the vocabulary has one,
-so that formulas run on tensors.
+Ufuncs come from the op table. The functions here translate NumPy's signature to the op's; each name of the
+vocabulary has one, so that formulas run on tensors.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .._tensor import dtypes
+from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import module_of
-from ..tensor import Tensor, raw, wrap
 from .dispatch import FUNCTIONS
 from .table import UFUNCS, Registry
 
@@ -28,7 +28,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any
     function = UFUNCS.get(ufunc)
     if function is None:
         raise TypeError(
-            f"np.{ufunc.__name__} has no derivative here: call it on tensor.detach().numpy(), or write an autograd.Function"
+            f"np.{ufunc.__name__} has no derivative here: call it on tensor.detach().numpy(), or write an"
+            " autograd.Function"
         )
     if method == "__call__":
         out = kwargs.pop("out", None)
@@ -61,7 +62,8 @@ def _ufunc_out(ufunc: np.ufunc, function: Callable, inputs: tuple, out: tuple) -
             for value in inputs:
                 if isinstance(value, Tensor) and value.requires_grad:
                     raise RuntimeError(
-                        f"np.{ufunc.__name__}: an ndarray as out= cannot carry the history of a tensor that requires grad; use"
+                        f"np.{ufunc.__name__}: an ndarray as out= cannot carry the history of a tensor that requires"
+                        " grad; use"
                         " tensor.detach(), or pass a tensor"
                     )
             return ufunc(*(raw(i) for i in inputs), out=target)
@@ -82,7 +84,8 @@ def call_function(like: Tensor, func: Callable, args: tuple, kwargs: dict) -> An
     if entry is None:
         name = getattr(func, "__name__", str(func))
         raise TypeError(
-            f"np.{name} has no entry for tensors: use the dualtape function for it, or call it on tensor.detach().numpy()"
+            f"np.{name} has no entry for tensors: use the dualtape function for it, or call it on"
+            " tensor.detach().numpy()"
         )
     return entry(*args, **kwargs)
 
@@ -249,7 +252,9 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
 
 @entry(np.flip)
 def _flip(m: Any, axis: Any = None) -> Any:
-    return FUNCTIONS["flip"](m, tuple(range(m.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis))
+    return FUNCTIONS["flip"](
+        m, tuple(range(m.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    )
 
 
 @entry(np.roll)
@@ -316,7 +321,9 @@ def _empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
 
 
 @entry(np.full_like)
-def _full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any) -> Any:
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
+) -> Any:
     return wrap(np.full_like(a._array, raw(fill_value), dtype=_like(a, dtype), shape=shape))
 
 
@@ -360,8 +367,10 @@ def _creation(name: str) -> Callable:
 for _name in ("zeros", "ones", "full", "eye", "arange", "empty"):
     CREATIONS[getattr(np, _name)] = _creation(_name)
 for _ufunc, _op in (
-    (np.add, "add"), (np.subtract, "sub"), (np.reciprocal, "reciprocal"), (np.rint, "round"), (np.floor_divide, "floor_divide"),
-    (np.remainder, "remainder"), (np.power, "pow"), (np.float_power, "pow"), (np.true_divide, "true_divide"), (np.matmul, "matmul"), (np.fabs, "abs"),
+    (np.add, "add"), (np.subtract, "sub"), (np.reciprocal, "reciprocal"), (np.rint, "round"),
+    (np.floor_divide, "floor_divide"),
+    (np.remainder, "remainder"), (np.power, "pow"), (np.float_power, "pow"), (np.true_divide, "true_divide"),
+    (np.matmul, "matmul"), (np.fabs, "abs"),
 ):  # fmt: skip
     if _op in FUNCTIONS:
         UFUNCS[_ufunc] = FUNCTIONS[_op]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor.tensor import Tensor
 from ..arrays import is_array
-from ..overriding import overridable
-from ..tensor import Tensor
+from ..overrides.watching import overridable
 from . import table
 from .dispatch import FUNCTIONS
-from .shortcuts import binary, maker
+from .fastpath import binary, maker
+from .inplace import inplace
 from .table import UFUNCS, Op
-from .writes import inplace
 
 
 def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> Callable:
@@ -59,7 +59,8 @@ def _add_method(name: str, function: Callable) -> None:
 def operators() -> None:
     """Put the Python operators on Tensor, from the table's rows."""
     symbols = {
-        "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
+        "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide",
+        "mod": "remainder",
         "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "matmul": "matmul",
         "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
     }  # fmt: skip
@@ -72,7 +73,9 @@ def operators() -> None:
         else:
             forward = _operator(FUNCTIONS[name])
         setattr(Tensor, f"__{dunder}__", forward)
-        reflected = forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])  # which commute: the tensor comes first
+        reflected = (
+            forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])
+        )  # which commute: the tensor comes first
         setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
             setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
@@ -86,7 +89,9 @@ def operators() -> None:
 
 
 def _matmul(function: Callable) -> Callable:
-    """The operator ``@``: the short cut of :func:`mm` looks whether it gets matrices, and leaves all else to the general product."""
+    """The operator ``@``: the short cut of :func:`mm` looks whether it gets matrices, and leaves all else to the
+    general product.
+    """
     return binary(table.TABLE["mm"], as_operator=True, other=_operator(function))
 
 
@@ -105,7 +110,11 @@ def _invert(x: Tensor) -> Tensor:
 
 def _operator(function: Callable) -> Callable:
     def operator(x: Any, y: Any) -> Any:
-        if not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not hasattr(type(y), "__torch_function__"):
+        if (
+            not isinstance(y, (Tensor, int, float, complex))
+            and not is_array(y)
+            and not hasattr(type(y), "__torch_function__")
+        ):
             return NotImplemented
         return function(x, y)
 
@@ -122,7 +131,10 @@ def _reflected(function: Callable) -> Callable:
 
 
 class Later:
-    """Stands on Tensor for a method whose family has not been read yet. (A ``__getattr__`` would slow down every read of every attribute.)"""
+    """Stands on Tensor for a method whose family has not been read yet.
+
+    (A ``__getattr__`` would slow down every read of every attribute.)
+    """
 
     __slots__ = ("name", "family", "package")
 
@@ -131,7 +143,9 @@ class Later:
 
     def __get__(self, tensor: Any, owner: Any) -> Any:
         import_module(self.family, self.package)
-        return Tensor.__dict__[self.name].__get__(tensor, owner)  # not a subclass's own, which may be what asks here by super()
+        return Tensor.__dict__[self.name].__get__(
+            tensor, owner
+        )  # not a subclass's own, which may be what asks here by super()
 
 
 def later(name: str, family: str, package: str) -> None:

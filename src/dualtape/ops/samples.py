@@ -1,7 +1,7 @@
 """Samples: how a row of the table says what to test it with.
 
-A sample is the arguments of one call. Array arguments are *described* (shape, domain), and made when a test runs: for each
-dtype the op supports, from a fixed seed. A described array is differentiable unless it says otherwise.
+A sample is the arguments of one call. Array arguments are *described* (shape, domain), and made when a test runs:
+for each dtype the op supports, from a fixed seed. A described array is differentiable unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ class Array:
     ----------
     shape : tuple of int
     domain : str
-        "normal", "positive" (0.5 to 2), "unit" (-0.9 to 0.9), "probability" (0.1 to 0.9), "apart" (distinct values at least
-        0.1 apart, in random order), "above_one", "spd" (symmetric positive definite), "invertible", "int", "bool", "exact".
+        "normal", "positive" (0.5 to 2), "unit" (-0.9 to 0.9), "probability" (0.1 to 0.9), "apart" (distinct values
+        at least 0.1 apart, in random order), "above_one", "spd" (symmetric positive definite), "invertible", "int",
+        "bool", "exact".
     layout : str
         "C", "F" (transposed memory), "strided" (every second element of a larger array).
     """
@@ -29,7 +30,14 @@ class Array:
     def __init__(
         self, shape: tuple, domain: str, low: int = 0, high: int = 0, values: Any = None, layout: str = "C"
     ) -> None:
-        self.shape, self.domain, self.low, self.high, self.values, self.layout = shape, domain, low, high, values, layout
+        self.shape, self.domain, self.low, self.high, self.values, self.layout = (
+            shape,
+            domain,
+            low,
+            high,
+            values,
+            layout,
+        )
 
     @property
     def differentiable(self) -> bool:
@@ -39,20 +47,26 @@ class Array:
         """The values, in ``dtype`` unless the description fixes the type."""
         dtype = np.dtype(dtype)
         if self.values is not None and self.domain != "exact":
-            made = np.asarray(self.values)
+            result = np.asarray(self.values)
         elif self.domain == "int":
-            made = rng.integers(self.low, self.high, self.shape)
+            result = rng.integers(self.low, self.high, self.shape)
         elif self.domain == "bool":
-            made = rng.random(self.shape) < 0.5
+            result = rng.random(self.shape) < 0.5
         else:
-            made = np.asarray(self._real(rng))
+            result = np.asarray(self._real(rng))
             if dtype.kind == "c" and self.domain != "exact":
-                made = made + 1j * self._real(rng) * (0.3 if self.domain in ("unit", "probability", "positive") else 1.0)
+                result = result + 1j * self._real(rng) * (
+                    0.3 if self.domain in ("unit", "probability", "positive") else 1.0
+                )
                 if self.domain == "spd":
-                    made = made @ made.conj().T.swapaxes(-1, -2) if made.ndim == 2 else made @ made.conj().swapaxes(-1, -2)
-                    made = made + np.eye(self.shape[-1])
-            made = made.astype(dtype)
-        return self._laid_out(np.asarray(made))
+                    result = (
+                        result @ result.conj().T.swapaxes(-1, -2)
+                        if result.ndim == 2
+                        else result @ result.conj().swapaxes(-1, -2)
+                    )
+                    result = result + np.eye(self.shape[-1])
+            result = result.astype(dtype)
+        return self._laid_out(np.asarray(result))
 
     def _real(self, rng: np.random.Generator) -> np.ndarray:
         shape = self.shape
@@ -76,14 +90,14 @@ class Array:
             return rng.normal(size=shape) + 2 * np.eye(shape[-2], shape[-1])
         return rng.normal(size=shape)
 
-    def _laid_out(self, made: np.ndarray) -> np.ndarray:
+    def _laid_out(self, result: np.ndarray) -> np.ndarray:
         if self.layout == "F":
-            return np.asfortranarray(made)
-        if self.layout == "strided" and made.ndim:
-            wide = np.zeros((*made.shape[:-1], 2 * made.shape[-1]), made.dtype)
-            wide[..., ::2] = made
+            return np.asfortranarray(result)
+        if self.layout == "strided" and result.ndim:
+            wide = np.zeros((*result.shape[:-1], 2 * result.shape[-1]), result.dtype)
+            wide[..., ::2] = result
             return wide[..., ::2]
-        return made
+        return result
 
     def __repr__(self) -> str:
         return f"{self.domain}{self.shape}"

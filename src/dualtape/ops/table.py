@@ -1,9 +1,10 @@
 """The op table: how an op is declared, and what is read off the declaration.
 
 One call of :func:`op` is one row: the forward on raw arrays, the derivative formulas, the properties, the samples that
-test it. A formula's parameter names say what it needs: ``g`` (the gradient; ``g_values`` and so on for named outputs, ``grads``
-for all), an input's name, an output's name (``out`` if there is one), another parameter, or ``x_shape``/``x_dtype`` of an input.
-What no formula names is not saved. Everything is checked here, when the row is read, so that a wrong row fails at import.
+test it. A formula's parameter names say what it needs: ``g`` (the gradient; ``g_values`` and so on for named
+outputs, ``grads`` for all), an input's name, an output's name (``out`` if there is one), another parameter, or
+``x_shape``/``x_dtype`` of an input. What no formula names is not saved. Everything is checked here, when the row is
+read, so that a wrong row fails at import.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode, saved_properties
-from ..autograd.unrolled import pulls
 from ..errors import DeclarationError
+from .op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode, saved_properties
+from .vjp_codegen import vjps
 
 ELEMENTWISE = "elementwise"  # one input, same shape out
 BROADCASTING = "broadcasting"  # several inputs, broadcast together
@@ -29,7 +30,6 @@ LISTED = "listed"  # outputs: as many as the arguments ask for
 
 FLOAT = "float"  # promotion: to a common type that is floating point or complex
 COMMON = "common"  # promotion: to a common type
-
 
 
 class Registry(dict):
@@ -57,9 +57,12 @@ class Op:
     """One row of the table, checked and ready to run."""
 
     __slots__ = (
-        "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places", "input_places",
-        "formulas", "loads", "leads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote", "view", "outputs", "node_names",
-        "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans", "result_type",
+        "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places",
+        "input_places",
+        "formulas", "loads", "leads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote",
+        "view", "outputs", "node_names",
+        "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans",
+        "result_type",
         "aliases", "torch_name", "complex", "listed", "quiet", "quick", "quick_formulas",
     )  # fmt: skip
 
@@ -112,8 +115,12 @@ class Op:
         self._read_formulas(vjp, listed)
         _check_jvp(self)
         for key, formula in self.quick.items():
-            if key not in ("forward", "numbers") and (key not in vjp or formula_names(formula) != formula_names(vjp[key])):
-                raise DeclarationError(f"op {name!r}: the quick formula of {key!r} must have the parameters of the other")
+            if key not in ("forward", "numbers") and (
+                key not in vjp or formula_names(formula) != formula_names(vjp[key])
+            ):
+                raise DeclarationError(
+                    f"op {name!r}: the quick formula of {key!r} must have the parameters of the other"
+                )
 
     def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
         asked = [(vjp[key], formula_names(vjp[key])) for key in self.inputs]
@@ -130,7 +137,11 @@ class Op:
             saves.append(("out", OUTPUT, 0))
             sources.append((OUTPUT, 0, "value"))
         outputs = self.outputs if isinstance(self.outputs, tuple) else ("out",)
-        gradients = {"grads": -1, "g": 0, **{f"g_{name}": number for number, name in enumerate(outputs)}}  # their numbers; -1: all of them
+        gradients = {
+            "grads": -1,
+            "g": 0,
+            **{f"g_{name}": number for number, name in enumerate(outputs)},
+        }  # their numbers; -1: all of them
         for key, (_, names) in zip(self.inputs, asked, strict=True):
             if gradients.keys().isdisjoint(names):
                 raise DeclarationError(f"op {self.name!r}: the formula of {key!r} takes no gradient (g)")
@@ -145,15 +156,25 @@ class Op:
         self.formulas = tuple([(f, tuple([places[n] for n in names])) for f, names in asked])
         self.quick_formulas = self.formulas
         if self.quick:
-            self.quick_formulas = tuple([(self.quick.get(key, f), where) for key, (f, where) in zip(self.inputs, self.formulas, strict=True)])
+            self.quick_formulas = tuple(
+                [(self.quick.get(key, f), where) for key, (f, where) in zip(self.inputs, self.formulas, strict=True)]
+            )
         self.saves = tuple(saves)
         self.sources = tuple(sources)
-        self.saves_tensors = any([0 <= k < count and saves[k][1] != ATTRIBUTE for _, where in self.formulas for k in where])
-        # the gradient of one output, or those of all, the first parameter of each formula: what a node runs without ceremony
-        self.simple = (self.listed_input or not self.listed) and all(
-            [names[0] in gradients and gradients.keys().isdisjoint(names[1:]) for _, names in asked] + [kind != INPUTS for _, kind, _ in saves]
+        self.saves_tensors = any(
+            [0 <= k < count and saves[k][1] != ATTRIBUTE for _, where in self.formulas for k in where]
         )
-        self.loads = tuple([(f, tuple([(saves[k][1], k) for k in where[1:]])) for f, where in self.formulas]) if self.simple else ()
+        # the gradient of one output, or those of all, the first parameter of each formula: what a node runs without
+        # ceremony
+        self.simple = (self.listed_input or not self.listed) and all(
+            [names[0] in gradients and gradients.keys().isdisjoint(names[1:]) for _, names in asked]
+            + [kind != INPUTS for _, kind, _ in saves]
+        )
+        self.loads = (
+            tuple([(f, tuple([(saves[k][1], k) for k in where[1:]])) for f, where in self.formulas])
+            if self.simple
+            else ()
+        )
         self.leads = tuple([gradients[names[0]] for _, names in asked]) if self.simple else ()
 
     def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
@@ -166,7 +187,8 @@ class Op:
         if name[-6:] in _SUFFIXES and name[:-6] in self.params:
             return (name, ATTRIBUTE, 0)
         raise DeclarationError(
-            f"op {self.name!r}: the formula of {key!r} asks for {name!r}; it may ask for g, {', '.join((*self.params, *outputs))},"
+            f"op {self.name!r}: the formula of {key!r} asks for {name!r}; it may ask for g,"
+            f" {', '.join((*self.params, *outputs))},"
             " and an input's _shape or _dtype"
         )
 
@@ -181,12 +203,14 @@ class Op:
         """The places in ``saves`` that the formulas of the inputs that need a gradient use."""
         known = self.plans.get(needs)
         if known is None:
-            formulas = self.formulas if self.listed_input else [f for f, n in zip(self.formulas, needs, strict=True) if n]
+            formulas = (
+                self.formulas if self.listed_input else [f for f, n in zip(self.formulas, needs, strict=True) if n]
+            )
             known = frozenset(k for _, places in formulas for k in places if 0 <= k < len(self.saves))
             self.plans[needs] = known
         return known
 
-    def pull_back(self, grads: list, x_shape: tuple, x_dtype: Any, values: tuple) -> Any:
+    def vjp_of_view(self, grads: list, x_shape: tuple, x_dtype: Any, values: tuple) -> Any:
         """The gradient of a view op's tensor from those of its results, given its other arguments."""
         formula, places = self.formulas[0]
         saved: list = []
@@ -197,14 +221,20 @@ class Op:
 
     def node_class(self, number: int = 0) -> type[OpNode]:
         """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
-        made = self._node_classes[number]
-        if made is None:
-            fields = {"__slots__": (), "op": self, "__module__": __name__, "_holds": self.saves_tensors, **saved_properties(self)}
+        result = self._node_classes[number]
+        if result is None:
+            fields = {
+                "__slots__": (),
+                "op": self,
+                "__module__": __name__,
+                "_holds": self.saves_tensors,
+                **saved_properties(self),
+            }
             if self.simple:
-                fields.update(pulls(self))
-            made = type(self.node_names[number], (OpNode,), fields)
-            self._node_classes[number] = made
-        return made
+                fields.update(vjps(self))
+            result = type(self.node_names[number], (OpNode,), fields)
+            self._node_classes[number] = result
+        return result
 
     def public_name(self, saved: str) -> str:
         """The name under which a node shows a saved value, PyTorch's where it has one."""
@@ -214,18 +244,27 @@ class Op:
         """The arguments of a call, one for each parameter."""
         params = self.params
         at = self.varargs
-        if at is not None and len(args) > at and not isinstance(args[at], (tuple, list)) and at not in self.tensor_places:
+        if (
+            at is not None
+            and len(args) > at
+            and not isinstance(args[at], (tuple, list))
+            and at not in self.tensor_places
+        ):
             if args[at] is not None:
                 args = (*args[:at], tuple(args[at:]))
         if len(args) > len(params):
-            raise TypeError(f"{self.name}() takes at most {len(params)} arguments ({', '.join(params)}), got {len(args)}")
+            raise TypeError(
+                f"{self.name}() takes at most {len(params)} arguments ({', '.join(params)}), got {len(args)}"
+            )
         if not kwargs and len(args) >= self.required:
             return [*args, *self.defaults[len(args) - self.required :]]
         values = list(args) + [_MISSING] * (len(params) - len(args))
         for key, value in kwargs.items():
             name = key if key in params else self.aliases.get(key, key)
             if name not in params:
-                raise TypeError(f"{self.name}() got an unexpected keyword argument {key!r}; it takes {', '.join(params)}")
+                raise TypeError(
+                    f"{self.name}() got an unexpected keyword argument {key!r}; it takes {', '.join(params)}"
+                )
             place = params.index(name)
             if values[place] is not _MISSING:
                 raise TypeError(f"{self.name}() got multiple values for argument {key!r}")
@@ -233,7 +272,9 @@ class Op:
         for place in range(len(params)):
             if values[place] is _MISSING:
                 if place < self.required:
-                    raise TypeError(f"{self.name}() is missing its argument {params[place]!r}; it takes {', '.join(params)}")
+                    raise TypeError(
+                        f"{self.name}() is missing its argument {params[place]!r}; it takes {', '.join(params)}"
+                    )
                 values[place] = self.defaults[place - self.required]
         return values
 
@@ -246,7 +287,9 @@ class Composite:
 
     __slots__ = ("name", "function", "samples", "doc", "torch_name", "complex")
 
-    def __init__(self, name: str, function: Callable, samples: Any, doc: str, torch_name: str, complex: bool | str) -> None:
+    def __init__(
+        self, name: str, function: Callable, samples: Any, doc: str, torch_name: str, complex: bool | str
+    ) -> None:
         self.name, self.function, self.samples, self.doc = name, function, samples, doc
         self.torch_name = torch_name
         self.complex = complex
@@ -319,11 +362,15 @@ def _check_jvp(op: Op) -> None:
     outputs = op.outputs if isinstance(op.outputs, tuple) else ("out",)
     for key, formula in jvp.items():
         if key not in op.inputs:
-            raise DeclarationError(f"op {op.name!r}: jvp names {key!r}; its differentiable inputs are {', '.join(op.inputs)}")
+            raise DeclarationError(
+                f"op {op.name!r}: jvp names {key!r}; its differentiable inputs are {', '.join(op.inputs)}"
+            )
         for name in formula_names(formula):
             known = name == "t" or name in op.params or name in outputs
             if not known and not (name[-6:] in _SUFFIXES and name[:-6] in op.params):
-                raise DeclarationError(f"op {op.name!r}: the jvp formula of {key!r} asks for {name!r}, which it does not have")
+                raise DeclarationError(
+                    f"op {op.name!r}: the jvp formula of {key!r} asks for {name!r}, which it does not have"
+                )
 
 
 def _from_derivative(derivative: Callable) -> tuple[dict, dict]:
@@ -376,7 +423,8 @@ def op(
     forward : callable
         The op on raw arrays: a ufunc, or a function whose parameter names are the op's.
     kind : str
-        ELEMENTWISE, BROADCASTING, REDUCTION, CONTRACTION or GENERAL: what batching and sharding can know without looking inside.
+        ELEMENTWISE, BROADCASTING, REDUCTION, CONTRACTION or GENERAL: what batching and sharding can know without
+        looking inside.
     samples : sequence
         Arguments to test with; see :mod:`dualtape.ops.samples`.
     vjp : dict
@@ -384,8 +432,8 @@ def op(
     derivative : callable
         For an ELEMENTWISE op instead: its derivative, from which vjp and jvp follow.
     jvp : dict, LINEAR or BILINEAR
-        For each differentiable input, what its tangent ``t`` adds to the output's; or the property that says it. Without it
-        the tangent comes from the vjp, transposed.
+        For each differentiable input, what its tangent ``t`` adds to the output's; or the property that says it.
+        Without it the tangent comes from the vjp, transposed.
     constants : sequence of str
         Parameters that are tensors but not differentiable (indices, masks).
     listed : str
@@ -405,10 +453,11 @@ def op(
     quiet : bool
         NumPy's floating-point warnings must be silenced around the forward. Not needed where it calls ufuncs itself.
     quick : dict
-        The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which stand for 0-d ones) and a backward
-        that is not recorded: these may write into what they made themselves. Under "forward", the op of its required arguments alone, or of arguments
-        that it refuses with a ValueError. Under "numbers", True if the quick formulas are the better ones for scalars, too. Only where it is measured to
-        pay.
+        The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which
+        stand for 0-d ones) and a backward that is not recorded: these may write into what they made themselves.
+        Under "forward", the op of its required arguments alone, or of arguments that it refuses with a ValueError.
+        Under "numbers", True if the quick formulas are the better ones for scalars, too. Only where it is measured
+        to pay.
     inplace : bool
         There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
     method : bool or str
@@ -436,7 +485,8 @@ def op(
         inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp)
     row = Op(
         name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
-        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars, quiet=quiet, quick=quick,
+        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
+        quiet=quiet, quick=quick,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
     from .publish import publish

@@ -34,9 +34,7 @@ def run(out: Path | None = None) -> bool:
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     report = Report()
-    report.say(
-        "dualtape tour: six problems that need derivatives, with the figures that show they are solved."
-    )
+    report.say("dualtape tour: six problems that need derivatives, with the figures that show they are solved.")
     started = time.perf_counter()
     for number, problem in enumerate(PROBLEMS, 1):
         report.heading(f"{number} of {len(PROBLEMS)}. {problem.TITLE}", problem.WHAT)

@@ -62,10 +62,17 @@ def solve(report: Report, out: Path | None) -> None:
         u, jacobian, steps = solved(n, k)
         truth, response = exact(np.linspace(0, 1, n + 2)[1:-1], k)
         errors.append(float(np.abs(u - truth).max()))
-        rows.append([str(n), str(jacobian.pattern.nnz), str(jacobian.passes), str(steps), f"{u.max():.9f}", f"{errors[-1]:.2e}"])
+        rows.append(
+            [str(n), str(jacobian.pattern.nnz), str(jacobian.passes), str(steps), f"{u.max():.9f}", f"{errors[-1]:.2e}"]
+        )
     report.table(["unknowns", "entries that are not 0", "products", "Newton steps", "middle", "error"], rows)
     report.check("products for one Jacobian, on every grid", str(jacobian.passes), "must be 3", jacobian.passes == 3)
-    report.check("error on one grid / on the next", f"{errors[0] / errors[1]:.2f}", "order 2: 4", 3.9 < errors[0] / errors[1] < 4.1)
+    report.check(
+        "error on one grid / on the next",
+        f"{errors[0] / errors[1]:.2f}",
+        "order 2: 4",
+        3.9 < errors[0] / errors[1] < 4.1,
+    )
     report.below("error on the finest grid", errors[-1], 1e-6)
 
     # The answer as a function of k: the derivative of the residual by k, forward, through the inverse of the Jacobian.

@@ -62,9 +62,7 @@ def solve(report: Report, out: Path | None) -> None:
         intercept = point[0] - point[1] * CENTRE
         quotient = f"{errors[count] / errors[count - 1] ** 2:.2f}" if 0 < count < len(errors) else ""
         error = f"{errors[count]:.1e}" if count < len(errors) else ""
-        rows.append(
-            [str(count), f"{intercept:.10f}", f"{point[1]:.12f}", f"{slopes[count]:.1e}", error, quotient]
-        )
+        rows.append([str(count), f"{intercept:.10f}", f"{point[1]:.12f}", f"{slopes[count]:.1e}", error, quotient])
     report.table(["step", "intercept", "slope", "gradient", "error", "error / last error²"], rows)
 
     # Quadratic convergence: log(error) doubles. The last error above rounding tells the order.

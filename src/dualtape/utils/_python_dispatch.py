@@ -1,55 +1,7 @@
-"""Dispatch modes: inside ``with``, every op on tensors is computed by the mode, below autograd."""
+"""``dualtape.utils._python_dispatch``: dispatch modes, under the name that PyTorch's users import them by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import TracebackType
-from typing import Any
-
-from .. import modes
-from ..overrides import _without_last
-from ..subclass import watch
+from ..overrides.dispatch_modes import TorchDispatchMode as TorchDispatchMode
 
 __all__ = ["TorchDispatchMode"]
-
-
-class TorchDispatchMode:
-    """Inside ``with``, ``__torch_dispatch__`` of the mode computes every op; history is recorded above it.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> from dualtape.utils._python_dispatch import TorchDispatchMode
-    >>> class Names(TorchDispatchMode):
-    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-    ...         print(func.__name__)
-    ...         return func(*args, **(kwargs or {}))
-    >>> x = dt.ones(2, requires_grad=True)
-    >>> with Names():
-    ...     y = (x * 3).sin()
-    mul
-    sin
-    >>> y.sum().backward(); x.grad
-    tensor([-2.9700, -2.9700])
-    """
-
-    def __init__(self, _dispatch_key: Any = None) -> None:
-        pass
-
-    def __torch_dispatch__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
-        raise NotImplementedError("a dispatch mode must define __torch_dispatch__(self, func, types, args, kwargs)")
-
-    def __enter__(self) -> Any:
-        watch()
-        mode = modes.current()
-        modes._set(mode.replace(dispatches=(*mode.dispatches, self)))
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        mode = modes.current()
-        modes._set(mode.replace(dispatches=_without_last(mode.dispatches, self)))
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """A new mode, to be entered."""
-        return cls(*args, **kwargs)

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from ..func.pytree import *  # noqa: F403 - what its __all__ names
+from ..pytree import *  # noqa: F403 - what its __all__ names

@@ -1,0 +1,82 @@
+"""The parts of the package that load on first use: ``dualtape.nn``, ``dualtape.linalg``, the ops read on demand."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from .overrides.watching import overridable
+
+_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "func")
+_LEGACY = (
+    "FloatTensor",
+    "DoubleTensor",
+    "HalfTensor",
+    "LongTensor",
+    "IntTensor",
+    "ShortTensor",
+    "CharTensor",
+    "ByteTensor",
+    "BoolTensor",
+)
+_DRAWS = (
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+)
+_SETTINGS = (
+    "Generator",
+    "default_generator",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+)  # which nothing overrides
+_ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
+_NAMES = {
+    "sparse_coo_tensor": "sparse",
+    "set_printoptions": "_tensor.printing",
+    "vmap": "func.vmap",
+    **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
+    **dict.fromkeys(_LEGACY, "_tensor.legacy"),
+    **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),
+}
+
+
+def __dir__() -> list[str]:
+    from .ops import FUNCTIONS, load_all
+
+    load_all()
+    return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES})
+
+
+def __getattr__(name: str) -> Any:
+    package = sys.modules[__package__]
+    value: Any
+    if name in _MODULES:
+        value = import_module(f".{name}", __package__)
+    elif name in _NAMES:
+        value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
+        if name in _DRAWS:
+            value = overridable(value, leaf=True)
+    elif name.startswith("_"):
+        raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
+    else:
+        from .ops import FUNCTIONS, load_all
+
+        if name not in FUNCTIONS:
+            load_all()
+        if name not in FUNCTIONS:
+            raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
+        value = FUNCTIONS[name]
+    setattr(package, name, value)
+    return value

@@ -1,0 +1,83 @@
+"""Copying and pickling tensors: a leaf with its values, flags and attributes, and tensors over one memory together.
+
+A deep copy needs to know what a tensor is, so a tensor with history refuses; a pickle holds values, and loads as a
+leaf.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from .tensor import Tensor, wrap
+
+
+def shallow(tensor: Tensor) -> Tensor:
+    """Another leaf over the same memory, with the same attributes."""
+    new = _made(type(tensor), tensor._array, tensor.requires_grad)
+    new._shared_counter = tensor._shared_counter
+    new.__dict__.update(tensor.__dict__)
+    return new
+
+
+def deepcopy(tensor: Tensor, memo: dict) -> Tensor:
+    """A deep copy of a leaf: its own memory, gradient and attributes."""
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment:"
+            " this one was"
+            f" computed by {tensor.grad_fn.name()}; copy tensor.detach()"  # type: ignore[union-attr]
+        )
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    new = _made(type(tensor), _copied(tensor._array, memo), tensor._requires_grad)
+    memo[id(tensor)] = new
+    if tensor._grad is not None:
+        new._grad = copy.deepcopy(tensor._grad, memo)
+    new.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
+    return new
+
+
+def _copied(array: Any, memo: dict) -> Any:
+    """A copy of the array; arrays that share memory, copied with one ``memo``, share memory again."""
+    owner = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        base = (
+            owner.base if isinstance(owner.base, np.ndarray) else getattr(owner.base, "base", None)
+        )  # as_strided puts an object between
+        if not isinstance(base, np.ndarray):
+            break
+        owner = base
+    if (
+        not isinstance(owner, np.ndarray)
+        or not (owner.flags.c_contiguous or owner.flags.f_contiguous)
+        or owner.dtype.hasobject
+    ):
+        return array.copy(order="K")
+    memory = memo.get(id(owner))
+    if memory is None:
+        memory = memo[id(owner)] = owner.copy(order="K")
+    start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    flat = memory.reshape(-1, order="A").view(np.uint8)
+    return np.ndarray(array.shape, array.dtype, flat, start, array.strides) if array.size else array.copy()
+
+
+def reduce(tensor: Tensor) -> tuple:
+    """How a tensor is pickled: its values, whether it requires grad, its attributes."""
+    if tensor._extra is not None and tensor._extra.hooks:
+        import warnings
+
+        warnings.warn("backward hooks of a tensor are not serialised: register them again after loading", stacklevel=3)
+    return (_made, (type(tensor), tensor._array, tensor.requires_grad), tensor.__dict__ or None)
+
+
+def _made(cls: type, array: Any, requires_grad: bool) -> Tensor:
+    tensor = wrap(array)
+    tensor._requires_grad = requires_grad
+    if cls is Tensor:
+        return tensor
+    from .creation import as_class
+
+    return as_class(tensor, cls)

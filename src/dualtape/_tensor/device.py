@@ -1,0 +1,119 @@
+"""Devices: where an array's memory is.
+
+``cpu`` is NumPy's, ``cuda`` is CuPy's, which is imported only when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Batched, module_of
+
+
+class device:
+    """Where a tensor's memory is.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.device("cuda", 0), dt.device("cpu") == dt.ones(1).device
+    (device(type='cuda', index=0), True)
+    """
+
+    __slots__ = ("type", "index")
+
+    def __init__(self, type: Any = "cpu", index: Any = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        if isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        kind, _, number = str(type).partition(":")
+        if kind not in ("cpu", "cuda"):
+            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {type!r}")
+        if number:
+            if index is not None:
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
+            if not number.isdigit():
+                raise RuntimeError(f"Invalid device string: {type!r}; write 'cpu', 'cuda' or 'cuda:0'")
+            index = int(number)
+        self.type: str = kind
+        self.index: int | None = index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return (
+            f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        )
+
+    def __reduce__(self) -> tuple:
+        return (device, (self.type, self.index))
+
+
+class layout:
+    """A memory layout, by name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"dualtape.{self.name}"
+
+
+class memory_format(layout):
+    """An order of the dimensions in memory, by name."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+
+CPU = device("cpu")
+
+
+def of(array: Any) -> device:
+    """The device of an array."""
+    if isinstance(array, np.ndarray) or module_of(array) is np or array.device == "cpu":
+        return CPU
+    return device("cuda", array.device.id)
+
+
+def cupy() -> Any:
+    """The module that owns the GPU's arrays."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise RuntimeError(
+            "a cuda device was asked for, but CuPy is not installed: install the cupy package for your CUDA version"
+        ) from error
+    return cupy
+
+
+def move(array: Any, target: device) -> Any:
+    """``array`` on ``target``: itself if it is there already."""
+    if target.type == "cpu":
+        return array if isinstance(array, np.ndarray) or array.device == "cpu" else array.get()
+    if not isinstance(array, np.ndarray) and target.index in (None, array.device.id):
+        return array
+    if type(array) is Batched:
+        return Batched(move(array.values, target), array.level)
+    module = cupy()
+    with module.cuda.Device(target.index if target.index is not None else module.cuda.Device().id):
+        return module.asarray(array)

@@ -1,0 +1,77 @@
+"""The old constructors: ``Tensor(2, 3)``, ``Tensor(data)``, ``FloatTensor([1, 2])`` and their kin, one for each
+dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import is_array
+from . import dtypes
+from .creation import _inferred, _sizes, as_class
+from .size import Size
+from .tensor import Tensor, wrap
+
+
+def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tensor:
+    """``cls(2, 3)`` and ``cls(data)``, as the class itself makes them."""
+    if kwargs:
+        raise TypeError(
+            f"{cls.__name__}() takes sizes or data, got {', '.join(kwargs)}; use dualtape.tensor(data, dtype=...)"
+        )
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        result = data[0].view_as(data[0])
+    else:
+        result = _made(data, dtypes.default_float())
+    return result if cls is Tensor else as_class(result, cls)
+
+
+def _made(data: tuple, dtype: np.dtype) -> Tensor:
+    if len(data) != 1 or isinstance(data[0], (int, Size)):
+        return wrap(np.empty(_sizes(data) if data else (0,), dtype))
+    source = data[0]
+    if isinstance(source, Tensor):
+        return source.view_as(source) if source._array.dtype == dtype else source.to(dtype)  # type: ignore[attr-defined]
+    if isinstance(source, (float, complex)) or not hasattr(source, "__len__"):
+        raise TypeError(
+            f"new(): data must be a sequence (got {type(source).__name__}): use dualtape.tensor for one number"
+        )
+    array = np.asarray(source) if is_array(source) else _inferred(source, dtype)
+    return wrap(array.astype(dtype))
+
+
+class _ByDtype(type):
+    """The type of ``FloatTensor`` and its kin: every tensor of the dtype counts as an instance."""
+
+    _dtype: dtypes.dtype
+
+    def __call__(cls, *data: Any) -> Tensor:  # type: ignore[override]
+        return _made(data, cls._dtype.numpy)
+
+    def __instancecheck__(cls, tensor: Any) -> bool:
+        return isinstance(tensor, Tensor) and tensor.dtype == cls._dtype
+
+
+_DOC = """Tensors of {dtype!r}: an old way to make and to recognise them.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.{name}([1, 0]).dtype, isinstance(dt.ones(2, dtype=dt.{dtype.name}), dt.{name})
+    ({dtype!r}, True)
+    """
+TYPES: dict[str, type] = {
+    name: _ByDtype(
+        name, (), {"_dtype": dtype, "__module__": "dualtape", "__doc__": _DOC.format(dtype=dtype, name=name)}
+    )
+    for name, dtype in (
+        ("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16),
+        ("LongTensor", dtypes.int64),
+        ("IntTensor", dtypes.int32), ("ShortTensor", dtypes.int16), ("CharTensor", dtypes.int8),
+        ("ByteTensor", dtypes.uint8),
+        ("BoolTensor", dtypes.bool_),
+    )
+}  # fmt: skip
+globals().update(TYPES)

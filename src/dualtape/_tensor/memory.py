@@ -1,0 +1,241 @@
+"""The memory of a tensor: its shape, type and layout, as the array behind it has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.kernels.basics import all_samples
+from . import dtypes
+from .device import CPU, strided
+from .device import of as device_of
+from .size import Size
+
+_tuple = tuple.__new__
+_known = dtypes._BY_NUMPY.get
+
+
+class Memory:
+    """What a tensor's array answers for: a base of Tensor."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _array: Any
+        _view: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return _tuple(Size, self._array.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        return _known(self._array.dtype) or dtypes.of(self._array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        return CPU if type(self._array) is np.ndarray else device_of(self._array)
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    @property
+    def is_cuda(self) -> bool:
+        return type(self._array) is not np.ndarray and self.device.type == "cuda"
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    @property
+    def is_cpu(self) -> bool:
+        return type(self._array) is np.ndarray or self.device.type == "cpu"
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or one dimension's size.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).size(), dt.ones(2, 3).size(-1)
+        (dualtape.Size([2, 3]), 3)
+        """
+        return self.shape if dim is None else self._array.shape[_dim(dim, self._array.ndim)]
+
+    def dim(self) -> int:
+        """The number of dimensions.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).dim()
+        2
+        """
+        return self._array.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).numel()
+        6
+        """
+        return self._array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """The bytes of one element.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).element_size()
+        4
+        """
+        return self._array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours along each dimension, in elements.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).stride(), dt.ones(2, 3).t().stride()
+        ((3, 1), (1, 3))
+        """
+        array = self._array
+        strides = _strides(array)
+        return strides if dim is None else strides[_dim(dim, array.ndim)]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the memory the tensor lives in and its first element.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3)[1].storage_offset()
+        3
+        """
+        base = self._base
+        root = self._array if base is None else base._array
+        start = lambda a: all_samples(a).__array_interface__["data"][0]
+        return (start(self._array) - start(root)) // (self._array.itemsize or 1)
+
+    def data_ptr(self) -> int:
+        """The address of the first element.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.ones(2)
+        >>> x.detach().data_ptr() == x.data_ptr(), x.clone().data_ptr() == x.data_ptr()
+        (True, False)
+        """
+        array = self._array
+        return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).is_contiguous(), dt.ones(2, 3).t().is_contiguous()
+        (True, False)
+        """
+        return bool(self._array.flags.c_contiguous)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+        """The tensor itself, or in another dtype: it is dense already.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).to_dense()
+        tensor([1., 1.])
+        """
+        return self if dtype is None else self.to(dtype)
+
+    def to_sparse(self: Any, sparse_dim: int | None = None) -> Any:
+        """The entries that are not zero, with their indices; without history.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
+        tensor([[1]])
+        """
+        from ..sparse.coo import from_dense
+
+        return from_dense(self, sparse_dim)
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_floating_point()
+        True
+        """
+        return self._array.dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_complex()
+        False
+        """
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_signed(), dt.tensor(True).is_signed()
+        (True, False)
+        """
+        return self._array.dtype.kind in "ifc"
+
+
+def _dim(dim: int, ndim: int) -> int:
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+        )
+    return dim
+
+
+def _strides(array: Any) -> tuple:
+    size = array.itemsize or 1
+    return tuple([s // size for s in array.strides])

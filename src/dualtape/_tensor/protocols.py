@@ -1,0 +1,174 @@
+"""A tensor among Python's and NumPy's protocols: conversions, iteration, truth, printing, copying, pickling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors
+from ..arrays import Batched
+
+
+class Protocols:
+    """What makes a tensor an object like others: a base of Tensor."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _array: Any
+        requires_grad: bool
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The array behind the tensor, sharing its memory.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).numpy()
+        array([1., 1.], dtype=float32)
+        """
+        if not force:
+            if self.requires_grad:
+                raise errors.needs_detach()
+            if type(self._array) is Batched:
+                return self._array.get()  # refuses
+            if not isinstance(self._array, np.ndarray):
+                raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
+        return self._array if isinstance(self._array, np.ndarray) else self._array.get()
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.tensor([2.5]).item()
+        2.5
+        """
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar; use tolist()")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        return self._array.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return np.asarray(array, dtype=dtype) if copy is None else np.array(array, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from ..ops.numpy_entries import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self: Any, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
+        from ..ops.numpy_entries import call_function
+
+        return call_function(self, func, args, kwargs)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("can't export tensors that require gradient: use tensor.detach()")
+        return self._array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, Protocols):
+            element = element._array
+        elif not isinstance(element, (int, float, complex, bool)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
+            )
+        return bool((self._array == element).any())
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            if self._array.size == 0:
+                raise RuntimeError(
+                    "Boolean value of Tensor with no values is ambiguous: use numel() to ask whether it is empty"
+                )
+            raise errors.ambiguous_bool(self._array.shape)
+        return bool(self._array if type(self._array) is Batched else self._array.item())
+
+    def __float__(self) -> float:
+        return float(self._one_number(float))
+
+    def __int__(self) -> int:
+        return int(self._one_number(int))
+
+    def __complex__(self) -> complex:
+        return complex(self._one_number(complex))
+
+    def _one_number(self, kind: type) -> Any:
+        if self._array.size != 1:
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars, this one has {self._array.size}; use"
+                " tolist()"
+            )
+        if self._array.dtype.kind == "c" and kind is not complex and self._array.imag.any():
+            raise errors.number_overflow(self._array.item(), kind)
+        return self._array.item().real if kind is not complex else self._array.item()
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iub" or self._array.size != 1:
+            raise TypeError(f"only integer tensors of a single element can be converted to an index, got {self!r}")
+        return int(self._array.item())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self._array.ndim == 0 else object.__format__(self, spec)
+
+    def __repr__(self: Any, *, tensor_contents: str | None = None) -> str:
+        from .printing import tensor_repr
+
+        return tensor_repr(self, tensor_contents=tensor_contents)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __dir__(self) -> list[str]:
+        from ..ops import load_all
+
+        load_all()
+        return sorted(set(super().__dir__()))
+
+    def __copy__(self: Any) -> Any:
+        from .copying import shallow
+
+        return shallow(self)
+
+    def __deepcopy__(self: Any, memo: dict) -> Any:
+        from .copying import deepcopy
+
+        return deepcopy(self, memo)
+
+    def __reduce_ex__(self: Any, protocol: Any) -> tuple:
+        from .copying import reduce
+
+        return reduce(self)
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)

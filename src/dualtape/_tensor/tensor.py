@@ -1,0 +1,567 @@
+"""The Tensor: an array with what differentiation needs to know about it.
+
+Eight slots and no logic on the way of an operation. Methods that compute (``x.tanh()``, ``x + y``) are put on the
+class by the op table; what its memory answers for and how it takes part in Python's and NumPy's protocols stands
+next door. Here is what makes it a tensor: its place in the graph.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors
+from ..arrays import module_of
+from ..autograd.hooks import RemovableHandle
+from ..autograd.node import AccumulateGrad, Node, edge_of
+from ..autograd.versions import UNTRACKED
+from ..autograd.views import untrack
+from ..modes import current
+from .memory import Memory
+from .protocols import Protocols
+
+_new = object.__new__
+
+
+_backward: Callable | None = None  # autograd's, which is built on this module
+SAME = "same"  # a gradient's dtype: that of its tensor
+
+
+class TensorExtra:
+    """What few tensors have: hooks of a leaf, the dtype of its gradient. One slot of a tensor holds it, or None."""
+
+    __slots__ = ("hooks", "post_hooks", "grad_dtype", "retains", "tangents")
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, Callable] = {}
+        self.post_hooks: dict[int, Callable] = {}
+        self.grad_dtype: Any = SAME
+        self.retains = False
+        self.tangents: Any = None  # in forward mode, by level
+
+    def gradient_dtype(self, dtype: np.dtype) -> np.dtype | None:
+        """The dtype in which gradients arrive at a leaf of ``dtype``; None: as they come."""
+        return dtype if self.grad_dtype is SAME else None if self.grad_dtype is None else self.grad_dtype.numpy
+
+
+class Tensor(Memory, Protocols):
+    """An array that remembers how it was computed.
+
+    ``Tensor`` itself is seldom called: :func:`dualtape.tensor`, :func:`dualtape.from_numpy` and the creation functions
+    make tensors. ``Tensor(2, 3)`` is an uninitialised float32 tensor of that shape; ``Tensor(data)`` copies data as
+    float32.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = (
+        "_array", "_edge", "_requires_grad", "_version_counter", "_view", "_grad", "_grad_accumulator", "_extra",
+        "__dict__", "__weakref__",
+    )  # fmt: skip
+
+    _array: Any  # the values: a numpy or cupy array
+    _edge: tuple | None  # (grad_fn, output number), None for a leaf
+    _requires_grad: bool
+    _version_counter: Any  # the counter of writes; None: never written, and shared with no other tensor
+    _view: Any  # relation to a base, or None
+    _grad: Tensor | None
+    _grad_accumulator: AccumulateGrad | None  # a leaf's accumulator
+    _extra: TensorExtra | None
+
+    if TYPE_CHECKING:  # what the op table puts on the class
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __iadd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __isub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __imul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __itruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __ipow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __new__(cls, *data: Any, **kwargs: Any) -> Any:
+        from .legacy import construct
+
+        return construct(cls, data, **kwargs)
+
+    def __init__(self, *data: Any, **kwargs: Any) -> None:
+        pass
+
+    # --- subclasses -------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        from ..overrides.subclass import define
+
+        define(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Called for each operation on an instance of a subclass; this one runs it and gives the results the subclass.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Logged(dt.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return super().__torch_function__(func, types, args, kwargs)
+        >>> y = dt.ones(2).as_subclass(Logged) * 2
+        mul
+        """
+        from ..overrides.subclass import default_function
+
+        return default_function(cls, func, types, args, kwargs)
+
+    def as_subclass(self, cls: type) -> Any:
+        """The same values and history as an instance of ``cls``, a subclass of Tensor.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Metres(dt.Tensor):
+        ...     pass
+        >>> dt.ones(2).as_subclass(Metres) + 1
+        Metres([2., 2.])
+        """
+        from ..overrides.subclass import as_subclass
+
+        return as_subclass(self, cls)
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:  # noqa: PLW0211 - PyTorch's signature
+        """A leaf of class ``cls`` over the memory of ``data``.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Metres(dt.Tensor):
+        ...     pass
+        >>> dt.Tensor._make_subclass(Metres, dt.ones(2), True)
+        Metres([1., 1.], requires_grad=True)
+        """
+        from ..overrides.subclass import make_subclass
+
+        return make_subclass(cls, data, require_grad)
+
+    @staticmethod
+    def _make_wrapper_subclass(  # noqa: PLW0211 - PyTorch's signature
+        cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
+        dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **ignored: Any,
+    ) -> Any:  # fmt: skip
+        """An instance of ``cls`` that has a shape and a dtype and no values: ``cls.__torch_dispatch__`` answers every
+        operation.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> class Doubled(dt.Tensor):
+        ...     @staticmethod
+        ...     def __new__(cls, half):
+        ...         return dt.Tensor._make_wrapper_subclass(cls, half.shape, dtype=half.dtype)
+        ...     def __init__(self, half):
+        ...         self.half = half
+        ...     @classmethod
+        ...     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        ...         return func(*[a.half * 2 if isinstance(a, Doubled) else a for a in args])
+        >>> Doubled(dt.ones(2)) + 1
+        tensor([3., 3.])
+        """
+        from ..overrides.dispatch import make_wrapper
+
+        return make_wrapper(cls, size, strides, dtype, device, requires_grad)
+
+    # --- place in the graph -----------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this tensor."""
+        return self._requires_grad or (
+            self._view is not None and self._view.base._requires_grad and self._array.dtype.kind in "fc"
+        )
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
+        if self.grad_fn is not None:
+            raise errors.not_a_leaf(self.grad_fn.name())
+        self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool: assign False instead of deleting it")
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switch recording on (or, for a leaf, off) and return the tensor.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2).requires_grad_().requires_grad
+        True
+        """
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"requires_grad must be a bool, got {type(requires_grad).__name__}")
+        if not requires_grad and self.grad_fn is not None:
+            raise errors.not_a_leaf(self.grad_fn.name())
+        if self._edge is not None:
+            return self
+        if requires_grad and self._array.dtype.kind not in "fc":
+            raise RuntimeError(
+                f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype!r}: convert"
+                " it with"
+                " .to(dualtape.float32) first"
+            )
+        if requires_grad and self._version_counter is UNTRACKED and not current().inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: clone() it first"
+            )
+        self._requires_grad = requires_grad
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that computed this tensor; None for a leaf."""
+        view = self._view
+        if view is not None and view.seen != self._version_counter[0]:
+            view.refresh(self)
+        return None if self._edge is None else self._edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` this is."""
+        return 0 if self.grad_fn is None else self._edge[1]  # type: ignore[index]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation computed this tensor."""
+        return self.grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has accumulated."""
+        if self._grad is None and self._edge is not None and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad won't be"
+                " populated"
+                " during backward: call .retain_grad() on it first, or read the leaf's",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            self._grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad must be a Tensor or None, got {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad: assign a clone() of it")
+        a, b = value._array, self._array
+        extra = self._extra
+        if extra is not None and extra.grad_dtype is not SAME:
+            if extra.grad_dtype is not None and extra.grad_dtype.numpy != a.dtype:
+                raise RuntimeError(
+                    f"assigned grad has data of a different type: grad_dtype is {extra.grad_dtype!r}, the gradient"
+                    f" {value.dtype!r}"
+                )
+        elif a.dtype != b.dtype:
+            raise RuntimeError(
+                f"assigned grad has data of a different type: the tensor is {self.dtype!r}, the gradient"
+                f" {value.dtype!r}"
+            )
+        if module_of(a) != module_of(b):
+            raise RuntimeError(
+                f"assigned grad has data located on a different device: {value.device} where {self.device} is"
+            )
+        if a.shape != b.shape:
+            raise RuntimeError(
+                f"assigned grad has data of a different size: {list(a.shape)} for a tensor of {list(b.shape)}"
+            )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history and with a version counter of its own: writes to it go unnoticed."""
+        return _fresh_alias(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
+        if self._requires_grad and value._array.dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if value._array.shape != self._array.shape or value._array.dtype != self._array.dtype:
+            self._grad_accumulator = None  # else graphs that lead to this leaf still do
+        self._array = value._array
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Compute the gradients of this tensor and add them to the ``.grad`` of the leaves.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            The gradient of what is differentiated with respect to this tensor; needed unless it has one element.
+        retain_graph : bool, optional
+            Keep what the graph has saved, for another backward. Default: the value of ``create_graph``.
+        create_graph : bool
+            Record the backward itself, for higher derivatives.
+        inputs : sequence of Tensor, optional
+            Accumulate only into these.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> (x ** 2).backward()
+        >>> x.grad
+        tensor(6.)
+        """
+        global _backward
+        if _backward is None:
+            from ..autograd import backward as _backward
+        _backward(self, gradient, retain_graph, create_graph, None, inputs)  # type: ignore[misc]
+
+    def detach(self) -> Tensor:
+        """The same memory, without history; writes to it are noticed.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, requires_grad=True).detach().requires_grad
+        False
+        """
+        return alias(self)
+
+    def detach_(self) -> Tensor:
+        """Forget this tensor's history, in place.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> y = dt.ones(1, requires_grad=True) * 2
+        >>> y.detach_().requires_grad
+        False
+        """
+        if self._is_view():
+            raise RuntimeError("Can't detach views in-place: use detach() instead, which gives a new tensor")
+        if self._extra is not None:
+            self._extra.tangents = None
+        self._edge = None
+        self._requires_grad = False
+        return self
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in ``.grad``.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> y = x * 2; y.retain_grad(); y.sin().backward(); y.grad
+        tensor(0.9602)
+        """
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False: call requires_grad_() first")
+        if self._edge is None or self.retains_grad:
+            return  # a leaf keeps its gradient anyway, a view made without history gets none
+        edge = edge_of(self)
+        assert edge is not None
+        edge[0]._more().retained[edge[1]] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf tensor keeps its gradient."""
+        if self._edge is None:
+            return False
+        extra = self._edge[0]._extra
+        return extra is not None and self._edge[1] in extra.retained
+
+    def register_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(grad)`` when the gradient of this tensor is known; a tensor it returns replaces the gradient.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 2)
+        >>> x.sin().backward(); x.grad
+        tensor(-1.9800)
+        """
+        if not self.requires_grad:
+            raise RuntimeError(
+                "cannot register a hook on a tensor that doesn't require gradient: call requires_grad_() first"
+            )
+        if self.grad_fn is None:
+            return RemovableHandle.add(self._more().hooks, hook)
+        node, number = self._edge[:2]  # type: ignore[index]
+        return RemovableHandle.add(node._more().tensor_hooks.setdefault(number, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(tensor)`` each time a gradient has been added to this leaf.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print("grad is", leaf.grad))
+        >>> (x * 2).backward()
+        grad is tensor(2.)
+        """
+        if not self.requires_grad:
+            raise RuntimeError(
+                "cannot register a hook on a tensor that doesn't require gradient: call requires_grad_() first"
+            )
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors: use register_hook")
+        return RemovableHandle.add(self._more().post_hooks, hook)
+
+    def _more(self) -> TensorExtra:
+        if self._extra is None:
+            self._extra = TensorExtra()
+        return self._extra
+
+    @property
+    def _shared_counter(self) -> list:
+        """The counter of writes to this memory, which views and detached aliases share; made when it is first asked
+        for.
+        """
+        writes = self._version_counter
+        if writes is None:
+            result = [0, None]
+            # once more: a new object may set off the garbage collector, and that other threads; none comes from
+            # here on
+            writes = self._version_counter
+            if writes is None:
+                writes = self._version_counter = result
+        return writes
+
+    @_shared_counter.setter
+    def _shared_counter(self, counter: list) -> None:
+        self._version_counter = counter
+
+    @property
+    def _version(self) -> int:
+        if self._version_counter is UNTRACKED:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return 0 if self._version_counter is None else self._version_counter[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None or self._version_counter is UNTRACKED else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None and self._version_counter is not UNTRACKED
+
+    def _view_func(self, new_base: Tensor) -> Tensor:
+        """The steps that lead from this view's base to it, taken from ``new_base``."""
+        if self._view is None:
+            raise RuntimeError("_view_func is for views: this tensor is none")
+        from ..autograd.views import replay
+
+        return replay(new_base, self._view.step, raw=False)
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(1).is_inference()
+        False
+        """
+        return self._version_counter is UNTRACKED
+
+
+def wrap(array: Any) -> Tensor:
+    """A new leaf tensor over ``array``, no questions asked."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._edge = tensor._version_counter = tensor._view = tensor._grad = tensor._grad_accumulator = tensor._extra = (
+        None
+    )
+    tensor._requires_grad = False
+    return tensor
+
+
+def new_tensor(array: Any) -> Tensor:
+    """A new leaf tensor over ``array``; in inference mode, an inference tensor."""
+    return untrack(wrap(array)) if current().inference else wrap(array)
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A tensor over the same memory and version counter, without history."""
+    new = wrap(tensor._array)
+    new._version_counter = tensor._shared_counter
+    return untrack(new) if new._version_counter is UNTRACKED else new
+
+
+def _fresh_alias(tensor: Tensor) -> Tensor:
+    return untrack(wrap(tensor._array)) if tensor._version_counter is UNTRACKED else wrap(tensor._array)
+
+
+def raw(value: Any) -> Any:
+    """The array of a tensor; anything else as it is."""
+    return value._array if isinstance(value, Tensor) else value

@@ -1,0 +1,284 @@
+"""The seam: what NumPy and CuPy spell differently, or only NumPy has.
+
+On NumPy's arrays these are the ufuncs' own methods and NumPy's functions, which are quickest; on other arrays,
+functions of the same meaning that both have. Arrays of places, masks and constants are made beside the array they
+are for: NumPy's own cannot be mixed with others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..batched.array import Batched, inner_axes, innermost
+from ..protocol import module_of
+from .sums import row_blocks, row_step, sum_axes
+
+_REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_or": "any",
+    "logical_and": "all",
+}
+_RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+
+# --- reductions -----------------------------------------------------------------------------------
+
+
+def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """``ufunc.reduce`` on any kind of array."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return ufunc.reduce(x, axis, dtype, None, keepdims)
+    if type(x) is Batched:
+        return Batched(reduce(ufunc, x.values, inner_axes(axis, x.ndim), dtype, keepdims), x.level)
+    if axis == ():
+        return x.astype(dtype) if dtype is not None else x.copy() if hasattr(x, "copy") else x
+    function = getattr(np, _REDUCTIONS[ufunc.__name__])
+    if dtype is None or ufunc.__name__ not in ("add", "multiply"):
+        return function(x, axis=axis, keepdims=keepdims)
+    return function(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The sum over axes, with the signature of ``np.add.reduce``."""
+    if type(x) is np.ndarray and dtype is None:
+        return sum_axes(x, axis, keepdims)
+    if type(x) is Batched:
+        return Batched(add_reduce(x.values, inner_axes(axis, x.ndim), dtype, None, keepdims), x.level)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.add.reduce(x, axis, dtype, None, keepdims)  # type: ignore[call-overload]
+    return reduce(np.add, x, axis, dtype, keepdims)
+
+
+def largest(x: Any, axis: tuple, keepdims: bool = False) -> Any:
+    """The largest over axes; -inf of no elements."""
+    if type(x) is np.ndarray or isinstance(x, np.generic):
+        return np.maximum.reduce(x, axis, None, None, keepdims, -np.inf)  # type: ignore[call-overload]
+    if x.size or not any(x.shape[d] == 0 for d in axis):
+        return reduce(np.maximum, x, axis, None, keepdims)
+    shape = tuple(1 if d in axis else n for d, n in enumerate(x.shape) if keepdims or d not in axis)
+    return module_of(x).full(shape, -np.inf, x.dtype)
+
+
+def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
+    """``ufunc.accumulate`` on any kind of array; of a ufunc other than add and multiply it must be associative."""
+    if type(x) is np.ndarray:
+        return ufunc.accumulate(x, axis)
+    if ufunc.__name__ in _RUNNING:
+        return getattr(np, _RUNNING[ufunc.__name__])(x, axis=axis)
+    out = x.copy()
+    rows = np.moveaxis(out, axis, 0)
+    step = 1
+    while step < len(rows):  # each row takes in twice as many as before
+        rows[step:] = ufunc(rows[step:], rows[:-step])
+        step *= 2
+    return out
+
+
+def all_samples(x: Any) -> Any:
+    """``x`` with all samples of a batch in sight: for questions whose answer holds for all of them."""
+    return innermost(x)
+
+
+# --- arrays beside others -------------------------------------------------------------------------
+
+
+def asarray_like(values: Any, like: Any, dtype: Any = None) -> Any:
+    """``values`` (a number, a list, an array) as the same kind of array as ``like``."""
+    if type(values) is Batched:
+        return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+    return module_of(like).asarray(values, dtype)
+
+
+def arange_like(n: int, like: Any, dtype: Any = None) -> Any:
+    """0, 1, ... n - 1 in the same kind of array as ``like``."""
+    return np.arange(n, dtype=dtype) if type(like) is np.ndarray else module_of(like).arange(n, dtype=dtype)
+
+
+def full_like_shape(shape: tuple, value: Any, dtype: Any, like: Any) -> Any:
+    """One value everywhere, in the same kind of array as ``like``."""
+    return module_of(like).full(shape, value, dtype)
+
+
+def eye(n: int, dtype: Any, like: Any) -> Any:
+    """The identity in the same kind of array as ``like``; formulas may give a tensor."""
+    module = module_of(like)
+    if module is np and not isinstance(like, (np.ndarray, np.generic)):
+        return np.eye(n, dtype=dtype, like=like)
+    return module.eye(n, dtype=dtype)
+
+
+def contiguous(x: Any) -> Any:
+    """``x`` in row-major order: itself if it is so already."""
+    return np.ascontiguousarray(x) if type(x) is np.ndarray else module_of(x).ascontiguousarray(x)
+
+
+def host(x: Any) -> Any:
+    """``x`` as NumPy's array."""
+    return x.get() if hasattr(x, "get") and not isinstance(x, np.ndarray) else x
+
+
+def on_host(function: Callable, *arrays: Any) -> Any:
+    """What ``function`` makes of NumPy's arrays, in the arrays' own kind: for what only NumPy and SciPy have."""
+    first = next((a for a in arrays if type(a) is not np.ndarray), None)
+    if first is None:
+        return function(*arrays)
+    own = getattr(module_of(first), "on_host", None)
+    if own is not None:
+        return own(function, *arrays)
+    result = function(*(host(a) for a in arrays))
+    return tuple(asarray_like(m, first) for m in result) if isinstance(result, tuple) else asarray_like(result, first)
+
+
+def strided(x: Any, shape: tuple, strides: tuple) -> Any:
+    """A view of the memory of ``x``, from its first element on, in another shape and with other strides: where they
+    lead is not checked.
+    """
+    if type(x) is np.ndarray and x.flags.c_contiguous and x.dtype.kind in "fciub":
+        return np.ndarray(shape, x.dtype, x, 0, strides)  # a tenth of the time of as_strided
+    return module_of(x).lib.stride_tricks.as_strided(x, shape, strides)
+
+
+# --- places ---------------------------------------------------------------------------------------
+
+
+def add_at(out: Any, index: Any, values: Any) -> None:
+    """Add ``values`` to ``out`` at ``index``, as often as a place is named."""
+    if type(out) is np.ndarray and out.size > _MANY and _add_at_places(out, index, values):
+        return
+    module_of(out).add.at(out, index, values)
+
+
+def take_along(x: Any, index: Any, axis: int) -> Any:
+    """``np.take_along_axis``, which takes its time to begin with small arrays."""
+    if type(x) is np.ndarray and type(index) is np.ndarray and index.size <= FEW and x.ndim == index.ndim and x.ndim:
+        return x[small_grid(axis, index)] if x.ndim > 1 else x.take(index)
+    return np.take_along_axis(x, index, axis=axis)
+
+
+def small_grid(axis: int, index: np.ndarray) -> tuple:
+    """Full index arrays that address a small ``index`` along one axis and its own places along the others."""
+    others = _own_places(index.shape)
+    return (*others[:axis], index, *others[axis + 1 :])
+
+
+@lru_cache(maxsize=256)
+def _own_places(shape: tuple) -> tuple:
+    return tuple([frozen(np.arange(n).reshape((-1,) + (1,) * (len(shape) - i - 1))) for i, n in enumerate(shape)])
+
+
+def frozen(x: np.ndarray) -> np.ndarray:
+    """``x``, not to be written to from now on: several will use it."""
+    x.flags.writeable = False
+    return x
+
+
+FEW = 128  # numbers up to which an index for each axis is quicker than their places in memory
+_MANY = 1000  # elements from which places are worth counting through
+_LOTS = 100_000  # elements from which a sparse matrix is worth its making
+_WIDE = 256  # numbers in a row from which adding rows one by one is quicker
+
+
+def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:
+    """:func:`add_at` with the places in memory as one list of integers, which ``np.add.at`` takes ten times as
+    fast; False if that cannot be had.
+    """
+    if type(index) is not tuple or not out.flags.c_contiguous or getattr(values, "dtype", None) != out.dtype:
+        return False
+    if any(type(i) is not np.ndarray or i.dtype.kind not in "iu" for i in index):
+        return False
+    if len(index) == 1 and out.ndim > 1:
+        rows = index[0]
+        width = out.size // out.shape[0]
+        if values.shape != rows.shape + out.shape[1:]:
+            return False
+        if width >= _WIDE:
+            parts = values.reshape(rows.size, width)
+            if (
+                rows.size >= len(out)
+                and out.size > _LOTS
+                and values.dtype.char in "fdFD"
+                and rows.min() >= 0
+                and rows.max() < len(out)
+            ):
+                out += _one_in_each_column(rows.ravel(), len(out), values.dtype) @ parts
+                return True
+            for row, part in zip(rows.ravel().tolist(), parts, strict=True):
+                into = out[row].reshape(width)
+                np.add(into, part, into)
+            return True
+        places = rows.reshape(-1, 1) * width + np.arange(width)
+    elif len(index) == out.ndim:
+        places = 0
+        step = out.size
+        for i, n in zip(index, out.shape, strict=True):
+            step //= n
+            places = places + (np.where(i < 0, i + n, i) if i.size and i.min() < 0 else i) * step
+        if places.shape != values.shape:
+            return False
+    else:
+        return False
+    np.add.at(out.reshape(-1), places.ravel(), values.ravel())
+    return True
+
+
+def _one_in_each_column(rows: np.ndarray, n: int, dtype: Any) -> Any:
+    """The sparse matrix of ``n`` rows that adds the rows of what it is multiplied with to those that ``rows``
+    names, in their order.
+    """
+    from scipy.sparse import csc_array
+
+    return csc_array((np.ones(rows.size, dtype), rows, np.arange(rows.size + 1)), shape=(n, rows.size))
+
+
+def taken_along_rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """(..., count): in each row of ``x``, what is at the places of that row. They are not checked."""
+    n, count = x.shape[-1], places.shape[-1]
+    rows, index = x.reshape(-1, n), places.reshape(-1, count)
+    out = np.empty(places.shape, x.dtype)
+    into, step = out.reshape(-1, count), row_step(index.shape)
+    starts, buffer = np.arange(0, step * n, n).reshape(-1, 1), np.empty((step, count), np.int64)
+    for some in row_blocks(index.shape):
+        part = index[some]
+        k = len(part)
+        rows[some].reshape(-1).take(
+            np.add(part, starts[:k], buffer[:k]), None, into[some], "wrap"
+        )  # of all modes the quickest
+    return out
+
+
+def added_along_rows(places: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    """(..., n): in each row, the values at the places of that row added up, as a sparse matrix is when it is
+    written out.
+    """
+    from scipy.sparse import csr_array
+
+    count, out = places.shape[-1], np.empty((*places.shape[:-1], n), values.dtype)
+    matrix = csr_array(
+        (values.ravel(), places.ravel(), np.arange(0, places.size + 1, count)), shape=(places.size // count, n)
+    )
+    matrix.toarray(out=out.reshape(matrix.shape))
+    return out
+
+
+def added_up(places: Any, values: Any, n: int) -> Any:
+    """The values at each of ``n`` places added up: ``np.bincount`` with the values' own type."""
+    if type(values) is np.ndarray and values.dtype.kind == "f" and values.size > _MANY:
+        out = np.zeros(n, values.dtype)
+        np.add.at(
+            out, places, values
+        )  # of one list of integers, and one dtype: quicker than bincount, which counts in doubles
+        return out
+    if type(values) is np.ndarray:
+        summed: Any = np.bincount(places, values.real, n)
+        if values.dtype.kind == "c":
+            summed = summed + 1j * np.bincount(places, values.imag, n)
+        return summed.astype(values.dtype, copy=False)
+    out = module_of(values).zeros(n, values.dtype)
+    add_at(out, places, values)
+    return out

@@ -1,0 +1,16 @@
+"""One large block of memory taken and given back, at import, so that the C library keeps large blocks from then on.
+
+glibc asks the system for each block that is larger than all it has seen freed, and gives the end of its heap back
+once two such blocks are free there. A backward pass frees more than that, so that its next step takes the same
+memory again, page by page, at several times the cost of the arithmetic. Having seen a block of nearly 32 MB, the
+most that counts, it keeps up to 64 MB. The block is never written to: no page of it exists. Where limits were set
+by hand (``MALLOC_TRIM_THRESHOLD_``), and in other C libraries, nothing changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_SEEN = 2**25 - 2**16
+
+np.empty(_SEEN, np.uint8)

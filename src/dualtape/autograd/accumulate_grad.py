@@ -1,0 +1,143 @@
+"""Sinks: where a leaf's gradient ends up, which is with who asked for it, or in the leaf's ``.grad``."""
+
+from __future__ import annotations
+
+import threading
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors, modes
+from .._tensor.tensor import wrap
+from ..arrays import Absent, Batched, as_array
+from ..arrays.batched.array import holds
+from .hook_calls import post_hooks, pre_hooks, tensor_hooks
+from .other_gradients import added, first_of, is_other, shown_gradient
+from .versions import UNTRACKED
+
+if TYPE_CHECKING:
+    from .engine import GraphTask
+
+ndarray = np.ndarray
+_accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
+
+
+def _counted() -> tuple[int, int]:
+    """The reference counts of an array that only a list holds, and of one that a name holds, too: as they are where
+    gradients meet.
+    """
+    waiting = [np.empty(1)]
+    alone = getrefcount(waiting[0])
+    held = waiting[0]
+    return alone, getrefcount(held)
+
+
+ONLY_IN_LIST, HELD = _counted()
+
+
+def capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None:
+    """Keep the gradients that were asked for."""
+    for number, places in wanted.items():
+        for place in places:
+            task.results[place] = buffer[number]
+
+
+def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
+    """The gradient of a leaf is complete: to the leaf's hooks with it, then to who asked for it, or to the leaf."""
+    variable = node._leaf()
+    if variable is None:
+        variable = node.variable  # which raises
+    if variable._edge is not None and buffer[0] is not None:
+        raise errors.moved_leaf()
+    if variable._extra is not None or node._extra is not None:
+        tensor_hooks(node, buffer, task)
+    captures = task.captures
+    if captures is not None and node in captures:
+        capture(captures[node], buffer, task)
+        return
+    if node not in task.reached:
+        return
+    if node._extra is not None:
+        pre_hooks(node, buffer, task)
+    if variable._requires_grad:
+        if buffer[0] is not None:
+            with _accumulation:
+                leaf = variable._array
+                if variable._grad is None and type(buffer[0]) is ndarray and not task.record and type(leaf) is ndarray:
+                    # A leaf takes over an array that nothing else holds, that owns its memory and lies as the leaf
+                    # does.
+                    unshared = getrefcount(buffer[0]) <= ONLY_IN_LIST
+                    grad = buffer[0]
+                    if not _laid_out(grad, leaf):
+                        grad = (
+                            np.empty_like(leaf, dtype=grad.dtype) if _dense(leaf) else np.empty(leaf.shape, grad.dtype)
+                        )
+                        grad[...] = buffer[0]
+                    elif not unshared or grad.base is not None:
+                        grad = grad.copy("K")
+                    variable._grad = wrap(grad)
+                else:
+                    _add(variable, buffer, task)
+        extra = variable._extra
+        if extra is not None and extra.post_hooks:
+            for hook in tuple(extra.post_hooks.values()):
+                if not isinstance(hook(variable), (type(None), type(variable))):
+                    raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
+        if node._extra is not None:
+            post_hooks(node, (), buffer, task)
+
+
+def _add(variable: Any, buffer: list, task: GraphTask) -> None:
+    """Add the gradient in ``buffer`` to the leaf's ``.grad``: whatever is not the first array that comes to an
+    array.
+    """
+    held = variable._grad
+    arriving = getattr(buffer[0], "_array", buffer[0])
+    if type(arriving) is Batched and not holds(variable._array, arriving):
+        raise errors.batched_leaf()
+    if task.record:
+        variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
+    elif held is None:
+        grad = as_array(buffer[0])
+        if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:
+            grad = first_of(grad)
+        else:
+            grad = np.empty_like(variable._array, dtype=grad.dtype)
+            grad[...] = buffer[0]
+        variable._grad = shown_gradient(grad)
+    elif held._version_counter is UNTRACKED and not modes.current().inference:
+        raise errors.inference_write("AccumulateGrad")
+    else:
+        try:
+            np.add(held._array, buffer[0], out=held._array, casting="same_kind")
+            held._shared_counter[0] += 1
+        except TypeError:  # one of them may be no array
+            total = added(held, buffer[0])
+            if total is None:
+                raise
+            variable._grad = total
+
+
+def _laid_out(grad: Any, leaf: Any) -> bool:
+    """Whether a gradient lies in memory as its leaf does; row by row, if the leaf has gaps."""
+    return grad.strides == leaf.strides or (grad.flags.c_contiguous and (leaf.flags.c_contiguous or not _dense(leaf)))
+
+
+def _dense(array: Any) -> bool:
+    """Whether the elements lie side by side, in whatever order of the axes."""
+    if array.flags.forc:
+        return True
+    room = array.itemsize
+    for stride, n in sorted([(stride, n) for stride, n in zip(array.strides, array.shape, strict=True) if n != 1]):
+        if stride != room:
+            return False
+        room *= n
+    return True
+
+
+def _copied(grad: Any, leaf: Any) -> Any:
+    """A gradient with history as the leaf keeps it: a copy that lies in memory as the leaf does."""
+    if isinstance(leaf._array, Absent) or isinstance(grad._array, Absent):
+        return grad.clone()
+    return shown_gradient(np.empty_like(leaf._array, dtype=grad._array.dtype)).copy_(grad)

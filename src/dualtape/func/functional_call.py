@@ -1,0 +1,144 @@
+"""``functional_call``: an object that keeps its parameters as attributes, called with others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .._tensor.tensor import Tensor
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module: Callable,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call ``module`` with other tensors in the place of its own, which it has back afterwards.
+
+    Parameters
+    ----------
+    module : callable object
+        Keeps tensors as attributes, its own or those of objects that are its attributes: ``"layer.weight"`` is
+        ``module.layer.weight``.
+    parameter_and_buffer_dicts : dict or sequence of dict
+        By dotted name, the tensors to call it with. What is not named keeps its own.
+    args : tuple or any
+        Arguments of the call; one that is no tuple is the only one.
+    kwargs : dict, optional
+        Keyword arguments of the call.
+    tie_weights : bool
+        A tensor that has several names in the module is replaced under all of them.
+    strict : bool
+        Raise if a tensor of the module is not replaced, or a name is not the module's; else such names are passed over.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Line:
+    ...     def __init__(self):
+    ...         self.slope, self.offset = dt.tensor(2.0), dt.tensor(1.0)
+    ...     def __call__(self, x):
+    ...         return self.slope * x + self.offset
+    >>> loss = lambda params, x: dt.func.functional_call(Line(), params, x)
+    >>> dt.func.grad(loss)({"slope": dt.tensor(3.0), "offset": dt.tensor(0.0)}, dt.tensor(5.0))
+    {'slope': tensor(5.), 'offset': tensor(1.)}
+    """
+    given = _merged(parameter_and_buffer_dicts)
+    own = dict(_tensors(module))
+    unexpected = [name for name in given if name not in own]
+    missing = [name for name in own if name not in given]
+    if tie_weights:
+        missing = [name for name in missing if not any(own[name] is own[other] for other in given if other in own)]
+    if strict and (unexpected or missing):
+        raise RuntimeError(
+            f"Error(s) in reparametrizing for {type(module).__name__}: Unexpected key(s): {unexpected}. Missing key(s):"
+            f" {missing}. It has {sorted(own)}"
+        )
+    given = {name: value for name, value in given.items() if name in own}
+    if tie_weights:
+        given = _tied(given, own)
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced(module, given):
+        return module(*arguments, **(kwargs or {}))
+
+
+def _merged(dicts: Any) -> dict[str, Any]:
+    if isinstance(dicts, Mapping):
+        return dict(dicts)
+    if not isinstance(dicts, Sequence) or not all(isinstance(d, Mapping) for d in dicts):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
+    merged: dict[str, Any] = {}
+    for one in dicts:
+        for name, value in one.items():
+            if name in merged:
+                raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
+            merged[name] = value
+    return merged
+
+
+def _tensors(module: Any, prefix: str = "", seen: frozenset = frozenset()) -> Iterator[tuple[str, Tensor]]:
+    """The tensors among an object's attributes, and among those of its attributes, by dotted name."""
+    for name, value in list(getattr(module, "__dict__", {}).items()):
+        if isinstance(value, Tensor):
+            yield prefix + name, value
+        elif isinstance(value, (list, tuple)):
+            for k, item in enumerate(value):
+                if _is_part(item) and id(item) not in seen:
+                    yield from _tensors(item, f"{prefix}{name}.{k}.", seen | {id(module)})
+        elif _is_part(value) and id(value) not in seen:
+            yield from _tensors(value, f"{prefix}{name}.", seen | {id(module)})
+
+
+def _is_part(value: Any) -> bool:
+    return (
+        callable(value)
+        and hasattr(value, "__dict__")
+        and not isinstance(value, type)
+        and not hasattr(value, "__code__")
+    )
+
+
+def _tied(given: dict[str, Any], own: dict[str, Tensor]) -> dict[str, Any]:
+    """``given`` with the other names of the tensors that it replaces."""
+    tied = dict(given)
+    for name, value in given.items():
+        for other, tensor in own.items():
+            if tensor is own[name] and other not in given:
+                tied[other] = value
+            elif tensor is own[name] and other in given and given[other] is not value:
+                raise ValueError(
+                    f"functional_call: {name} and {other} are one tensor in the module, and two different ones were"
+                    " given for them"
+                )
+    return tied
+
+
+def _owner(module: Any, name: str) -> tuple[Any, str]:
+    *path, last = name.split(".")
+    for part in path:
+        module = module[int(part)] if isinstance(module, (list, tuple)) else getattr(module, part)
+    return module, last
+
+
+@contextmanager
+def _replaced(module: Any, given: dict[str, Any]) -> Iterator[None]:
+    """While the attributes have other values; they are put back however the block ends."""
+    before: list[tuple[Any, str, Any]] = []
+    try:
+        for name, value in given.items():
+            owner, attribute = _owner(module, name)
+            before.append((owner, attribute, getattr(owner, attribute)))
+            owner.__dict__[attribute] = value
+        yield
+    finally:
+        for owner, attribute, value in reversed(before):
+            owner.__dict__[attribute] = value

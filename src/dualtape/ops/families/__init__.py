@@ -1,0 +1,1 @@
+"""The ops, one module for each family: declarations and nothing else."""

@@ -1,0 +1,582 @@
+"""Arithmetic of two or more tensors, broadcast together: sums, products, powers, extremes, selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._tensor.tensor import Tensor, new_tensor
+from ...arrays import as_array
+from ...arrays.kernels.masks import either, kept
+from ...arrays.kernels.numbers import number_array
+from ..dispatch import FUNCTIONS
+from ..samples import apart, edge, exact, ints, mask, positive, real, sample
+from ..table import BILINEAR, BROADCASTING, COMMON, ELEMENTWISE, FLOAT, LINEAR, UFUNCS, composite, op
+
+_PAIRS = (
+    sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4)), sample(real(3, 1), real(1, 4)),
+    sample(real(), real(2)),
+    sample(real(), real()), sample(real(0, 3), real(3)), sample(real(3, 4), 2.5),
+    sample(real(3, 4, layout="F"), real(3, 4)),
+)  # fmt: skip
+
+
+multiply, ndarray, single, double = np.multiply, np.ndarray, np.dtype(np.float32), np.dtype(np.float64)
+
+
+_REAL = {np.float64, np.float32, np.float16, float, int}
+
+
+def _conjugate(number: Any) -> Any:
+    """A real number is its own conjugate, which NumPy takes a while to find out."""
+    return number if type(number) in _REAL else number.conjugate()
+
+
+def _product(g: Any, y: Any) -> Any:
+    """g times the conjugate of an array or a number."""
+    if type(y) is ndarray:
+        return multiply(g, y.conjugate())
+    if type(g) is not ndarray:
+        return g * (y if type(y) in _REAL else y.conjugate())
+    real = (type(y) is float or type(y) is int) and (g.dtype is single or g.dtype is double)
+    return multiply(g, number_array(y, g.dtype) if real else np.asarray(y.conjugate(), g.dtype))
+
+
+def _divided(g: Any, x: Any, y: Any) -> Any:
+    """-g * x / y**2, the gradient of a divisor, in the one array it makes."""
+    if type(g) is not ndarray:
+        return -g * _conjugate(x / (y * y))
+    square = np.multiply(y, y)
+    if type(square) is not np.ndarray or square.shape != g.shape or square.dtype != g.dtype:
+        return -g * (x / square).conjugate()
+    np.true_divide(x if type(x) is np.ndarray else np.asarray(x, square.dtype), square, square)
+    np.multiply(g, square.conjugate(), square)
+    return np.negative(square, square)
+
+
+def _power_gradient(g: Any, x: Any, exponent: Any) -> Any:
+    """exponent * x ** (exponent - 1) * g, for a number as exponent in the one array it makes."""
+    if type(exponent) is np.ndarray or exponent == 0 or x.dtype.kind != "f" or type(exponent) is complex:
+        return g * (exponent * _power_below(x, exponent)).conjugate()
+    if exponent == 2:
+        out = np.multiply(x, np.asarray(2, x.dtype))
+    else:
+        out = np.power(x, np.asarray(exponent - 1, x.dtype))
+        out = np.multiply(out, np.asarray(exponent, x.dtype), *((out,) if type(out) is np.ndarray else ()))
+    return np.multiply(g, out, out) if type(out) is np.ndarray else g * out
+
+
+def _scaled(g: Any, alpha: Any) -> Any:
+    return g if alpha == 1 else g * np.conj(alpha)
+
+
+op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * alpha), kind=BROADCASTING, promote=COMMON,
+    jvp=LINEAR,
+   vjp=dict(x=lambda g: g, y=_scaled), quick=dict(forward=np.add), samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
+   doc="""x + alpha * y.
+
+   >>> import dualtape as dt
+   >>> dt.add(dt.tensor([1.0, 2.0]), 10, alpha=2)
+   tensor([21., 22.])
+   """)  # fmt: skip
+op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract(x, y * alpha), kind=BROADCASTING,
+    promote=COMMON,
+   jvp=LINEAR, vjp=dict(x=lambda g: g, y=lambda g, alpha: -_scaled(g, alpha)), also=("subtract",),
+   quick=dict(forward=np.subtract),
+   samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
+   doc="""x - alpha * y.
+
+   >>> import dualtape as dt
+   >>> dt.sub(dt.tensor([1.0, 2.0]), 10, alpha=2)
+   tensor([-19., -18.])
+   """)  # fmt: skip
+op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("multiply",),
+   quick=dict(x=_product, y=lambda g, x: _product(g, x), numbers=True),
+   vjp=dict(x=lambda g, y: g * y.conjugate(), y=lambda g, x: g * x.conjugate()),
+   samples=_PAIRS,
+   doc="""x * y.
+
+   >>> import dualtape as dt
+   >>> dt.mul(dt.tensor([1.0, 2.0]), dt.tensor([3.0, 4.0]))
+   tensor([3., 8.])
+   """)  # fmt: skip
+_div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node="DivBackward0", public=False,
+    method=False,
+   inplace=True,
+   vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / (y * y)).conjugate()),
+   quick=dict(x=lambda g, y: g / (y.conjugate() if type(y) is ndarray else _conjugate(y)), y=_divided, numbers=True),
+   jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
+   samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0),
+       sample(real(0, 3), positive(3)),
+            edge(exact([1.0, 0.0, -1.0]), exact([0.0, 0.0, np.inf]))),
+   doc="""x / y.
+
+   >>> import dualtape as dt
+   >>> dt.true_divide(dt.tensor([3, 4]), 2)
+   tensor([1.5000, 2.0000])
+   """)  # fmt: skip
+
+
+def _no_zero(name: str, x: Any, y: Any) -> None:
+    if x.dtype.kind in "iu" and np.any(y == 0):
+        raise RuntimeError(f"ZeroDivisionError: {name} of integers by zero: compute with floats, or mask the zeros out")
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    _no_zero("floor_divide", x, y)
+    out = np.floor_divide(x, y)
+    return np.where(np.equal(y, 0), np.true_divide(x, y), out).astype(out.dtype) if x.dtype.kind == "f" else out
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    _no_zero("remainder", x, y)
+    return np.remainder(x, y)
+
+
+def tensor_divisor(x: Any, y: Any) -> int:
+    return int(hasattr(y, "dtype"))
+
+
+_STEP = dict(x=lambda g: g * 0, y=lambda g: g * 0)
+_STILL = dict(x=lambda t: t * 0, y=lambda t: t * 0)
+_DIVISIONS = (edge(apart(3, 4), exact([0.4, -0.3, 0.25, 2.0])), edge(apart(3), 0.25), edge(apart(), apart()))
+
+floor_divide = op("floor_divide", _floor_divide, kind=BROADCASTING, promote=COMMON, inplace=True,
+   vjp=_STEP, jvp=_STILL, samples=_DIVISIONS, complex=False, node="FloorDivideBackward0",
+   doc="""The quotient rounded down; its gradient is zero.
+
+   >>> import dualtape as dt
+   >>> dt.floor_divide(dt.tensor([7, -7]), 2)
+   tensor([ 3, -4])
+   """)  # fmt: skip
+trunc_divide = op("trunc_divide", lambda x, y: np.trunc(np.true_divide(x, y)).astype(x.dtype), kind=BROADCASTING,
+    promote=COMMON,
+   public=False, method=False, inplace=False, vjp=_STEP, jvp=_STILL, node="DivBackward1", samples=_DIVISIONS[:1],
+   torch_name="-", complex=False,
+   doc="The quotient rounded towards zero.")  # fmt: skip
+op("remainder", _remainder, kind=BROADCASTING, promote=COMMON, node=("RemainderBackward0", "RemainderBackward1"),
+    variant=tensor_divisor,
+   vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.floor(x / y)),
+   jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.floor(x / y)),
+   samples=(sample(apart(3, 4), exact([0.43, -0.31, 0.27, 2.1])), sample(apart(3), 0.29),
+       edge(exact([1.0, -1.0]), exact([0.0, 1.0]))),
+   complex=False,
+   doc="""What floor division leaves, with the divisor's sign.
+
+   >>> import dualtape as dt
+   >>> dt.remainder(dt.tensor([7.0, -7.0]), 4)
+   tensor([3., 1.])
+   """)  # fmt: skip
+op("fmod", np.fmod, kind=BROADCASTING, promote=COMMON, node=("FmodBackward0", "FmodBackward1"), variant=tensor_divisor,
+   vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.trunc(x / y)),
+   jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.trunc(x / y)),
+   samples=(sample(apart(3, 4), exact([0.43, -0.31, 0.27, 2.1])), sample(apart(3), 0.29)), complex=False,
+   doc="""What division towards zero leaves, with the dividend's sign.
+
+   >>> import dualtape as dt
+   >>> dt.fmod(dt.tensor([7.0, -7.0]), 4)
+   tensor([ 3., -3.])
+   """)  # fmt: skip
+
+
+@composite("div", also=("divide",), samples=(
+    sample(real(3), positive(3)), edge(apart(3), 0.25, rounding_mode="floor"),
+    edge(apart(3), 0.25, rounding_mode="trunc"),
+))  # fmt: skip
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """``input / other``; with ``rounding_mode`` "floor" or "trunc", rounded down or towards zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.div(dt.tensor([7.0, -7.0]), 2, rounding_mode="trunc")
+    tensor([ 3., -3.])
+    """
+    if rounding_mode not in (None, "floor", "trunc"):
+        raise RuntimeError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
+    divide = {None: _div, "floor": floor_divide, "trunc": trunc_divide}[rounding_mode]
+    return divide(input, other) if out is None else divide(input, other, out=out)
+
+
+FUNCTIONS["true_divide"] = Tensor.true_divide = _div  # type: ignore[attr-defined]
+
+
+def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """In-place form of :func:`div`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ones(2).div_(4)
+    tensor([0.2500, 0.2500])
+    """
+    return (
+        self.true_divide_(other) if rounding_mode is None else self.copy_(div(self, other, rounding_mode=rounding_mode))
+    )
+
+
+Tensor.div_ = Tensor.divide_ = _div_  # type: ignore[attr-defined]
+
+
+op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtract(y, x * alpha), kind=BROADCASTING,
+    promote=COMMON, method=False,
+   inplace=False, jvp=LINEAR, node=("RsubBackward1", "RsubBackward0"), variant=lambda x, y,
+   alpha=1: int(hasattr(y, "dtype")),
+   vjp=dict(x=lambda g, alpha: -_scaled(g, alpha), y=lambda g: g),
+   samples=(sample(real(3), real(3)), sample(real(3), 2.0, alpha=3), sample(real(3, 4), real(4))),
+   doc="""y - alpha * x.
+
+   >>> import dualtape as dt
+   >>> dt.rsub(dt.tensor([1.0]), 5)
+   tensor([4.])
+   """)  # fmt: skip
+
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+def _pow(x: Any, exponent: Any) -> Any:
+    if x.dtype.kind in "iu" and (exponent < 0).any():
+        if not exponent.ndim:
+            raise RuntimeError("Integers to negative integer powers are not allowed: convert the base to a float type")
+        odd = np.where(exponent % 2 == 0, 1, x)  # 1 and -1 are their own inverses, the rest rounds to 0
+        return np.where(exponent < 0, np.where(np.abs(x) == 1, odd, 0), np.power(x, np.maximum(exponent, 0))).astype(
+            x.dtype
+        )
+    return np.power(x, exponent)
+
+
+def _power_below(x: Any, exponent: Any) -> Any:
+    """x ** (exponent - 1), and 1 where the exponent is 0: there the factor in front is 0, and 0 * inf must not be
+    NaN.
+    """
+    if isinstance(exponent, (int, float, complex)):
+        return np.power(x, exponent - 1) if exponent != 0 else np.ones_like(x)
+    zero = exponent == 0
+    return np.where(zero, 1, np.power(x, np.where(zero, 1, exponent - 1)))
+
+
+def _log_power(x: Any, exponent: Any, out: Any) -> Any:
+    """out * log(x), and 0 for 0 ** (a positive power): the limit, where log alone is infinite."""
+    base = x * np.ones_like(out)
+    flat = np.logical_and(base == 0, np.real(exponent) >= 0)
+    return np.where(flat, 0, out * np.log(np.where(flat, 1, base)))
+
+
+_SCALARS = (int, float, complex)
+
+op("pow", _pow, kind=BROADCASTING, promote=COMMON, node=("PowBackward0", "PowBackward1", "PowBackward2"),
+   variant=lambda x, exponent: 0 if isinstance(exponent, _SCALARS) else 2 if isinstance(x, _SCALARS) else 1,
+   vjp=dict(x=lambda g, x, exponent: g * (exponent * _power_below(x, exponent)).conjugate(),
+            exponent=lambda g, x, exponent, out: g * _log_power(x, exponent, out).conjugate()),
+   quick=dict(x=_power_gradient),
+   jvp=dict(x=lambda t, x, exponent: t * (exponent * _power_below(x, exponent)),
+            exponent=lambda t, x, exponent, out: t * _log_power(x, exponent, out)),
+   aliases={"other": "exponent"},
+   samples=(sample(positive(3, 4), real(4)), sample(positive(), real()), sample(real(3), 2), sample(real(3), 3.0),
+       sample(positive(3), 0.5),
+            sample(positive(3), -1.5), sample(2.0, real(3)), sample(real(0, 3), 2), sample(real(3), 0),
+            sample(real(3), 1),
+            edge(exact([0.0, 0.0, 0.0, 2.0]), exact([0.0, 1.0, 2.0, 0.0])), edge(exact([0.0, 1.0]), 0),
+            edge(0.0, exact([0.0, 1.0, 2.0])),
+            edge(exact([0.0, -1.0]), 2), edge(exact([0.0, 4.0]), 0.5)),
+   doc="""Each element to a power.
+
+   >>> import dualtape as dt
+   >>> dt.pow(dt.tensor([1.0, 2.0, 3.0]), 2)
+   tensor([1., 4., 9.])
+   """)  # fmt: skip
+UFUNCS[np.power] = FUNCTIONS["pow"]
+
+# --- extremes and selection -----------------------------------------------------------------------
+
+
+def _extreme(name: str, forward: Any, wins: Any, doc: str) -> None:
+    """The larger or smaller of two; where they tie, each gets half of the gradient."""
+
+    def share(g: Any, x: Any, y: Any) -> Any:
+        return np.where(x == y, g * 0.5, np.where(wins(y, x), 0, g))
+
+    op(name, forward, kind=BROADCASTING, promote=COMMON, inplace=False, complex=False,
+       vjp=dict(x=lambda g, x, y: share(g, x, y), y=lambda g, x, y: share(g, y, x)),
+       jvp=dict(x=lambda t, x, y: share(t, x, y), y=lambda t, x, y: share(t, y, x)),
+       samples=(sample(apart(3, 4), real(4)), sample(apart(), real()),
+           edge(exact([1.0, 2.0, 3.0]), exact([1.0, 3.0, 2.0])),
+                edge(exact([np.nan, 1.0, np.inf]), exact([1.0, np.nan, np.inf]))), doc=doc)  # fmt: skip
+
+
+_extreme("maximum", np.maximum, lambda a, b: a > b, """The larger of each pair; NaN if either is.
+
+   >>> import dualtape as dt
+   >>> dt.maximum(dt.tensor([1.0, 5.0]), dt.tensor([3.0, 2.0]))
+   tensor([3., 5.])
+   """)  # fmt: skip
+_extreme("minimum", np.minimum, lambda a, b: a < b, """The smaller of each pair; NaN if either is.
+
+   >>> import dualtape as dt
+   >>> dt.minimum(dt.tensor([1.0, 5.0]), dt.tensor([3.0, 2.0]))
+   tensor([1., 2.])
+   """)  # fmt: skip
+
+_where_op = op("where_op", lambda condition, x, y: either(condition, x, y), kind=BROADCASTING, node="WhereBackward0",
+    public=False,
+   method=False, inplace=False, constants=("condition",), promote=COMMON, torch_name="where",
+   vjp=dict(x=lambda g, condition: np.where(condition, g, 0), y=lambda g, condition: np.where(condition, 0, g)),
+   quick=dict(x=lambda g, condition: kept(g, condition), y=lambda g, condition: kept(g, condition, False)),
+   jvp=dict(x=lambda t, condition: np.where(condition, t, 0), y=lambda t, condition: np.where(condition, 0, t)),
+   samples=(sample(mask(3, 4), real(3, 4), real(4)), sample(mask(3, 1), real(4), real()), sample(mask(3), real(3), 0.5),
+            edge(mask(3), exact([np.nan, np.inf, 1.0]), exact([1.0, 2.0, np.nan]))),
+   doc="x where the condition holds, else y.")  # fmt: skip
+
+
+@composite("where", samples=(sample(mask(3), real(3), real(3)),), method=False)
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it holds.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, -2.0])
+    >>> dt.where(x > 0, x, 0.0)
+    tensor([1., 0.])
+    """
+    if input is None and other is None:
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError("where() takes a condition alone, or a condition and two values; got a condition and one value")
+    if getattr(condition, "dtype", None) != np.bool_ and getattr(condition, "dtype", None) != np.uint8:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got {getattr(condition, 'dtype', type(condition))}"
+        )
+    return _where_op(condition, input, other) if out is None else _where_op(condition, input, other, out=out)
+
+
+def _where_method(self: Any, condition: Any, other: Any) -> Any:
+    """``self`` where the condition holds, else ``other``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([1.0, -2.0])
+    >>> x.where(x > 0, 0.0)
+    tensor([1., 0.])
+    """
+    return where(condition, self, other)
+
+
+Tensor.where = _where_method  # type: ignore[attr-defined]
+
+
+def _inside(x: Any, min: Any, max: Any) -> Any:
+    """Where the gradient of clamp passes: between the bounds, and on them."""
+    inside = None
+    if min is not None:
+        inside = x >= min
+    if max is not None:
+        inside = x <= max if inside is None else np.logical_and(inside, x <= max)
+    return inside
+
+
+def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    if min is None and max is None:
+        raise RuntimeError("clamp: at least one of 'min' or 'max' must not be None")
+    out = x if min is None else np.maximum(x, min)
+    return out if max is None else np.minimum(out, max)
+
+
+op("clamp", _clamp, kind=BROADCASTING, promote=COMMON, node=("ClampBackward0", "ClampBackward1"), also=("clip",),
+   variant=lambda x, min, max: int(not (hasattr(min, "dtype") or hasattr(max, "dtype"))),
+   vjp=dict(x=lambda g, x, min, max: np.where(_inside(x, min, max), g, 0),
+            min=lambda g, x, min, max: np.where(_below(x, min, max), g, 0),
+            max=lambda g, x, min, max: np.where(_above(x, min, max), g, 0)),
+   quick=dict(x=lambda g, x, min, max: kept(g, _inside(x, min, max))),
+   jvp=dict(x=lambda t, x, min, max: np.where(_inside(x, min, max), t, 0),
+            min=lambda t, x, min, max: np.where(_below(x, min, max), t, 0),
+            max=lambda t, x, min, max: np.where(_above(x, min, max), t, 0)),
+   samples=(sample(apart(3, 4), -0.4, 0.5), sample(apart(3, 4), min=-0.2), sample(apart(3, 4), max=0.21),
+       sample(apart(), 0.0, 1.0),
+            sample(apart(3, 4), real(4), exact([0.9, 2.0, 0.6, -3.0])), edge(exact([0.0, 1.0, 2.0, np.nan]), 0.0, 1.0)),
+   complex=False,
+   doc="""Each element, but at least ``min`` and at most ``max``; the gradient passes where nothing was cut, the bounds
+   included.
+
+   >>> import dualtape as dt
+   >>> dt.clamp(dt.tensor([-2.0, 0.5, 3.0]), 0, 1)
+   tensor([0.0000, 0.5000, 1.0000])
+   """)  # fmt: skip
+
+
+def _below(x: Any, min: Any, max: Any) -> Any:
+    """Where the lower bound is the result."""
+    return x < min if max is None else np.logical_and(x < min, min < max)
+
+
+def _above(x: Any, min: Any, max: Any) -> Any:
+    """Where the upper bound is the result."""
+    return x > max if min is None else np.logical_or(x > max, max < min)
+
+
+@composite("clamp_min", samples=(sample(apart(3, 4), 0.2),), complex=False)
+def clamp_min(input: Any, min: Any) -> Any:
+    """Each element, but at least ``min``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.clamp_min(dt.tensor([-2.0, 3.0]), 0)
+    tensor([0., 3.])
+    """
+    return FUNCTIONS["clamp"](input, min)
+
+
+@composite("clamp_max", samples=(sample(apart(3, 4), 0.2),), complex=False)
+def clamp_max(input: Any, max: Any) -> Any:
+    """Each element, but at most ``max``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.clamp_max(dt.tensor([-2.0, 3.0]), 0)
+    tensor([-2.,  0.])
+    """
+    return FUNCTIONS["clamp"](input, None, max)
+
+
+# --- comparison and logic -------------------------------------------------------------------------
+
+_COMPARED = (
+    edge(exact([1.0, 2.0, 3.0]), exact([1.0, 3.0, 2.0])), edge(real(3, 4), real(4)), edge(exact([1.0, np.nan]), 1.0),
+    edge(real(0), 1.0),
+)  # fmt: skip
+
+
+def _comparison(name: str, forward: Any, symbol: str, also: tuple = (), complex: bool = False) -> None:
+    op(name, forward, kind=BROADCASTING, promote=COMMON, samples=_COMPARED, also=also, inplace=False, complex=complex,
+       doc=f"""Where x {symbol} y, as booleans.
+
+   >>> import dualtape as dt
+   >>> dt.{name}(dt.tensor([1.0, 2.0]), 2).dtype
+   dualtape.bool
+   """)  # fmt: skip
+
+
+_comparison("eq", np.equal, "==", complex=True)
+_comparison("ne", np.not_equal, "!=", ("not_equal",), complex=True)
+_comparison("lt", np.less, "<", ("less",))
+_comparison("le", np.less_equal, "<=", ("less_equal",))
+_comparison("gt", np.greater, ">", ("greater",))
+_comparison("ge", np.greater_equal, ">=", ("greater_equal",))
+
+_BITS = (edge(ints(3, 4, high=8), ints(4, high=8)), edge(mask(3), mask(3)))
+
+
+def _bitwise(name: str, forward: Any, what: str, samples: Any = _BITS) -> None:
+    op(name, forward, kind=BROADCASTING, promote=COMMON, samples=samples, complex=False, inplace=True,
+        constants=("x", "y"),
+       doc=f"""{what} of integers, or of booleans.
+
+   >>> import dualtape as dt
+   >>> dt.{name}(dt.tensor([6]), dt.tensor([3])).shape
+   dualtape.Size([1])
+   """)  # fmt: skip
+
+
+_bitwise("bitwise_and", np.bitwise_and, "The bitwise and")
+_bitwise("bitwise_or", np.bitwise_or, "The bitwise or")
+_bitwise("bitwise_xor", np.bitwise_xor, "The bitwise exclusive or")
+_bitwise("bitwise_left_shift", np.left_shift, "The left shift", _BITS[:1])
+_bitwise("bitwise_right_shift", np.right_shift, "The right shift", _BITS[:1])
+op("bitwise_not", np.invert, kind=ELEMENTWISE, samples=(edge(ints(3, high=8)), edge(mask(3))), complex=False,
+    inplace=True,
+   doc="""The bitwise complement of integers, or of booleans.
+
+   >>> import dualtape as dt
+   >>> ~dt.tensor([True, False])
+   tensor([False,  True])
+   """)  # fmt: skip
+
+
+def _logical(name: str, forward: Any, what: str) -> None:
+    op(name, forward, kind=BROADCASTING, samples=(edge(mask(3), mask(3)), edge(real(3), mask(3))), inplace=False,
+        constants=("x", "y"),
+       doc=f"""{what} of the elements' truth.
+
+   >>> import dualtape as dt
+   >>> dt.{name}(dt.tensor([1.0]), dt.tensor([0.0])).dtype
+   dualtape.bool
+   """)  # fmt: skip
+
+
+_logical("logical_and", np.logical_and, "The conjunction")
+_logical("logical_or", np.logical_or, "The disjunction")
+_logical("logical_xor", np.logical_xor, "The exclusive disjunction")
+op("logical_not", np.logical_not, kind=ELEMENTWISE, samples=(edge(mask(3)), edge(exact([0.0, 2.0]))), inplace=False,
+   doc="""The negation of the elements' truth.
+
+   >>> import dualtape as dt
+   >>> dt.logical_not(dt.tensor([0.0, 2.0]))
+   tensor([ True, False])
+   """)  # fmt: skip
+
+
+def _test(name: str, forward: Any, what: str) -> None:
+    op(name, forward, kind=ELEMENTWISE, samples=(edge(exact([0.0, np.nan, np.inf, -np.inf])), edge(real(3, 4))),
+        inplace=False,
+       doc=f"""Where an element is {what}.
+
+   >>> import dualtape as dt
+   >>> dt.{name}(dt.tensor([1.0])).dtype
+   dualtape.bool
+   """)  # fmt: skip
+
+
+_test("isnan", np.isnan, "not a number")
+_test("isinf", np.isinf, "infinite")
+_test("isfinite", np.isfinite, "finite")
+op("signbit", np.signbit, kind=ELEMENTWISE, samples=(edge(exact([0.0, -0.0, -1.0])),), inplace=False, complex=False,
+   doc="""Where the sign bit is set, that of -0 included.
+
+   >>> import dualtape as dt
+   >>> dt.signbit(dt.tensor([-0.0, 1.0]))
+   tensor([ True, False])
+   """)  # fmt: skip
+
+
+@composite("isclose", samples=(edge(exact([1.0, 2.0, np.nan]), exact([1.0 + 1e-7, 2.1, np.nan])),))
+def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Where ``|input - other| <= atol + rtol * |other|``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.isclose(dt.tensor([1.0]), dt.tensor([1.0 + 1e-7]))
+    tensor([True])
+    """
+    return new_tensor(as_array(np.isclose(input._array, other._array, rtol, atol, equal_nan)))
+
+
+@composite("allclose", samples=(edge(exact([1.0, 2.0]), exact([1.0 + 1e-7, 2.0])),))
+def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.allclose(dt.tensor([1.0]), dt.tensor([1.0 + 1e-7]))
+    True
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@composite("equal", samples=(edge(exact([1.0, 2.0]), exact([1.0, 2.0])),))
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same shape and values.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.equal(dt.ones(2), dt.ones(2))
+    True
+    """
+    return input.shape == other.shape and bool((input._array == other._array).all())

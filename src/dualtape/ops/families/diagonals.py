@@ -1,0 +1,201 @@
+"""Diagonals, triangles and windows: views and copies that pick entries by where they lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...arrays import module_of
+from ...arrays.kernels.basics import added_up, arange_like, frozen, strided
+from ..dispatch import FUNCTIONS
+from ..formulas import normal_dim, use, zeros_like_shape
+from ..samples import real, sample
+from ..table import GENERAL, LINEAR, TABLE, composite, op
+
+
+def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    a, b = normal_dim(dim1, x.ndim), normal_dim(dim2, x.ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if type(x) is np.ndarray:
+        found = x.diagonal(offset, a, b)
+        found.flags.writeable = x.flags.writeable  # NumPy makes it read-only
+        return found
+    start = x[(slice(None),) * a + (slice(max(0, -offset), None),)]
+    start = start[(slice(None),) * b + (slice(max(0, offset), None),)]
+    rest = [i for i in range(x.ndim) if i not in (a, b)]
+    shape = [x.shape[i] for i in rest] + [min(start.shape[a], start.shape[b])]
+    strides = [x.strides[i] for i in rest] + [x.strides[a] + x.strides[b]]
+    return module_of(x).lib.stride_tricks.as_strided(start, shape, strides)
+
+
+def _diagonal_zero(x: Any, shape: tuple, offset: int, dim1: int, dim2: int) -> Any:
+    out = zeros_like_shape(shape, x)
+    _diagonal(out, offset, dim1, dim2)[...] = x
+    return out
+
+
+op("diagonal", _diagonal, kind=GENERAL, view=True, jvp=LINEAR,
+   vjp=dict(x=lambda g, x_shape, offset, dim1, dim2: use("diagonal_zero")(g, x_shape, offset, dim1, dim2)),
+   quick=dict(x=lambda g, x_shape, offset, dim1, dim2: _diagonal_zero(g, x_shape, offset, dim1, dim2)),
+   samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(4, 3), -2), sample(real(2, 3, 4), 0, 1, 2),
+       sample(real(3, 3), 5)),
+   doc="""The diagonal of two dimensions, as a view.
+
+   >>> import dualtape as dt
+   >>> dt.diagonal(dt.eye(2))
+   tensor([1., 1.])
+   """)  # fmt: skip
+op("diagonal_zero", _diagonal_zero, kind=GENERAL, public=False, method=False, jvp=LINEAR,
+    node="DiagonalBackwardBackward0", torch_name="-",
+   vjp=dict(x=lambda g, offset, dim1, dim2: use("diagonal")(g, offset, dim1, dim2)),
+   quick=dict(x=lambda g, offset, dim1, dim2: _diagonal(g, offset, dim1, dim2)),
+   samples=(sample(real(3), (3, 4), 0, 0, 1),), doc="Zeros, with x on a diagonal.")  # fmt: skip
+
+
+@composite("diag_embed", samples=(sample(real(3)), sample(real(2, 3)), sample(real(3), 1), sample(real(3), -1)))
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices that have the last dimension on their diagonal, zeros elsewhere.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.diag_embed(dt.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    shape = input._array.shape
+    n = shape[-1] + abs(offset)
+    a, b = normal_dim(dim1, len(shape) + 1), normal_dim(dim2, len(shape) + 1)
+    full = list(shape[:-1])
+    for d in sorted((a, b)):
+        full.insert(d, n)
+    return TABLE["diagonal_zero"].function(input, tuple(full), offset, a, b)
+
+
+@composite("diag", samples=(sample(real(3)), sample(real(3, 4)), sample(real(3), 1)))
+def diag(input: Any, diagonal: int = 0) -> Any:
+    """The matrix that has a vector on its diagonal, or the diagonal of a matrix.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.diag(dt.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    return diag_embed(input, diagonal) if input.ndim == 1 else FUNCTIONS["diagonal"](input, diagonal).clone()
+
+
+def _kept(whole: Callable, x: Any, diagonal: int) -> Any:
+    """A triangle by NumPy's function; that of a small array by the mask of those of its size."""
+    if type(x) is np.ndarray and x.ndim > 1 and x.size <= _SMALL:
+        return np.where(_triangle(whole, *x.shape[-2:], diagonal), x, x.dtype.type(0))
+    return whole(x, diagonal)
+
+
+@lru_cache(maxsize=128)
+def _triangle(whole: Callable, rows: int, columns: int, diagonal: int) -> np.ndarray:
+    return frozen(whole(np.ones((rows, columns), bool), diagonal))
+
+
+_SMALL = 1000  # numbers up to which the mask of a triangle is remembered
+
+for _name, _what in (("tril", "lower"), ("triu", "upper")):
+    op(_name, (lambda f: lambda x, diagonal=0: _kept(f, x, diagonal))(getattr(np, _name)), kind=GENERAL, jvp=LINEAR,
+        inplace=True,
+       vjp=dict(x=(lambda n: lambda g, diagonal: use(n)(g, diagonal))(_name)),
+       quick=dict(x=(lambda f: lambda g, diagonal: _kept(f, g, diagonal))(getattr(np, _name))),
+       samples=(sample(real(3, 4)), sample(real(3, 3), 1), sample(real(2, 3, 3), -1)),
+       doc=f"""The {_what} triangle of the last two dimensions, zeros elsewhere.
+
+   >>> import dualtape as dt
+   >>> dt.{_name}(dt.ones(2, 2)).sum()
+   tensor(3.)
+   """)  # fmt: skip
+
+
+def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+    d = normal_dim(dimension, x.ndim)
+    n = x.shape[d] if x.ndim else 1
+    if size > n or size < 0 or step <= 0:
+        raise RuntimeError(
+            f"unfold: maximum size for tensor at dimension {d} is {n} but size is {size}, with step {step}"
+        )
+    if not x.ndim:
+        return x[None][:size]
+    count, stride = (n - size) // step + 1, x.strides[d]
+    shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
+    return strided(x, shape, (*x.strides[:d], stride * step, *x.strides[d + 1 :], stride))
+
+
+def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> Any:
+    d = normal_dim(dimension, len(shape))
+    out = zeros_like_shape(shape, x)
+    if not shape:
+        return out + x.sum()
+    for k in range(size):  # a window position at a time: these never overlap
+        last = k + step * (x.shape[d] - 1) + 1
+        out[(slice(None),) * d + (slice(k, last, step),)] += x[..., k]
+    return out
+
+
+op("unfold", _unfold, kind=GENERAL, view="overlapping", public=False, jvp=LINEAR, torch_name="Tensor.unfold",
+   vjp=dict(x=lambda g, x_shape, dimension, size, step: use("unfold_sum")(g, x_shape, dimension, size, step)),
+   quick=dict(x=lambda g, x_shape, dimension, size, step: _unfold_sum(g, x_shape, dimension, size, step)),
+   samples=(sample(real(7), 0, 3, 2), sample(real(3, 6), 1, 2, 1), sample(real(), 0, 1, 1)),
+   doc="""Windows along a dimension, as a view with the window last.
+
+   >>> import dualtape as dt
+   >>> dt.arange(5).unfold(0, 2, 2)
+   tensor([[0, 1],
+           [2, 3]])
+   """)  # fmt: skip
+op("unfold_sum", _unfold_sum, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="UnfoldBackwardBackward0",
+    torch_name="-",
+   vjp=dict(x=lambda g, dimension, size, step: use("unfold")(g, dimension, size, step)),
+   samples=(sample(real(3, 3), (7,), 0, 3, 2),), doc="Windows added back where they came from.")  # fmt: skip
+
+
+def _as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    offset = storage_offset or 0
+    reach = offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if prod(size) else 0
+    if offset < 0 or min(stride, default=0) < 0 or reach >= max(x.size, 1) or not x.flags.c_contiguous:
+        raise RuntimeError(
+            f"as_strided: size {list(size)}, stride {list(stride)}, offset {offset} reaches outside of the tensor's"
+            f" {x.size} elements, or"
+            " the tensor is not contiguous: call contiguous() first"
+        )
+    flat = x.reshape(-1)[offset:]
+    return strided(flat, tuple(size), tuple([s * x.itemsize for s in stride]))
+
+
+def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: Any) -> Any:
+    places = _as_strided(arange_like(prod(shape), x), size, stride, storage_offset).reshape(-1)
+    return added_up(places, x.reshape(-1), prod(shape)).reshape(shape)
+
+
+op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
+   vjp=dict(x=lambda g, x_shape, size, stride,
+       storage_offset: use("strided_sum")(g, x_shape, size, stride, storage_offset)),
+   quick=dict(x=lambda g, x_shape, size, stride,
+       storage_offset: _strided_sum(g, x_shape, size, stride, storage_offset)),
+   samples=(sample(real(3, 4), (2, 2), (4, 1)), sample(real(6), (3, 2), (1, 2), 1), sample(real(4), (3,), (0,), 2)),
+   doc="""A view by size, stride and offset in elements of the tensor's own memory.
+
+   >>> import dualtape as dt
+   >>> dt.as_strided(dt.arange(4), (2, 2), (1, 1))
+   tensor([[0, 1],
+           [1, 2]])
+   """)  # fmt: skip
+op("strided_sum", _strided_sum, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AsStridedBackwardBackward0",
+    torch_name="-",
+   vjp=dict(x=lambda g, size, stride, storage_offset: use("as_strided")(g, size, stride, storage_offset)),
+   samples=(sample(real(2, 2), (3, 4), (2, 2), (4, 1), 0),),
+   doc="Strided entries added back where they came from.")  # fmt: skip

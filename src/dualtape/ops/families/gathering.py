@@ -1,0 +1,436 @@
+"""Entries by index along one dimension: gather, scatter and their relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ..._tensor import dtypes
+from ..._tensor.tensor import Tensor, new_tensor, wrap
+from ...arrays.kernels.basics import (
+    FEW,
+    add_at,
+    added_along_rows,
+    all_samples,
+    arange_like,
+    full_like_shape,
+    on_host,
+    small_grid,
+    taken_along_rows,
+)
+from ..dispatch import FUNCTIONS
+from ..formulas import normal_dim, use, zeros_like_shape
+from ..samples import exact_index, ints, ours, real, sample
+from ..table import GENERAL, LINEAR, composite, op
+from . import shapes
+from .indexing import element, index_at
+
+_long, _unsigned = np.dtype(np.int64), np.dtype(np.uint64)
+
+
+def _bounded(name: str, index: Any, n: int) -> None:
+    if index.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}(): expected dtype int64 for index, got {index.dtype}: convert it with .long()")
+    if type(index) is np.ndarray and index.dtype is _long and index.size:
+        if 0 <= index.item(index.view(_unsigned).argmax()) < n:  # as unsigned numbers, negative ones are the largest
+            return
+    index = all_samples(index)
+    if index.size and (index.min() < -n if name == "take" else index.min() < 0):
+        raise errors.IndexOutOfBounds(f"{name}: index {int(index.min())} is out of bounds for a dimension of size {n}")
+    if index.size and index.max() >= n:
+        raise errors.IndexOutOfBounds(f"{name}: index {int(index.max())} is out of bounds for a dimension of size {n}")
+
+
+def _grid(shape: tuple, dim: int, index: Any) -> tuple:
+    """Full index arrays that address ``index`` along ``dim`` and their own place along the others."""
+    others = [arange_like(n, index).reshape((-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
+    return (*others[:dim], index, *others[dim + 1 :])
+
+
+def _at(dim: int, index: Any) -> tuple:
+    """:func:`_grid` for an index of any kind; of NumPy's small ones the places are known."""
+    return small_grid(dim, index) if type(index) is np.ndarray and index.size <= FEW else _grid(index.shape, dim, index)
+
+
+def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
+    d = normal_dim(dim, x.ndim)
+    if index.ndim != x.ndim and max(index.ndim, 1) != max(x.ndim, 1):
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as input tensor: {index.ndim} and {x.ndim}"
+        )
+    given, shape = index.shape, x.shape
+    if len(given) == len(shape) and (given[:d] != shape[:d] or given[d + 1 :] != shape[d + 1 :]) and index.size:
+        for i, (size, most) in enumerate(zip(given, shape, strict=True)):
+            if size > most and i != d:
+                raise RuntimeError(
+                    f"{name}(): Size does not match at dimension {i} expected index {list(given)} to be no larger than"
+                    " self"
+                    f" {list(shape)} apart from dimension {d}"
+                )
+    _bounded(name, index, x.shape[d] if x.ndim else 1)
+    return d
+
+
+def _line(x: Any) -> Any:
+    """A number as an array of length 1, which it counts as along a dimension."""
+    return x if x.ndim else x.reshape(1)
+
+
+def _memory(shape: tuple, dim: int, index: Any) -> Any:
+    """The places in memory of the entries that ``index`` names along ``dim``: one list of integers is quicker than
+    one for each dimension.
+    """
+    places, step = index, 1
+    for i in range(len(shape) - 1, -1, -1):
+        if i == dim:
+            places = places if step == 1 else places + index * (step - 1)
+        elif index.shape[i] > 1:
+            starts = np.arange(0, index.shape[i] * max(step, 1), max(step, 1))
+            places = places + (starts if i == len(shape) - 1 else starts.reshape((-1,) + (1,) * (len(shape) - i - 1)))
+        step *= shape[i]
+    return places
+
+
+def _by_rows(shape: tuple, dim: int, index: Any) -> bool:
+    """Whether ``index`` is one of NumPy's arrays that names many entries in each row of an array of this shape."""
+    return (
+        dim == len(shape) - 1
+        and index.size > _MANY
+        and type(index) is np.ndarray
+        and index.dtype is _long
+        and index.shape[:-1] == shape[:-1]
+    )
+
+
+_MANY = 10_000  # numbers from which going by blocks of rows, or making a sparse matrix, pays
+
+
+def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
+    """The gradient of :func:`_gather` for NumPy's arrays; the index was checked on the way there."""
+    if sparse_grad or not x_shape or type(index) is not np.ndarray:
+        return _gather_gradient(g, x_shape, dim, index, sparse_grad)
+    d = normal_dim(dim, len(x_shape))
+    if g.dtype.char in "fdFD" and _by_rows(x_shape, d, index):
+        return added_along_rows(index, g, x_shape[d])
+    out = np.zeros(x_shape, g.dtype)
+    if index.ndim and index.size <= FEW:
+        np.add.at(out, small_grid(d, index), g)
+        return out
+    np.add.at(out.reshape(-1), _memory(x_shape, d, index).ravel(), g.ravel())
+    return out
+
+
+def _gather_gradient(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
+    return (
+        _sparse_gathered(g, x_shape, dim, index)
+        if sparse_grad
+        else use("scatter_add")(zeros_like_shape(x_shape, g), dim, index, g)
+    )
+
+
+def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
+    d = _fitted("gather", x, dim, index)
+    if not x.ndim or not index.ndim:
+        return _gather(_line(x), 0, _line(index)).reshape(index.shape)
+    if type(x) is np.ndarray and index.size > FEW and x.flags.c_contiguous:
+        if _by_rows(x.shape, d, index):
+            return taken_along_rows(x, index)
+        return x.reshape(-1).take(
+            _memory(x.shape, d, index), mode="wrap"
+        )  # there is nothing to wrap, and nothing to check again
+    return x[_at(d, index)]
+
+
+def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    d = _fitted("scatter_add", x, dim, index)
+    if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
+        return _scatter_add(_line(x), 0, _line(index), _line(src)).reshape(x.shape)
+    _check_src("scatter_add", index, src)
+    out = x.copy()
+    add_at(out, _at(d, index), _corner(src, index.shape))
+    return out
+
+
+def _corner(src: Any, shape: tuple) -> Any:
+    """The part of ``src`` that an index of ``shape`` reads."""
+    return src if src.shape == shape else src[tuple([slice(0, n) for n in shape])]
+
+
+def _check_src(name: str, index: Any, src: Any) -> None:
+    if src.ndim and src.shape != index.shape and any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
+        raise RuntimeError(f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
+
+
+def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
+    d = _fitted("scatter", x, dim, index)
+    if not x.ndim or not index.ndim:
+        return _scatter(_line(x), 0, _line(index), src).reshape(x.shape)
+    if getattr(src, "ndim", 0):
+        _check_src("scatter", index, src)
+        src = _corner(src, index.shape)
+    elif not hasattr(src, "dtype"):
+        src = dtypes.number_as(src, x.dtype)
+    out = x.copy()
+    out[_at(d, index)] = src
+    return out
+
+
+def _scatter_multiply(x: Any, dim: int, index: Any, src: Any) -> Any:
+    d = _fitted("scatter", x, dim, index)
+    _check_src("scatter", index, src)
+    if type(x) is not np.ndarray:
+        return on_host(lambda *arrays: _scatter_multiply(arrays[0], dim, *arrays[1:]), x, index, src)
+    out = x.copy()
+    np.multiply.at(out, _at(d, index) if x.ndim else (), _corner(src, index.shape))
+    return out
+
+
+def _padded(g: Any, shape: tuple) -> Any:
+    """``g`` in the corner of zeros of ``shape``: the gradient of the entries that were not read is zero."""
+    if tuple(g.shape) == tuple(shape):
+        return g
+    if len(shape) != g.ndim:  # a number stands for an array of length 1, or the other way round
+        return _padded(g.reshape(1), shape) if shape else g.sum().reshape(shape)
+    for dim, (n, m) in enumerate(zip(g.shape, shape, strict=True)):
+        if n != m:
+            g = use("slice_zero")(g, (*g.shape[:dim], m, *g.shape[dim + 1 :]), dim, 0, n, 1)
+    return g
+
+
+def _sparse_gathered(g: Any, shape: tuple, dim: int, index: Any) -> Any:
+    from ...sparse.coo import gathered
+
+    places = index._array if isinstance(index, Tensor) else index
+    return gathered(g, _grid(places.shape, normal_dim(dim, len(shape)), places) if shape else (), shape)
+
+
+_GATHERED = (
+    sample(real(3, 4), 1, ints(3, 2, high=4)),
+    sample(real(3, 4), 0, ints(2, 4, high=3)),
+    sample(real(4), -1, ints(3, high=4)),
+)
+op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=_gather_gradient), quick=dict(x=_gather_back),
+   samples=(*_GATHERED, sample(real(3, 4), 1, ints(2, 2, high=4)), sample(real(), 0, ints(high=1))),
+   doc="""Entries picked along a dimension by an index tensor.
+
+   >>> import dualtape as dt
+   >>> dt.gather(dt.tensor([[1, 2], [3, 4]]), 1, dt.tensor([[0], [1]]))
+   tensor([[1],
+           [4]])
+   """)  # fmt: skip
+op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
+   quick=dict(src=lambda g, dim, index, src_shape: _padded(_gather(g, dim, index), src_shape)),
+   samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
+            ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
+   doc="""The tensor with values added at an index along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.scatter_add(dt.zeros(3), 0, dt.tensor([0, 0, 2]), dt.ones(3))
+   tensor([2., 0., 1.])
+   """)  # fmt: skip
+_scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=False, inplace=True, constants=("index",),
+    jvp=LINEAR, scalars=True,
+   torch_name="scatter",
+   node=("ScatterBackward0", "ScatterBackward1"), variant=lambda x, dim, index, src: int(not hasattr(src, "dtype")),
+   vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
+            src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
+   quick=dict(x=lambda g, dim, index: _scatter(g, dim, index, 0), src=lambda g, dim, index,
+       src_shape: _padded(_gather(g, dim, index), src_shape)),
+   samples=(sample(real(3, 4), 0, exact_index([[0, 1, 2, 0], [1, 2, 0, 1]]), real(2, 4)),
+       sample(real(4), 0, exact_index([1, 0]), 2.0)),
+   doc="""The tensor with values written at an index along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.zeros(3).scatter_(0, dt.tensor([2]), 5.0)
+   tensor([0., 0., 5.])
+   """)  # fmt: skip
+
+
+@composite(
+    "scatter",
+    samples=(
+        sample(real(4), 0, exact_index([1, 0]), real(2)),
+        ours(real(4), 0, exact_index([1, 1]), real(2), reduce="add"),
+    ),
+)
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """The tensor with values written (or added, or multiplied) at an index along a dimension.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scatter(dt.zeros(3), 0, dt.tensor([2, 0]), dt.tensor([5.0, 7.0]))
+    tensor([7., 0., 5.])
+    """
+    if src is None:
+        src = value
+    if reduce is None:
+        return _scatter_op(input, dim, index, src)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
+    values = (
+        src
+        if isinstance(src, Tensor)
+        else wrap(full_like_shape(index._array.shape, src, input._array.dtype, input._array))
+    )
+    if reduce == "add":
+        return FUNCTIONS["scatter_add"](input, dim, index, values)
+    if input.requires_grad or values.requires_grad:
+        raise RuntimeError("scatter with reduce='multiply' has no derivative: multiply by a scattered tensor instead")
+    return new_tensor(_scatter_multiply(input._array, dim, index._array, values._array))
+
+
+def _scatter_(
+    self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """In-place form of :func:`scatter`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).scatter_(0, dt.tensor([2]), 5.0)
+    tensor([0., 0., 5.])
+    """
+    src = value if src is None else src
+    if reduce is None:
+        return self.scatter_set_(dim, index, src)  # type: ignore[attr-defined]
+    return self.copy_(scatter(self, dim, index, src, reduce=reduce))  # type: ignore[attr-defined]
+
+
+Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
+
+
+def _index_select(x: Any, dim: int, index: Any) -> Any:
+    d = normal_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    _bounded("index_select", index, x.shape[d] if x.ndim else 1)
+    return np.take(x, index.reshape(-1), axis=d) if x.ndim else x.copy()
+
+
+def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
+    d = normal_dim(dim, x.ndim)
+    _bounded("index_add", index, x.shape[d])
+    if source.shape[d] != index.size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[d]})"
+        )
+    out = x.copy()
+    add_at(out, (slice(None),) * d + (_line(index),), source if alpha == 1 else source * alpha)
+    return out
+
+
+def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
+    d = normal_dim(dim, x.ndim)
+    _bounded("index_copy", index, x.shape[d])
+    out = x.copy()
+    out[(slice(None),) * d + (index,)] = source
+    return out
+
+
+op("index_select", _index_select, kind=GENERAL, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g, x_shape, dim, index: use("index_add")(zeros_like_shape(x_shape, g), dim, index, g) if x_shape else g),
+   samples=(sample(real(3, 4), 0, ints(5, high=3)), sample(real(3, 4), -1, ints(2, high=4)),
+       sample(real(3), 0, ints(0, high=3))),
+   doc="""Entries along a dimension, by a vector of indices.
+
+   >>> import dualtape as dt
+   >>> dt.index_select(dt.arange(4), 0, dt.tensor([3, 1]))
+   tensor([3, 1])
+   """)  # fmt: skip
+op("index_add", _index_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g: g, source=lambda g, dim, index, alpha: use("index_select")(g, dim, index) * np.conj(alpha)),
+   samples=(sample(real(3, 4), 0, ints(5, high=3), real(5, 4)),
+       sample(real(3, 4), 1, ints(2, high=4), real(3, 2), alpha=2)),
+   doc="""The tensor with entries of ``source`` added at indices along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.index_add(dt.zeros(3), 0, dt.tensor([0, 0]), dt.tensor([1.0, 2.0]))
+   tensor([3., 0., 0.])
+   """)  # fmt: skip
+op("index_copy", _index_copy, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g, dim, index: use("index_fill")(g, dim, index, 0), source=lambda g, dim,
+       index: use("index_select")(g, dim, index)),
+   samples=(sample(real(3, 4), 0, exact_index([2, 0]), real(2, 4)),),
+   doc="""The tensor with entries of ``source`` written at indices along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.index_copy(dt.zeros(3), 0, dt.tensor([2]), dt.tensor([5.0]))
+   tensor([0., 0., 5.])
+   """)  # fmt: skip
+
+
+def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
+    d = normal_dim(dim, x.ndim)
+    out = _line(x).copy()
+    out[(slice(None),) * d + (index,)] = element(value, x)
+    return out.reshape(x.shape)
+
+
+op("index_fill", _index_fill, kind=GENERAL, inplace=True, node=("IndexFillBackward0", "IndexFillBackward1"),
+   variant=lambda x, dim, index, value: int(hasattr(value, "dtype")), constants=("index",), jvp=LINEAR, scalars=True,
+   vjp=dict(x=lambda g, dim, index: use("index_fill")(g, dim, index, 0), value=lambda g, dim,
+       index: np.sum(use("index_select")(g, dim, index))),
+   samples=(sample(real(3, 4), 0, exact_index([2, 0]), 1.5), sample(real(3, 4), 1, exact_index([2]), real())),
+   doc="""The tensor with one value at indices along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.index_fill(dt.zeros(3), 0, dt.tensor([1]), 7.0)
+   tensor([0., 7., 0.])
+   """)  # fmt: skip
+
+
+@composite("take", samples=(sample(real(3, 4), ints(2, 2, low=-3, high=12)),))
+def take(input: Any, index: Any) -> Any:
+    """Entries by their place in the flattened tensor.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.take(dt.eye(2), dt.tensor([0, 3]))
+    tensor([1., 1.])
+    """
+    return index_at(input.reshape(-1), (index._array,))
+
+
+@composite(
+    "take_along_dim",
+    samples=(
+        sample(real(3, 4), ints(3, 2, high=4), 1),
+        sample(real(3, 4), ints(1, 4, high=3), 0),
+        sample(real(3), ints(2, high=3)),
+    ),
+)
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """Entries picked along a dimension, input and indices broadcast against each other.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.take_along_dim(dt.tensor([[3.0, 1.0]]), dt.tensor([[1, 0]]), 1)
+    tensor([[1., 3.]])
+    """
+    index = indices if isinstance(indices, Tensor) else wrap(np.asarray(indices))
+    if dim is None:
+        return FUNCTIONS["gather"](input.reshape(-1), 0, index.reshape(-1))
+    d = normal_dim(dim, input.ndim)
+    a, b = list(input._array.shape), list(index._array.shape)
+    a[d] = b[d] = 1
+    try:
+        common = list(np.broadcast_shapes(tuple(a), tuple(b)))
+    except ValueError as error:
+        raise RuntimeError(f"take_along_dim: {error}") from None
+    n = common[d] = input._array.shape[d]
+    wide = input if input._array.shape == tuple(common) else shapes.expand(input, tuple(common))
+    common[d] = index._array.shape[d]
+    places = index if index._array.shape == tuple(common) else shapes.expand(index, tuple(common))
+    try:
+        return FUNCTIONS["gather"](wide, d, places)
+    except errors.IndexOutOfBounds:
+        if not n:
+            raise
+        return FUNCTIONS["gather"](wide, d, places % n)  # round and round, as PyTorch counts here: -1 is the last

@@ -1,0 +1,601 @@
+"""Normalisations: layer, batch and group norm as one op that differs in what it averages over; and those by a vector's
+length.
+
+The op gives mean and variance as outputs beside the result: what its gradient needs is then computed once, and
+differentiated like everything else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ... import modes
+from ...arrays.kernels.basics import add_reduce
+from ...arrays.kernels.numbers import number_array
+from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
+from ...arrays.kernels.updates import add_outer, add_rows, product
+from ..dispatch import FUNCTIONS
+from ..samples import edge, exact, real, sample
+from ..table import GENERAL, composite, op
+
+_KINDS = ("layer", "batch", "group")
+
+
+def _statistics(x: Any, axes: tuple, n: int) -> tuple:
+    mean = add_reduce(x, axis=axes, keepdims=True) / n
+    centred = x - mean
+    return mean, centred, _inner(centred, centred, axes) / n
+
+
+def _inner(x: Any, y: Any, axes: tuple) -> Any:
+    """The sum over axes, which stay, of x * y."""
+    if type(x) is np.ndarray and axes == (x.ndim - 1,) and x.size:
+        return np.vecdot(x, y)[..., None]
+    return add_reduce(x * y, axis=axes, keepdims=True)
+
+
+# --- many rows, each normalised by itself ---------------------------------------------------------
+
+_FEWEST, _LONG = (
+    16_384,
+    64,
+)  # numbers in all, and in a row, from which the updates of :mod:`arrays.updates` are worth their calls
+
+
+def _as_rows(arrays: tuple, shape: tuple, view: tuple, axes: tuple) -> tuple[int, int] | None:
+    """(rows, numbers in a row), if these arrays (weight and bias may be missing) are NumPy's and dense, and the
+    weight is for the numbers in a row.
+    """
+    first = len(shape) - len(axes)
+    if view != shape[first:] or axes[0] != first or axes[-1] != len(shape) - 1:
+        return None
+    dtype = arrays[0].dtype
+    if dtype.char not in "fd":
+        return None
+    for a in arrays:
+        if a is not None and (type(a) is not np.ndarray or a.dtype is not dtype or not a.flags.c_contiguous):
+            return None
+    return prod(shape[:first]), prod(view)
+
+
+def _many(size: tuple[int, int] | None) -> bool:
+    return size is not None and size[1] >= _LONG and size[0] * size[1] >= _FEWEST
+
+
+def _few(size: tuple[int, int] | None) -> bool:
+    return size is not None and 0 < size[1] <= WIDTH and 0 < size[0] * size[1] < _FEWEST
+
+
+def _far(mean: Any, variance: Any) -> bool:
+    """Whether means are so far from 0 that little would be left of a difference of squares or products."""
+    return not (mean * mean <= 4 * variance).all()
+
+
+def _norm_rows(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple:
+    """x * (scale * weight) + (bias - mean * scale * weight), row by row: two outer products and a multiplication."""
+    n = size[1]
+    v, out, buffer = x.reshape(size), np.empty(x.shape, x.dtype), np.empty((row_step(size), n), x.dtype)
+    mean = add_reduce(v, 1) / n
+    variance = np.vecdot(v, v) / n - mean * mean
+    shift = -mean
+    if _far(mean, variance):
+        v = v - mean[:, None]
+        variance = np.vecdot(v, v) / n
+        shift[:] = 0
+    columns = np.zeros((2, n), x.dtype)
+    columns[0] = 1 if weight is None else weight.reshape(n)
+    columns[1] = 0 if bias is None else bias.reshape(n)
+    scale = 1 / np.sqrt(variance + eps)
+    factors = np.ones((size[0], 2), x.dtype)
+    factors[:, 0] = shift * scale
+    into = out.reshape(size)
+    for rows in row_blocks(size):
+        part, result = v[rows], into[rows]
+        np.multiply(product(buffer[: len(part)], scale[rows, None], columns[:1]), part, result)
+        product(result, factors[rows], columns, add=True)
+    return out, mean, variance
+
+
+def _gradient_rows(
+    g: Any, g_mean: Any, g_variance: Any, v: Any, weight: Any, mean: Any, variance: Any, eps: float, change: Any
+) -> None:
+    """Into change, g * (scale * weight) + v * along + level, where along and level are numbers for each row."""
+    n = v.shape[1]
+    ones = np.ones(n, v.dtype)
+    w = ones[None] if weight is None else weight.reshape(1, n)
+    scale = 1 / np.sqrt(variance + eps)
+    square, g_mean, g_variance = scale * scale / n, g_mean / n, 2 * g_variance / n
+    buffer = np.empty((row_step(v.shape), n), v.dtype)
+    for rows in row_blocks(v.shape):
+        part, result, m, s = v[rows], change[rows], mean[rows], scale[rows]
+        np.multiply(product(buffer[: len(m)], s[:, None], w), g[rows], result)
+        sums = result.dot(ones)
+        along = g_variance[rows] - square[rows] * (np.vecdot(result, part) - m * sums)
+        level = g_mean[rows] - sums / n - along * m
+        add_outer(result, level, ones)
+        add_rows(result, along, part)
+
+
+def _weight_rows(g: Any, v: Any, mean: Any, variance: Any, eps: float) -> Any:
+    """The sum over rows of g * (v - mean) * scale."""
+    scale = 1 / np.sqrt(variance + eps)
+    shift = -mean * scale
+    total = np.zeros(v.shape[1], v.dtype)
+    buffer = np.empty((row_step(v.shape, WIDTH), v.shape[1]), v.dtype)
+    for rows in row_blocks(v.shape, WIDTH):
+        part = g[rows]
+        total += scale[rows].dot(np.multiply(part, v[rows], buffer[: len(part)]))
+        total += shift[rows].dot(part)
+    return total
+
+
+def _from_rows(g_out: Any, x: Any, mean: Any, variance: Any, size: tuple) -> tuple:
+    """The gradient, the numbers, their means and variances by rows; numbers whose means are far from 0 are taken
+    from these.
+    """
+    v, mean, variance = x.reshape(size), mean.reshape(-1), variance.reshape(-1)
+    if _far(mean, variance):
+        v, mean = v - mean[:, None], np.zeros_like(mean)
+    return g_out.reshape(size), v, mean, variance
+
+
+# --- few rows: as few calls of NumPy as there can be ----------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _averaging(n: int, dtype: np.dtype) -> np.ndarray:
+    """What a row of ``n`` numbers is multiplied by to give its mean."""
+    return np.full(n, 1 / n, dtype)
+
+
+def _scale(variance: Any, eps: float) -> Any:
+    """1 / sqrt(variance + eps)."""
+    scale = np.add(variance, number_array(eps, variance.dtype))
+    return np.divide(number_array(1, variance.dtype), np.sqrt(scale, scale), scale)
+
+
+def _norm_few(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple:
+    v, n = x.reshape(size), size[1]
+    mean = v.dot(_averaging(n, v.dtype))
+    out = np.subtract(v, mean[:, None])
+    variance = np.vecdot(out, out)
+    np.multiply(variance, number_array(1 / n, v.dtype), variance)
+    np.multiply(out, _scale(variance, eps)[:, None], out)
+    if weight is not None:
+        np.multiply(out, weight.reshape(n), out)
+    if bias is not None:
+        np.add(out, bias.reshape(n), out)
+    return out if out.shape == x.shape else out.reshape(x.shape), mean, variance
+
+
+def _normal_few(x: Any, mean: Any, variance: Any, eps: float, size: tuple) -> tuple:
+    """The normalised rows, and the columns they were multiplied by."""
+    scale = _scale(variance.reshape(-1, 1), eps)
+    normal = np.subtract(x.reshape(size), mean.reshape(-1, 1))
+    return np.multiply(normal, scale, normal), scale
+
+
+def _gradient_few(g_out: Any, x: Any, weight: Any, mean: Any, variance: Any, eps: float, size: tuple) -> Any:
+    """(g - mean of g - normal * mean of g * normal) * scale, where g is the gradient times the weight."""
+    normal, scale = _normal_few(x, mean, variance, eps, size)
+    n, g = size[1], g_out.reshape(size)
+    change = g.copy() if weight is None else np.multiply(g, weight.reshape(n))
+    level = change.dot(_averaging(n, change.dtype))
+    along = np.vecdot(change, normal)
+    np.multiply(along, number_array(1 / n, change.dtype), along)
+    np.multiply(normal, along[:, None], normal)
+    np.add(normal, level[:, None], normal)
+    np.subtract(change, normal, change)
+    np.multiply(change, scale, change)
+    return change if change.shape == x.shape else change.reshape(x.shape)
+
+
+# --- the op, over any dimensions ------------------------------------------------------------------
+
+
+def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
+    size: Any = _as_rows((x, weight, bias), shape, view, axes) if type(x) is np.ndarray else None
+    few = _few(size)
+    if few or _many(size) and (weight is None or np.isfinite(weight).all()):
+        out, mean, variance = (_norm_few if few else _norm_rows)(x, weight, bias, eps, size)
+        kept = shape[: -len(axes)] + (1,) * len(axes)
+        return out, mean.reshape(kept), variance.reshape(kept)
+    v = x.reshape(shape)
+    if v.dtype.itemsize == 2:  # the sums of half precision overflow
+        v = v.astype(np.float32)
+    mean, centred, variance = _statistics(v, axes, max(1, prod(shape[a] for a in axes)))
+    centred *= 1 / np.sqrt(variance + eps)
+    if weight is not None:
+        centred *= weight.reshape(view)
+    if bias is not None:
+        centred += bias.reshape(view)
+    return centred.reshape(x.shape).astype(x.dtype, copy=False), mean, variance
+
+
+def _norm_gradient(
+    g_out: Any,
+    g_mean: Any,
+    g_variance: Any,
+    x: Any,
+    weight: Any,
+    mean: Any,
+    variance: Any,
+    shape: tuple,
+    view: tuple,
+    axes: tuple,
+    eps: float,
+    x_shape: tuple,
+) -> Any:
+    g = g_out.reshape(shape)
+    if weight is not None:
+        g = g * weight.reshape(view)
+    n = max(1, prod(shape[a] for a in axes))
+    scale = 1 / np.sqrt(variance + eps)
+    centred = x.reshape(shape) - mean
+    # per group: what the three outputs together send along the deviation, and along the mean
+    along = 2 * g_variance - scale * scale * scale * add_reduce(g * centred, axis=axes, keepdims=True)
+    level = g_mean - scale * add_reduce(g, axis=axes, keepdims=True)
+    return (g * scale + centred * (along / n) + level / n).reshape(x_shape)
+
+
+def _norm_gradient_arrays(
+    g_out: Any,
+    g_mean: Any,
+    g_variance: Any,
+    x: Any,
+    weight: Any,
+    mean: Any,
+    variance: Any,
+    shape: tuple,
+    view: tuple,
+    axes: tuple,
+    eps: float,
+    x_shape: tuple,
+) -> Any:
+    """:func:`_norm_gradient` in the one array it makes, some rows at a time: what comes up on the way stays in a cache.
+
+    Gradients that did not come are None.
+    """
+    if g_out is None:
+        g_out = np.zeros(x_shape, x.dtype)
+    size: Any = _as_rows((x, g_out, weight, mean), shape, view, axes)
+    if g_mean is None and g_variance is None and _few(size):
+        return _gradient_few(g_out, x, weight, mean, variance, eps, size)
+    if _many(size):
+        g_mean, g_variance = (np.zeros_like(mean) if each is None else each for each in (g_mean, g_variance))
+        g, v, mean, variance = _from_rows(g_out, x, mean, variance, size)
+        change = np.empty(x_shape, x.dtype)  # the leaf takes over what owns its memory
+        _gradient_rows(
+            g, g_mean.reshape(-1), g_variance.reshape(-1), v, weight, mean, variance, eps, change.reshape(size)
+        )
+        return change
+    g, v, w = g_out.reshape(shape), x.reshape(shape), None if weight is None else weight.reshape(view)
+    n = max(1, prod([shape[a] for a in axes]))
+    scale = 1 / np.sqrt(variance + eps)
+    change = np.empty(shape, v.dtype if v.dtype is mean.dtype else np.result_type(v, mean))
+    for rows in [slice(None)] if 0 in axes or v.size < BLOCK else row_blocks(shape):
+        part = np.subtract(v[rows], mean[rows], change[rows])
+        scaled = g[rows] * scale[rows]
+        if w is not None:
+            scaled *= w
+        along = scale[rows] * scale[rows] * _inner(scaled, part, axes)
+        level = add_reduce(scaled, axis=axes, keepdims=True)
+        if g_variance is not None:
+            along -= 2 * g_variance[rows]
+        if g_mean is not None:
+            level -= g_mean[rows]
+        part *= along / -n
+        part -= level / n
+        part += scaled
+    return change if shape == x_shape else change.reshape(x_shape)
+
+
+def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
+    """``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was broadcast."""
+    lead = len(v.shape) - len(view)
+    axes = (*range(lead), *(lead + i for i, n in enumerate(view) if n == 1))
+    return add_reduce(v, axis=axes).reshape(shape) if axes else v.reshape(shape)
+
+
+def _weight_gradient(
+    g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple
+) -> Any:
+    normal = (x.reshape(shape) - mean) * (1 / np.sqrt(variance + eps))
+    return _to_parameter(g_out.reshape(shape) * normal, view, weight_shape)
+
+
+def _weight_gradient_arrays(
+    g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple
+) -> Any:
+    """:func:`_weight_gradient` in place, and some rows at a time where there are many."""
+    if g_out is None:
+        return np.zeros(weight_shape, x.dtype)
+    size: Any = _as_rows((x, g_out, mean), shape, view, tuple(range(len(shape) - len(view), len(shape))))
+    if mean.shape != (*shape[: -len(view)], *(1,) * len(view)):  # it is one for each column
+        size = None
+    if _few(size):
+        normal = _normal_few(x, mean, variance, eps, size)[0]
+        normal *= g_out.reshape(size)
+        return sum_axis(normal, 0).reshape(weight_shape)
+    if _many(size):
+        g, v, *moments = _from_rows(g_out, x, mean, variance, size)
+        total = _weight_rows(g, v, moments[0], moments[1], eps)
+        if np.isfinite(total).all():  # else an infinite gradient may have met itself with the other sign
+            return total.reshape(weight_shape)
+    normal = x.reshape(shape) - mean
+    normal *= 1 / np.sqrt(variance + eps)
+    normal *= g_out.reshape(shape)
+    return _to_parameter(normal, view, weight_shape)
+
+
+def _bias_gradient_arrays(g_out: Any, shape: tuple, view: tuple, bias_shape: tuple) -> Any:
+    if g_out is None:
+        return None
+    if len(view) == 1 and len(shape) == 2:
+        return sum_axis(g_out.reshape(shape), 0).reshape(bias_shape)
+    return _to_parameter(g_out.reshape(shape), view, bias_shape)
+
+
+_native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False, outputs=("out", "mean", "variance"),
+    torch_name="-", complex=False,
+   node=("NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0"),
+   variant=lambda x, weight, bias, shape, view, axes, eps, kind: _KINDS.index(kind),
+   vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view,
+       bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
+   quick=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays, bias=_bias_gradient_arrays),
+   samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"),
+       sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3),
+   (1, 2, 2, 1), (2, 3), 1e-5, "group")),
+   doc="""Deviations from the mean in units of the standard deviation, scaled and shifted; the mean; the variance.
+   """)  # fmt: skip
+
+
+@composite("layer_norm", method=False, complex=False, torch_name="nn.functional.layer_norm", samples=(
+    sample(real(3, 4), (4,)), sample(real(2, 3, 4), (3, 4), real(3, 4), real(3, 4)), sample(real(3, 4), [4], real(4)),
+    sample(real(3, 4), (4,), None, real(4)),
+    sample(real(3, 4, layout="F"), (4,), eps=0.1), sample(real(0, 4), (4,), real(4), real(4)),
+))  # fmt: skip
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The last dimensions brought to mean 0 and variance 1, then scaled and shifted.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.layer_norm(dt.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+    tail = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = tuple(input.shape)
+    if not tail or shape[len(shape) - len(tail) :] != tail or len(tail) > len(shape):
+        raise RuntimeError(
+            f"layer_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got {list(shape)}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and tuple(value.shape) != tail:
+            raise RuntimeError(
+                f"layer_norm: expected {name} to be of the same shape as normalized_shape {list(tail)}, got"
+                f" {list(value.shape)}"
+            )
+    return _native_norm(
+        input, weight, bias, shape, tail, tuple(range(len(shape) - len(tail), len(shape))), eps, "layer"
+    )[0]
+
+
+@composite("group_norm", method=False, complex=False, torch_name="nn.functional.group_norm", samples=(
+    sample(real(2, 4, 3), 2), sample(real(2, 6, 2, 2), 3, real(6), real(6)), sample(real(2, 4), 2, real(4)),
+))  # fmt: skip
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Groups of channels brought to mean 0 and variance 1, then each channel scaled and shifted.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.group_norm(dt.tensor([[1.0, 3.0, 2.0, 2.0]]), 2)
+    tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
+    """
+    if input.ndim < 2 or input.shape[1] % num_groups:
+        raise RuntimeError(
+            "group_norm: expected number of channels in input to be divisible by num_groups, but got input of shape"
+            f" {list(input.shape)}"
+            f" and num_groups={num_groups}"
+        )
+    n, c, *rest = input.shape
+    shape, view = (n, num_groups, c // num_groups, prod(rest)), (1, num_groups, c // num_groups, 1)
+    return _native_norm(input, weight, bias, shape, view, (2, 3), eps, "group")[0]
+
+
+def _running(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, view: tuple, eps: float) -> Any:
+    out = (x - mean.reshape(view)) * (1 / np.sqrt(variance.reshape(view) + eps))
+    if weight is not None:
+        out = out * weight.reshape(view)
+    out = out if bias is None else out + bias.reshape(view)
+    return out.astype(x.dtype, copy=False)
+
+
+def _running_scale(weight: Any, variance: Any, view: tuple, eps: float) -> Any:
+    scale = 1 / np.sqrt(variance.reshape(view) + eps)
+    return scale if weight is None else scale * weight.reshape(view)
+
+
+def _running_normal(x: Any, mean: Any, variance: Any, view: tuple, eps: float) -> Any:
+    return (x - mean.reshape(view)) * _running_scale(None, variance, view, eps)
+
+
+_batch_norm_eval = op("batch_norm_eval", _running, kind=GENERAL, public=False, method=False, torch_name="-",
+    complex=False, node="NativeBatchNormBackward0",
+   constants=("mean", "variance"),
+   vjp=dict(x=lambda g, weight, variance, view, eps: g * _running_scale(weight, variance, view, eps),
+            weight=lambda g, x, mean, variance, view, eps,
+            weight_shape: _to_parameter(g * _running_normal(x, mean, variance, view, eps), view, weight_shape),
+            bias=lambda g, view, bias_shape: _to_parameter(g, view, bias_shape)),
+   jvp=dict(x=lambda t, weight, variance, view, eps: t * _running_scale(weight, variance, view, eps),
+            weight=lambda t, x, mean, variance, view,
+            eps: t.reshape(view) * _running_normal(x, mean, variance, view, eps),
+            bias=lambda t, out, view: np.broadcast_to(t.reshape(view), out.shape)),
+   samples=(sample(real(2, 3, 2), real(3), real(3), np.array([0.1, 0.2, -0.3]), np.array([1.0, 0.5, 2.0]), (3, 1),
+       1e-5),),
+   doc="""Batch norm with fixed mean and variance.""")  # fmt: skip
+
+
+@composite("batch_norm", method=False, complex=False, torch_name="nn.functional.batch_norm", samples=(
+    sample(real(4, 3), None, None, training=True),
+    sample(real(2, 3, 2, 2), None, None, real(3), real(3), training=True),
+    sample(real(3, 2, 4), None, None, real(2), training=True),
+))  # fmt: skip
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Each channel brought to mean 0 and variance 1, then scaled and shifted.
+
+    In training, by the batch's own mean and variance, which also move the running ones; else by the running ones.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.batch_norm(dt.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected an input of at least 2 dimensions, got {list(input.shape)}")
+    shape = tuple(input.shape)
+    c = shape[1]
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if value is not None and tuple(value.shape) != (c,):
+            raise RuntimeError(f"batch_norm: {name} should contain {c} elements not {value.numel()}")
+    view = (c,) + (1,) * (len(shape) - 2)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")
+        return _batch_norm_eval(input, weight, bias, running_mean.detach(), running_var.detach(), view, eps)
+    n = input.numel() // c if c else 0
+    if n <= 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    out, mean, variance = _native_norm(input, weight, bias, shape, view, (0, *range(2, len(shape))), eps, "batch")
+    with modes.no_grad():
+        for running, value in ((running_mean, mean), (running_var, variance * (n / (n - 1)))):
+            if running is not None:
+                running.mul_(1 - momentum).add_(value.detach().reshape(c) * momentum)
+    return out
+
+
+@composite("instance_norm", method=False, complex=False, public=False, torch_name="nn.functional.instance_norm",
+    samples=(
+    sample(real(2, 3, 4)), sample(real(2, 3, 2, 2), None, None, real(3), real(3)),
+))  # fmt: skip
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """Each channel of each sample brought to mean 0 and variance 1, then scaled and shifted.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.instance_norm(dt.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    n, c = input.shape[:2]
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    repeated = [None if v is None else v.repeat(n) for v in (running_mean, running_var, weight, bias)]
+    out = batch_norm(input.reshape((1, n * c, *input.shape[2:])), *repeated, True, momentum, eps)
+    with modes.no_grad():
+        running: Any
+        for running, many in ((running_mean, repeated[0]), (running_var, repeated[1])):
+            if running is not None and many is not None:
+                running.copy_(many.reshape(n, c).mean(0))
+    return out.reshape(input.shape)
+
+
+@composite("rms_norm", method=False, torch_name="nn.functional.rms_norm", complex=False, samples=(
+    sample(real(3, 4), (4,)), sample(real(2, 3, 4), (3, 4), real(3, 4)), sample(real(3, 4), (4,), real(4), 0.1),
+))  # fmt: skip
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """The last dimensions divided by the root of their mean square, then scaled.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.rms_norm(dt.tensor([[1.0, 7.0]]), (2,))
+    tensor([[0.2000, 1.4000]])
+    """
+    tail = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if tuple(input.shape[input.ndim - len(tail) :]) != tail:
+        raise RuntimeError(
+            f"rms_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got"
+            f" {list(input.shape)}"
+        )
+    small = float(np.finfo(input._array.dtype).eps) if eps is None else eps
+    out = input * ((input * input).mean(tuple(range(-len(tail), 0)), keepdim=True) + small).rsqrt()
+    return out if weight is None else out * weight
+
+
+# --- by a vector's length -------------------------------------------------------------------------
+
+
+@composite("normalize", method=False, public=False, torch_name="nn.functional.normalize", samples=(
+    sample(real(3, 4)), sample(real(3, 4), 1.0, 0), sample(real(4), 2.0, 0), sample(real(2, 3, 2), dim=-1),
+    edge(exact([[3.0, 4.0], [1e-13, 0.0]])),
+))  # fmt: skip
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
+    """Vectors along ``dim`` divided by their norm, or by ``eps`` if that is larger.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.normalize(dt.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    length = input.norm(p, dim, keepdim=True)
+    return input / FUNCTIONS["clamp"](length, eps).expand_as(input)
+
+
+@composite("cosine_similarity", method=False, torch_name="nn.functional.cosine_similarity", complex=False, samples=(
+    sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4), dim=-1), sample(real(4), real(4), 0),
+))  # fmt: skip
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosines of the angles between vectors along ``dim``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.cosine_similarity(dt.tensor([3.0, 4.0]), dt.tensor([4.0, 3.0]), dim=0)
+    tensor(0.9600)
+    """
+    shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    units = [x / FUNCTIONS["clamp"](FUNCTIONS["norm"](x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
+    return (units[0] * units[1]).sum(dim)
+
+
+@composite("pairwise_distance", method=False, torch_name="nn.functional.pairwise_distance", complex=False, samples=(
+    sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4), p=1.0, keepdim=True),
+))  # fmt: skip
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The norm of the difference of vectors along the last dimension.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.pairwise_distance(dt.tensor([[3.0, 4.0]]), dt.zeros(1, 2))
+    tensor([5.0000])
+    """
+    return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim=keepdim)

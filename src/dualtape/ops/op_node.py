@@ -1,0 +1,206 @@
+"""The node of a declared op: runs the op's formulas on what it saved.
+
+``saved`` is a tuple with one place for each name that some formula of the op asks for (``op.saves``). The same
+formula gets raw arrays, or tensors when the backward is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import errors, modes
+from .._tensor.tensor import Tensor
+from ..arrays import zeros
+from ..arrays.batched.array import NotBatchable, newest, per_sample
+from ..autograd import saved as saving
+from ..autograd.node import Freed, Node, check_not_freed
+from ..autograd.saved import SavedVariable
+from ..overrides.watching import watching
+
+ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # what a place in ``saved`` holds
+_ENTRIES = (tuple, Tensor)  # what a saved tensor is kept as
+
+
+class OpNode(Node):
+    """Base of the generated node classes; ``op`` is the declaration."""
+
+    __slots__ = ()
+
+    op: Any  # set on each generated subclass
+
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        op = self.op
+        g = grads[0]
+        if record or not op.simple or op.outputs is not None or op.listed_input or type(g) is np.ndarray:
+            return self._apply(grads, record, wanted)
+        if g is None:
+            return (None,) * len(self._edges)
+        saved = self._saved
+        if type(saved) is Freed:
+            check_not_freed(self)
+        saving.check_versions(self)
+        results: list = []
+        for edge, (formula, loads) in zip(self._edges, op.loads, strict=False):
+            if edge is None or (wanted is not None and edge[0] not in wanted):
+                results.append(None)
+                continue
+            arguments = [g]
+            for kind, k in loads:
+                entry = saved[k]
+                if kind != ATTRIBUTE:
+                    entry = self._one(entry, op.saves[k][0], kind, 0, False)
+                arguments.append(entry)
+            try:
+                results.append(formula(*arguments))
+            except NotBatchable:
+                results.append(_by_samples(formula, arguments, op.name))
+        return results
+
+    def _apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        """The general case: several outputs, a list of inputs, or formulas on tensors."""
+        op = self.op
+        if grads[0] is None and all([grad is None for grad in grads]):
+            return (None,) * len(self._edges)
+        check_not_freed(self)
+        if watching and modes.current().subclass_functions:
+            return self._without_functions(grads, record, wanted)
+        values = self._unpacked(record)
+        formulas = self._formulas([*values, *grads], record)
+        if len(grads) > 1 and (
+            formulas is op.formulas or not op.quick
+        ):  # quick formulas take None for a gradient that did not come
+            grads = self._materialised(grads)
+        values.extend(grads)
+        values.append(grads)  # the name ``grads`` in a formula means all of them
+        if op.listed_input:
+            formula, places = op.formulas[0]
+            return self._run(formula, [values[k] for k in places], record)
+        return [
+            None
+            if edge is None or (wanted is not None and edge[0] not in wanted)
+            else self._run(formula, [values[k] for k in places], record)
+            for edge, (formula, places) in zip(self._edges, formulas, strict=True)
+        ]
+
+    def _formulas(self, values: list, record: bool) -> tuple:
+        """The formulas for tensors, or those for NumPy's arrays where there are such."""
+        op = self.op
+        if record or not op.quick:
+            return op.formulas
+        for value in values:
+            if type(value) is not np.ndarray and hasattr(value, "dtype"):
+                return op.formulas
+        return op.quick_formulas
+
+    def _run(self, formula: Any, arguments: list, record: bool) -> Any:
+        try:
+            return formula(*arguments)
+        except NotBatchable:
+            if not record:
+                return _by_samples(formula, arguments, self.op.name)
+            from .batching import by_samples
+
+            return by_samples(formula, tuple(arguments), {}, f"the backward of {self.op.name}")
+
+    def _without_functions(self, grads: list, record: bool, wanted: Any) -> Any:
+        """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
+        mode = modes.current()
+        modes._set(mode.replace(subclass_functions=False))
+        try:
+            return self._apply(grads, record, wanted)
+        finally:
+            modes._set(modes.current().replace(subclass_functions=True))
+
+    def _materialised(self, grads: list) -> list:
+        """Undefined gradients of some of several outputs, as zeros."""
+        like = next(grad for grad in grads if grad is not None)
+        return [
+            zeros(shape, dtype, like) if grad is None else grad
+            for grad, (shape, dtype) in zip(grads, self._outputs, strict=True)
+        ]
+
+    def _unpacked(self, record: bool) -> list:
+        values = list(self._saved)
+        saves = self.op.saves
+        for k in saving.order_of(self.op):
+            entry, (name, kind, number) = values[k], saves[k]
+            if kind == ATTRIBUTE or entry is None:
+                continue
+            if kind == INPUTS:
+                values[k] = [self._one(e, name, INPUT, 0, record) for e in entry]
+            else:
+                if record and kind == INPUT and isinstance(entry, _ENTRIES) and not saving.full(entry)[0].requires_grad:
+                    self._check_not_detached(name)
+                values[k] = self._one(entry, name, kind, number, record)
+        return values
+
+    def _check_not_detached(self, name: str) -> None:
+        """Raise if an input that has no history had one when it was saved: what is recorded now would miss it."""
+        inputs = self.op.inputs
+        if name in inputs and self._edges[inputs.index(name)] is not None:
+            raise errors.detached(self._title(), name)
+
+    def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
+        if isinstance(entry, _ENTRIES) or type(entry) is SavedVariable:
+            if record:
+                return saving.unpack(entry, self, name, kind == OUTPUT, number)
+            return saving.unpack_raw(entry, self, name, kind == OUTPUT)
+        return entry  # a Python number in a tensor's place
+
+    def _release(self, task: Any) -> None:
+        if self._holds:
+            self._saved = task.freed or task.free()
+
+    def _shown(self, position: int) -> Any:
+        """A saved value, as ``_saved_name`` gives it."""
+        check_not_freed(self)
+        name, kind, number = self.op.saves[position]
+        entry = self._saved[position]
+        if kind == ATTRIBUTE or entry is None:
+            return entry
+        if kind == INPUTS:
+            return tuple(self._one(e, name, INPUT, 0, True) for e in entry)
+        return self._one(entry, name, kind, number, True)
+
+    def _raw(self, position: int) -> Any:
+        """What keeps a saved value, as ``_raw_saved_name`` gives it: hooks are registered there."""
+        _, kind, number = self.op.saves[position]
+        if type(self._saved) is Freed:
+            return SavedVariable(None, kind == OUTPUT, number, self)
+        entry = self._saved[position]
+        if isinstance(entry, _ENTRIES) and kind != ATTRIBUTE:
+            entry = SavedVariable(entry, kind == OUTPUT, number, self)
+            places = list(self._saved)
+            places[position] = entry
+            self._saved = tuple(places)
+        return entry
+
+
+def saved_properties(op: Any) -> dict[str, property]:
+    """``_saved_x`` for each value that an op's nodes save, and ``_raw_saved_x`` for each tensor among them."""
+    result = {}
+    for position, (name, kind, _) in enumerate(op.saves):
+        result[f"_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._shown, position))
+        if kind != ATTRIBUTE and kind != INPUTS:
+            result[f"_raw_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._raw, position))
+    return result
+
+
+def _read(how: Callable, position: int, node: OpNode) -> Any:
+    return how(node, position)
+
+
+def _by_samples(formula: Any, arguments: Any, name: str) -> Any:
+    """A formula on one sample after the other, where it wants to see a batched value."""
+
+    def one(*each: Any) -> Any:
+        try:
+            return formula(*each)
+        except NotBatchable:
+            return _by_samples(formula, each, name)
+
+    return per_sample(one, newest(arguments), arguments, {}, f"the backward of {name}")

@@ -1,0 +1,30 @@
+"""``dualtape.overrides``: what changes operations from outside, in PyTorch's names.
+
+``watching`` is all that an ordinary program ever touches; ``subclass`` asks ``__torch_function__`` (above
+autograd), ``dispatch`` asks ``__torch_dispatch__`` (below it), and the two kinds of modes are managers around them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_PUBLIC = (
+    "BaseTorchFunctionMode",
+    "TorchFunctionMode",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+)
+
+__all__ = list(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:  # the tensor is built on ``watching``, and the public names on the tensor
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(".function_modes", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

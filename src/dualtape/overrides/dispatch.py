@@ -1,0 +1,226 @@
+"""Below autograd: ``__torch_dispatch__`` of subclasses and dispatch modes computes an op in the place of its forward.
+
+History is recorded above: the node an op leaves has the op's formulas, and runs them on tensors, so that the class
+is asked again in backward. Inside a handler nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import modes
+from .._tensor.tensor import Tensor, alias, wrap
+from ..arrays import Absent, as_array
+from ..autograd import saved as saving
+from ..autograd.node import Node, edge_of
+from ..autograd.other_gradients import raw_gradient
+from ..autograd.versions import bump
+from ..autograd.views import attach, check_write, rebase
+from ..ops.op_node import OUTPUT, OpNode
+from .subclass import disabled_dispatch, of_class, overriding, watch
+from .watching import MISS
+
+
+def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """What a dispatch mode or an argument's class computes for a call; MISS if none does."""
+    mode = modes.current()
+    found = (
+        overriding((*args, *kwargs.values()), "__torch_dispatch__", disabled_dispatch) if mode.subclass_dispatch else []
+    )
+    if not mode.dispatches and not found:
+        return MISS
+    types = tuple(type(value) for value in found)
+    result = NotImplemented
+    if mode.dispatches:
+        modes._set(mode.replace(dispatches=mode.dispatches[:-1], grad=False))
+        try:
+            result = mode.dispatches[-1].__torch_dispatch__(function, types, args, kwargs)
+        finally:
+            modes._set(modes.current().replace(dispatches=mode.dispatches, grad=mode.grad))
+    elif found:
+        modes._set(modes.without_grad(mode))
+        try:
+            for value in found:
+                result = type(value).__torch_dispatch__(function, types, args, kwargs)
+                if result is not NotImplemented:
+                    break
+        finally:
+            modes._set(modes.current().replace(grad=mode.grad))
+    if result is NotImplemented:
+        name = getattr(function, "__name__", repr(function))
+        raise TypeError(f"Multiple dispatch failed for {name!r}: every __torch_dispatch__ returned NotImplemented")
+    return result
+
+
+def execute(op: Any, values: list) -> Any:
+    """Run ``op`` by ``__torch_dispatch__``, and record it; MISS if nothing overrides it."""
+    from ..ops.dispatch import _needs, record, unwrap
+    from ..ops.table import LISTED
+
+    mode = modes.current()
+    raws = None
+    result = answer(op.function, _trimmed(op, values), {})
+    if result is MISS:
+        return MISS
+    several = op.outputs is not None
+    given = list(result) if several else [result]
+    results = [_fresh(op, one, values) for one in given]
+    raws = unwrap(op, values)
+    if op.view:
+        _attach(op, values, results, mode, several)
+    if mode.grad and _needs(op, values):
+        record(op, values, raws, results)
+        _settle_node(op, results)
+    if not several:
+        return results[0]
+    return tuple(results) if op.outputs is LISTED else op.result_type(results)
+
+
+def execute_inplace(op: Any, values: list) -> Any:
+    """The same for the in-place form."""
+    from ..ops.dispatch import _before, _inplace_method, _needs, begin_node, finish_node, keep_inputs, unwrap
+
+    mode = modes.current()
+    if not mode.dispatches and not overriding(values, "__torch_dispatch__", disabled_dispatch):
+        return MISS
+    target = values[0]
+    needs = mode.grad and _needs(op, values)
+    check_write(target, f"{op.name}_", needs)
+    node = kept = None
+    if needs:
+        raws = unwrap(op, values)
+        node = begin_node(op, values)
+        old = _copy_of(target) if isinstance(target._array, Absent) else _before(op, node, target)
+        kept = keep_inputs(op, node, [old, *values[1:]], raws)
+    version = target._shared_counter[0]
+    if answer(_inplace_method(op), _trimmed(op, values), {}) is MISS:
+        return MISS
+    if target._shared_counter[0] == version:
+        bump(target._shared_counter)
+    if node is not None and kept is not None:
+        finish_node(op, node, kept, [target])
+        rebase(target, node)
+        target._edge = (node, 0) if target._view is None else target._edge
+        _settle_node(op, [target])
+    return target
+
+
+def _trimmed(op: Any, values: list) -> tuple:
+    """The arguments, without those at the end that have their default."""
+    count = len(values)
+    while count > op.required and _is_default(values[count - 1], op.defaults[count - 1 - op.required]):
+        count -= 1
+    return tuple(values[:count])
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and not isinstance(value, Tensor) and value == default)
+
+
+def _fresh(op: Any, result: Any, values: list) -> Tensor:
+    """A handler's result as a tensor that autograd may give a history."""
+    if not isinstance(result, Tensor):
+        raise TypeError(f"__torch_dispatch__ must return a tensor for {op.name}, got {type(result).__name__}")
+    if result._edge is None and not result._requires_grad and not any(result is value for value in values):
+        return result
+    new = of_class(alias(result), type(result))
+    new.__dict__.update(result.__dict__)
+    return new
+
+
+def _copy_of(target: Tensor) -> Tensor:
+    """A wrapper as it is before it is written."""
+    with modes.no_grad():
+        old = target.clone()
+    old._edge = edge_of(target)
+    old._requires_grad = old._edge is not None
+    return old
+
+
+def _attach(op: Any, values: list, results: list, mode: modes.Mode, several: bool) -> None:
+    for number, result in enumerate(results):
+        if result._view is not None and not isinstance(values[0]._array, Absent):
+            result._view = None
+            attach(result, values[0], (None, op, tuple(values[1:]), number if several else None), mode, several)
+
+
+def _settle_node(op: Any, results: list) -> None:
+    """Make the node of the results one that runs on tensors, and keep saved results that are no arrays as tensors."""
+    node: Any = next((r._edge[0] for r in results if r._edge is not None), None)
+    if not isinstance(node, OpNode):
+        return
+    node.__class__ = _asking_class(type(node))  # type: ignore[assignment]
+    kept = list(node._saved)
+    for place, (_, kind, number) in enumerate(op.saves):
+        entry = kept[place]
+        if kind == OUTPUT and type(entry) is tuple and isinstance(entry[0], Absent):
+            result = results[number]
+            bare = of_class(alias(result), type(result))
+            bare.__dict__.update(result.__dict__)
+            kept[place] = (bare, entry[1], entry[2])
+    node._saved = tuple(kept)
+
+
+_asking: dict[type, type] = {}
+
+
+def _asking_class(kind: type) -> type:
+    known = _asking.get(kind)
+    if known is None:
+        known = (
+            kind
+            if issubclass(kind, AskingNode)
+            else type(kind.__name__, (AskingNode, kind), {"__slots__": (), "__module__": kind.__module__})
+        )
+        _asking[kind] = known
+    return known
+
+
+class AskingNode(OpNode):
+    """The node of an op that ``__torch_dispatch__`` computed: its formulas run on tensors, whose class is asked
+    again.
+    """
+
+    __slots__ = ()
+
+    _vjp = Node._vjp  # the quick way of its kind asks nobody
+
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        tensors = [grad if grad is None or isinstance(grad, Tensor) else wrap(as_array(grad)) for grad in grads]
+        results = self._apply(tensors, True)
+        return results if record else [None if result is None else raw_gradient(result) for result in results]
+
+    def _one(self, entry: Any, name: str, kind: int, number: int, record: bool) -> Any:
+        if kind == OUTPUT and type(entry) is tuple and isinstance(entry[0], Tensor):
+            if entry[1][0] != entry[2]:
+                raise saving.stale(entry, self, name)
+            value = of_class(alias(entry[0]), type(entry[0]))
+            value.__dict__.update(entry[0].__dict__)
+            value._edge, value._requires_grad = (self, number), True
+            return value
+        return super()._one(entry, name, kind, number, record)
+
+
+def make_wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    """An instance of ``cls`` that has a shape and a dtype, and no values of its own."""
+    from .._tensor import dtypes
+    from .._tensor.device import device as Device
+
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
+    if cls.__torch_dispatch__ is disabled_dispatch:  # type: ignore[attr-defined]
+        raise TypeError(
+            f"{cls.__name__} must define __torch_dispatch__ to be a wrapper: it has no values that an operation could"
+            " use"
+        )
+    watch()
+    numpy = dtypes.default_float() if dtype is None else dtypes.to_numpy(dtype)
+    tensor = wrap(
+        Absent(
+            tuple(size), numpy, None if strides is None else tuple(strides), None if device is None else Device(device)
+        )
+    )
+    tensor = of_class(tensor, cls)
+    tensor._requires_grad = bool(requires_grad)
+    return tensor

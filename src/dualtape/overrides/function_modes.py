@@ -1,0 +1,138 @@
+"""Overriding functions from outside: function modes, and the protocol by hand for functions of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+from .. import modes
+from .._tensor.tensor import Tensor
+from .subclass import disabled_function, overriding, watch
+from .watching import MISS
+
+__all__ = [
+    "BaseTorchFunctionMode",
+    "TorchFunctionMode",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+]
+
+
+class TorchFunctionMode:
+    """Inside ``with``, every call of a function, method or operator on tensors goes to ``__torch_function__`` of the
+    mode.
+
+    While it handles one call the mode is off, so that it can call the function itself; an outer mode is asked then.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Names(dt.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     y = dt.ones(2) * 3
+    ones
+    mul
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        raise NotImplementedError("a function mode must define __torch_function__(self, func, types, args, kwargs)")
+
+    def __enter__(self) -> Any:
+        watch()
+        mode = modes.current()
+        modes._set(mode.replace(functions=(*mode.functions, self)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        mode = modes.current()
+        modes._set(mode.replace(functions=_without_last(mode.functions, self)))
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """A new mode, to be entered."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A function mode that changes nothing.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.overrides.BaseTorchFunctionMode():
+    ...     dt.ones(1) + 1
+    tensor([2.])
+    """
+
+    def __torch_function__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _without_last(stack: tuple, mode: Any) -> tuple:
+    for place in reversed(range(len(stack))):
+        if stack[place] is mode:
+            return stack[:place] + stack[place + 1 :]
+    return stack
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether a mode, or the class of one of the arguments, overrides functions.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.overrides.has_torch_function((dt.ones(1),))
+    False
+    """
+    mode = modes.current()
+    return bool(
+        mode.functions
+        or (mode.subclass_functions and overriding(tuple(relevant_args), "__torch_function__", disabled_function))
+    )
+
+
+def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """Let the arguments' classes answer a call of ``public_api``, a function of the user's own.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Metres(dt.Tensor):
+    ...     pass
+    >>> def twice(x):
+    ...     if dt.overrides.has_torch_function((x,)):
+    ...         return dt.overrides.handle_torch_function(twice, (x,), x)
+    ...     return x * 2
+    >>> twice(dt.ones(1).as_subclass(Metres))
+    Metres([2.])
+    """
+    from .subclass import _answered
+
+    mode = modes.current()
+    found = overriding(tuple(relevant_args), "__torch_function__", disabled_function)
+    answer = _answered(mode, found, public_api, args, kwargs)
+    if answer is MISS:
+        raise TypeError(f"no implementation found for {public_api!r}")
+    return answer
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether ``inp`` is a tensor, or has ``__torch_function__`` as one has.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.overrides.is_tensor_like(dt.ones(1)), dt.overrides.is_tensor_like(1.0)
+    (True, False)
+    """
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")

@@ -1,0 +1,269 @@
+"""Subclasses and modes that see every operation: ``__torch_function__``, above autograd, in PyTorch's order.
+
+A call is offered first to the innermost function mode, then to the classes of its arguments, subclasses before
+their bases; the default implementation runs the operation without asking again and gives the results the class of
+the argument. Below autograd the same happens with ``__torch_dispatch__`` (:mod:`dualtape.overrides.dispatch`).
+Loaded when the first such class or mode is made; until then nothing asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from .. import modes
+from .._tensor.memory import Memory
+from .._tensor.protocols import Protocols
+from .._tensor.tensor import Tensor, alias
+from .watching import MISS, overridable, watching
+
+_NOT_ASKED = {
+    "__new__", "__init__", "__init_subclass__", "__getattr__", "__dir__", "__hash__", "__array_ufunc__",
+    "__array_function__", "__setstate__",
+    "__iter__", "__str__", "__torch_dispatch__", "as_subclass",
+}  # fmt: skip
+_LEAVES = {"detach", "item", "tolist", "new_zeros", "new_ones", "new_empty", "new_full"}  # below which no op is asked
+_ASK_THEMSELVES = (
+    "dualtape.ops.fastpath",
+    "dualtape.ops.inplace",
+    "dualtape.ops.publish",
+    "dualtape.overrides.watching",
+)
+
+
+def disabled_function(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """What a class puts in the place of ``__torch_function__`` to have none: results are plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def disabled_dispatch(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """Run ``func`` without asking any ``__torch_dispatch__`` of a subclass."""
+    mode = modes.current()
+    modes._set(mode.replace(subclass_dispatch=False))
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        modes._set(modes.current().replace(subclass_dispatch=mode.subclass_dispatch))
+
+
+class DisableTorchFunctionSubclass(modes.ModeContext):
+    """Inside, no ``__torch_function__`` of a subclass is called; function modes still are.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Metres(dt.Tensor):
+    ...     pass
+    >>> x = dt.ones(2).as_subclass(Metres)
+    >>> with dt._C.DisableTorchFunctionSubclass():
+    ...     y = x + x
+    >>> type(x + x).__name__, type(y).__name__
+    ('Metres', 'Tensor')
+    """
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return mode.replace(subclass_functions=False)
+
+
+class DisableTorchFunction(modes.ModeContext):
+    """Inside, neither subclasses nor function modes see operations.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt._C.DisableTorchFunction():
+    ...     dt.ones(1) + 1
+    tensor([2.])
+    """
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        return mode.replace(subclass_functions=False, functions=())
+
+
+# --- who is asked ---------------------------------------------------------------------------------
+
+
+def overriding(values: Any, protocol: str, disabled: Any) -> list:
+    """The arguments whose class answers ``protocol``, one of each class, subclasses before their bases."""
+    found: list = []
+    for value in values:
+        parts = value if type(value) is tuple or type(value) is list else (value,)
+        for part in parts:
+            kind = type(part)
+            if kind is Tensor or getattr(kind, protocol, disabled) is disabled or isinstance(part, type):
+                continue
+            if not any(type(other) is kind for other in found):
+                place = next((k for k, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+                found.insert(place, part)
+    return found
+
+
+def intercept(function: Callable, args: tuple, kwargs: dict, leaf: bool = False) -> Any:
+    """What the modes or the arguments' classes answer to a call; MISS if it is to go its way."""
+    mode = modes.current()
+    if mode.functions or mode.subclass_functions:
+        found = overriding((*args, *kwargs.values()), "__torch_function__", disabled_function)
+        if mode.functions or found:
+            return _answered(mode, found, function, args, kwargs)
+    if leaf and (mode.dispatches or mode.subclass_dispatch):
+        from .dispatch import answer
+
+        return answer(function, args, kwargs)
+    return MISS
+
+
+def _answered(mode: modes.Mode, found: list, function: Callable, args: tuple, kwargs: dict) -> Any:
+    types = tuple(type(value) for value in found)
+    if mode.functions:
+        modes._set(mode.replace(functions=mode.functions[:-1]))
+        try:
+            result = mode.functions[-1].__torch_function__(function, types, args, kwargs)
+        finally:
+            modes._set(modes.current().replace(functions=mode.functions))
+        if result is not NotImplemented:
+            return result
+    if mode.subclass_functions:
+        for value in found:
+            result = type(value).__torch_function__(function, types, args, kwargs)
+            if result is not NotImplemented:
+                return result
+    name = getattr(function, "__name__", repr(function))
+    raise TypeError(
+        f"no implementation found for {name!r}: __torch_function__ of"
+        f" {', '.join(t.__name__ for t in types) or 'the mode'} returned NotImplemented"
+    )
+
+
+def default_function(cls: type, func: Callable, types: tuple, args: tuple, kwargs: dict | None) -> Any:
+    """``Tensor.__torch_function__``: run ``func`` without asking again, and give its results the class ``cls``."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+        if any(
+            func == getattr(Tensor, name).__get__
+            for name in ("grad", "_grad", "_base")
+            if hasattr(getattr(Tensor, name, None), "fget")
+        ):
+            return result
+        return _converted(result, cls)
+
+
+def _converted(result: Any, cls: type) -> Any:
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else as_subclass(result, cls)
+    if isinstance(result, (tuple, list)) and type(result).__name__ != "Size":
+        parts = [_converted(part, cls) for part in result]
+        return parts if type(result) is list else type(result)(parts)
+    return result
+
+
+# --- making instances -----------------------------------------------------------------------------
+
+
+def of_class(tensor: Tensor, cls: type) -> Tensor:
+    """``tensor``, which nobody else holds yet, as an instance of ``cls``."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
+    try:
+        tensor.__class__ = cls
+        return tensor
+    except TypeError:  # the class has slots of its own
+        new: Any = object.__new__(cls)
+        for slot in Tensor.__slots__[:-2]:
+            setattr(new, slot, getattr(tensor, slot))
+        return new
+
+
+def as_subclass(tensor: Tensor, cls: type) -> Any:
+    """The tensor as an instance of ``cls``: a view of it, with history."""
+    from ..ops.table import TABLE
+
+    with DisableTorchFunctionSubclass():
+        return of_class(TABLE["alias"].function(tensor), cls)
+
+
+def make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
+    """A leaf of class ``cls`` over the memory of ``data``."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"_make_subclass(): argument 'data' must be a Tensor, got {type(data).__name__}")
+    new = of_class(alias(data), cls)
+    if requires_grad:
+        with DisableTorchFunctionSubclass():
+            new.requires_grad_(True)
+    return new
+
+
+# --- watching -------------------------------------------------------------------------------------
+
+
+def define(cls: type) -> None:
+    """Called for each new subclass of Tensor: if it overrides anything, operations begin to ask."""
+    inherited = getattr(cls, "__torch_function__", None)
+    is_default = getattr(inherited, "__func__", None) is Tensor.__dict__["__torch_function__"].__func__
+    if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and is_default:
+        cls.__torch_function__ = disabled_function  # type: ignore[attr-defined]
+    has_functions = cls.__torch_function__ is not disabled_function  # type: ignore[attr-defined]
+    if has_functions or cls.__torch_dispatch__ is not disabled_dispatch:  # type: ignore[attr-defined]
+        watch(members=getattr(cls, "_overrides_members", True))
+
+
+_members_ask: list[bool] = []
+
+
+def watch(members: bool = True) -> None:
+    """From now on operations ask; so do, if wanted, the methods and properties of Tensor."""
+    if not watching:
+        watching.append(True)
+    if not members or _members_ask:
+        return
+    _members_ask.append(True)
+    result: dict = {}
+    for name, member in {**vars(Memory), **vars(Protocols), **vars(Tensor)}.items():
+        private = name.startswith("_") and not name.startswith("__") and name != "_version" and name != "_base"
+        if name in _NOT_ASKED or private:
+            continue
+        if isinstance(member, FunctionType) and member.__globals__["__name__"] not in _ASK_THEMSELVES:
+            if member not in result:
+                result[member] = overridable(member, leaf=name in _LEAVES)
+                result[member].__name__ = name
+            setattr(Tensor, name, result[member])
+        elif isinstance(member, property):
+            setattr(Tensor, name, AskingProperty(member))
+
+
+class AskingProperty(property):
+    """A property whose reading and writing can be overridden; ``Tensor.shape.__get__`` is the function that is
+    passed.
+    """
+
+    def __init__(self, member: property) -> None:
+        super().__init__(member.fget, member.fset, member.fdel, member.__doc__)
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        if tensor is None:
+            return self
+        if type(tensor) is not Tensor or modes.current().functions:
+            answer = intercept(self.__get__, (tensor,), {})
+            if answer is not MISS:
+                return answer
+        return super().__get__(tensor, owner)
+
+    def __set__(self, tensor: Any, value: Any) -> None:
+        if (type(tensor) is not Tensor or modes.current().functions) and self.fset is not None:
+            if intercept(self.__set__, (tensor, value), {}) is not MISS:
+                return
+        super().__set__(tensor, value)
+
+    def __delete__(self, tensor: Any) -> None:
+        if (type(tensor) is not Tensor or modes.current().functions) and self.fdel is not None:
+            if intercept(self.__delete__, (tensor,), {}) is not MISS:
+                return
+        super().__delete__(tensor)
+
+
+Tensor.__torch_dispatch__ = disabled_dispatch  # type: ignore[attr-defined]

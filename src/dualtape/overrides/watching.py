@@ -1,0 +1,52 @@
+"""Whether anything overrides what operations do: one list, empty until a subclass or a mode exists that does.
+
+Every function of the package looks at it on its way: while it is empty, that is all it costs. What happens when it
+is not, is in :mod:`dualtape.overrides.subclass`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
+
+watching: list[bool] = []
+MISS = object()  # nothing overrides this call
+
+
+class Foreign(Exception):
+    """An argument that is no tensor has ``__torch_function__``: the call starts again, this time watching."""
+
+
+def overridable(function: Callable, leaf: bool = False, composite: str | None = None) -> Callable:
+    """``function``, which asks its arguments' classes and the modes first whether they answer in its place.
+
+    Parameters
+    ----------
+    function : callable
+        Anything that users call, made of operations (which are then not asked again) or not.
+    leaf : bool
+        Nothing below asks ``__torch_dispatch__``, so that it is asked here.
+    composite : str
+        It is an op of this name made of others: inside vmap, where it wants to see values, it runs sample by sample.
+    """
+
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if watching:
+            from .subclass import intercept
+
+            answer = intercept(public, args, kwargs, leaf)
+            if answer is not MISS:
+                return answer
+        try:
+            return function(*args, **kwargs)
+        except NotBatchable as error:
+            if composite is None or (type(error) is DynamicShape and composite in DYNAMIC):
+                raise
+            from ..ops.batching import by_samples
+
+            return by_samples(function, args, kwargs, composite)
+
+    return update_wrapper(public, function)

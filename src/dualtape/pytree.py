@@ -1,0 +1,312 @@
+"""Trees of Python containers: taken apart into a list of leaves and a spec, and put together again.
+
+Tuples, lists, dicts (in their own order), OrderedDicts, defaultdicts, deques, named tuples and classes that were
+registered are nodes; everything else, None included, is a leaf. A subclass of a container that was not registered
+is a leaf too.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+__all__ = [
+    "TreeSpec", "broadcast_prefix", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves",
+    "tree_map", "tree_map_only",
+    "tree_structure", "tree_unflatten",
+]  # fmt: skip
+
+_NAMED = object()  # the kind of every named tuple; the class is its context
+
+
+class _Kind(NamedTuple):
+    flatten: Callable[[Any], tuple[Iterable, Any]]
+    unflatten: Callable[[Iterable, Any], Any]
+
+
+def _by_key(make: Callable[[Any, Any], Any]) -> _Kind:
+    return _Kind(lambda tree: (list(tree.values()), list(tree)), lambda values, keys: make(keys, values))
+
+
+_KINDS: dict[Any, _Kind] = {
+    tuple: _Kind(lambda tree: (tree, None), lambda items, _: tuple(items)),
+    list: _Kind(lambda tree: (tree, None), lambda items, _: list(items)),
+    dict: _by_key(lambda keys, values: dict(zip(keys, values, strict=True))),
+    OrderedDict: _by_key(lambda keys, values: OrderedDict(zip(keys, values, strict=True))),
+    defaultdict: _Kind(
+        lambda tree: (list(tree.values()), [tree.default_factory, list(tree)]),
+        lambda values, context: defaultdict(context[0], zip(context[1], values, strict=True)),
+    ),
+    deque: _Kind(lambda tree: (tree, tree.maxlen), lambda items, longest: deque(items, longest)),
+    _NAMED: _Kind(
+        lambda tree: (tree, type(tree)),
+        lambda items, cls: cls._make(items) if hasattr(cls, "_make") else cls(tuple(items)),
+    ),
+}
+
+
+class TreeSpec:
+    """The shape of a tree: what kind of node it is, what belongs to it beside its children, and their specs.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_flatten
+    >>> tree_flatten({"a": 1, "b": (2, 3)})
+    ([1, 2, 3], TreeSpec(dict, ['a', 'b'], [*, TreeSpec(tuple, None, [*, *])]))
+    """
+
+    __slots__ = ("kind", "context", "children", "num_leaves")
+
+    def __init__(self, kind: Any, context: Any, children: list[TreeSpec]) -> None:
+        self.kind = kind  # None for a leaf
+        self.context = context
+        self.children = children
+        self.num_leaves: int = 1 if kind is None else sum(child.num_leaves for child in children)
+
+    def is_leaf(self) -> bool:
+        """Whether this is the spec of a single leaf."""
+        return self.kind is None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeSpec) and (self.kind, self.context, self.children) == (
+            other.kind,
+            other.context,
+            other.children,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.num_leaves))
+
+    def __repr__(self) -> str:
+        if self.kind is None:
+            return "*"
+        name = "namedtuple" if self.kind is _NAMED else self.kind.__name__
+        return f"TreeSpec({name}, {self.context!r}, [{', '.join(map(repr, self.children))}])"
+
+
+_LEAF = TreeSpec(None, None, [])
+_ROWS = {
+    kind: [TreeSpec(kind, None, [_LEAF] * n) for n in range(8)] for kind in (tuple, list)
+}  # a spec is never changed: these are made once
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable, Any]],
+    unflatten_fn: Callable[[Iterable, Any], Any],
+    **ignored: Any,
+) -> None:
+    """Make instances of ``cls`` nodes: ``flatten_fn(x)`` gives children and context, ``unflatten_fn(children,
+    context)`` an instance.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import register_pytree_node, tree_map
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> register_pytree_node(Pair, lambda pair: ([pair.a, pair.b], None), lambda items, _: Pair(*items))
+    >>> tree_map(lambda x: x + 1, Pair(1, 2)).b
+    3
+    """
+    if cls in _KINDS:
+        raise ValueError(f"{cls.__name__} is already registered as a pytree node")
+    _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
+
+
+def _kind_of(tree: Any) -> Any:
+    cls = type(tree)
+    if cls in _KINDS:
+        return cls
+    return _NAMED if isinstance(tree, tuple) and hasattr(cls, "_fields") else None
+
+
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
+    """The leaves of a tree, and what is needed to put it together again.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_flatten, tree_unflatten
+    >>> leaves, spec = tree_flatten([1, (2, None)])
+    >>> leaves, tree_unflatten(["a", "b", "c"], spec)
+    ([1, 2, None], ['a', ('b', 'c')])
+    """
+    leaves: list = []
+    return leaves, _flatten(tree, is_leaf, leaves)
+
+
+def _flatten(tree: Any, is_leaf: Callable[[Any], bool] | None, leaves: list) -> TreeSpec:
+    kind = None if is_leaf is not None and is_leaf(tree) else _kind_of(tree)
+    if kind is None:
+        leaves.append(tree)
+        return _LEAF
+    if (
+        is_leaf is None and (kind is tuple or kind is list) and len(tree) < 8
+    ):  # a few leaves side by side, as arguments nearly always are
+        for child in tree:
+            if type(child) in _KINDS or isinstance(child, tuple):
+                break
+        else:
+            leaves.extend(tree)
+            return _ROWS[kind][len(tree)]
+    children, context = _KINDS[kind].flatten(tree)
+    return TreeSpec(kind, context, [_flatten(child, is_leaf, leaves) for child in children])
+
+
+def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> Any:
+    """The tree of a spec with these leaves.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_structure, tree_unflatten
+    >>> tree_unflatten([1, 2], tree_structure({"a": 0, "b": 0}))
+    {'a': 1, 'b': 2}
+    """
+    leaves = list(leaves)
+    if len(leaves) != treespec.num_leaves:
+        raise ValueError(
+            f"tree_unflatten: `leaves` has length {len(leaves)} but the spec refers to a pytree that holds"
+            f" {treespec.num_leaves} items: {treespec}"
+        )
+    return _unflatten(iter(leaves), treespec)
+
+
+def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
+    if spec.kind is None:
+        return next(leaves)
+    return _KINDS[spec.kind].unflatten([_unflatten(leaves, child) for child in spec.children], spec.context)
+
+
+def _children_as(tree: Any, spec: TreeSpec) -> list:
+    """The children of a tree whose first level is that of ``spec``; raises ValueError where it is not."""
+    kind = _kind_of(tree)
+    dicts = (dict, OrderedDict, defaultdict)
+    if kind is not spec.kind and not (kind in dicts and spec.kind in dicts):
+        raise ValueError(f"Node type mismatch; expected a {spec!r}, but got {type(tree).__name__}")
+    children, context = _KINDS[kind].flatten(tree)
+    children = list(children)
+    if len(children) != len(spec.children):
+        raise ValueError(f"Node arity mismatch; expected {len(spec.children)}, but got {len(children)}")
+    if kind in dicts:
+        keys = spec.context[1] if spec.kind is defaultdict else spec.context
+        if set(tree) != set(keys):
+            raise ValueError(f"Node keys mismatch; expected {list(keys)}, but got {list(tree)}")
+        return [tree[key] for key in keys]
+    if context != spec.context:
+        raise ValueError(f"Node context mismatch; expected {spec.context!r}, but got {context!r}")
+    return children
+
+
+def _flatten_up_to(tree: Any, spec: TreeSpec, found: list) -> None:
+    if spec.kind is None:
+        found.append(tree)
+    else:
+        for child, inner in zip(_children_as(tree, spec), spec.children, strict=True):
+            _flatten_up_to(child, inner, found)
+
+
+def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list | None:
+    """One value for each leaf of ``spec`` from a tree that may end higher up: a leaf there stands for all below. None
+    if they do not fit.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import broadcast_prefix, tree_structure
+    >>> broadcast_prefix((0, None), tree_structure((1, {"a": 2, "b": 3})))
+    [0, None, None]
+    """
+    found: list = []
+    try:
+        _spread(prefix, spec, is_leaf, found)
+    except ValueError:
+        return None
+    return found
+
+
+def _spread(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None, found: list) -> None:
+    if (is_leaf is not None and is_leaf(prefix)) or _kind_of(prefix) is None:
+        found.extend([prefix] * spec.num_leaves)
+    elif spec.kind is None:
+        raise ValueError(f"a leaf stands where the prefix has a {type(prefix).__name__}")
+    else:
+        for child, inner in zip(_children_as(prefix, spec), spec.children, strict=True):
+            _spread(child, inner, is_leaf, found)
+
+
+def tree_map(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """The same tree with ``func`` applied to each leaf, and to what stands in its place in further trees.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_map
+    >>> tree_map(lambda a, b: a + b, {"x": 1, "y": [2]}, {"x": 10, "y": [20]})
+    {'x': 11, 'y': [22]}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    columns: list[list] = [leaves]
+    for rest in rests:
+        found: list = []
+        _flatten_up_to(rest, spec, found)
+        columns.append(found)
+    return tree_unflatten(map(func, *columns), spec)
+
+
+def tree_map_only(kinds: Any, func: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """The same tree with ``func`` applied to the leaves that are instances of ``kinds`` (a type, or several).
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_map_only
+    >>> tree_map_only(int, lambda n: -n, [1, "a", (2,)])
+    [-1, 'a', (-2,)]
+    """
+    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kinds) else leaf, tree, is_leaf=is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
+    """The leaves of a tree, in order.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_leaves
+    >>> tree_leaves({"b": 1, "a": [2, None]})
+    [1, 2, None]
+    """
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The spec of a tree.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_structure
+    >>> tree_structure((1, 2)).num_leaves
+    2
+    """
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether ``pred`` holds for every leaf.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_all
+    >>> tree_all(lambda n: n > 0, [1, (2,)])
+    True
+    """
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether ``pred`` holds for some leaf.
+
+    Examples
+    --------
+    >>> from dualtape.func.pytree import tree_any
+    >>> tree_any(lambda n: n > 1, [1, (2,)])
+    True
+    """
+    return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -1,0 +1,77 @@
+"""Random numbers inside ``vmap``: drawn for each sample, once for all of them, or refused, as each open level says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from ..arrays import Batched
+from ..arrays.batched.array import batch, stacked
+
+_SHAPED = {
+    "random": 0,
+    "standard_normal": 0,
+    "integers": 2,
+    "exponential": 1,
+    "standard_cauchy": 0,
+    "lognormal": 2,
+    "geometric": 1,
+}  # where the shape stands
+
+
+class Source:
+    """NumPy's generator, its methods giving batched arrays."""
+
+    __slots__ = ("rng", "levels")
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        levels = []
+        for level in reversed(modes.current().batches):
+            if level.randomness == "error":
+                raise RuntimeError(
+                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or"
+                    " 'different' randomness flags on"
+                    " vmap or perform the randomness operation out of vmap"
+                )
+            if level.randomness == "different":
+                levels.append(level)
+        self.levels = tuple(levels)  # newest first
+
+    def __getattr__(self, name: str) -> Any:
+        place = _SHAPED[name]
+        method = getattr(self.rng, name)
+
+        def draw(*args: Any) -> Any:
+            shape = args[place]
+            shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+            result = method(*args[:place], (*(level.size for level in self.levels), *shape), *args[place + 1 :])
+            for level in self.levels:
+                result = batch(result, level, 0)
+            return result
+
+        return draw
+
+    def permutation(self, n: int) -> Any:
+        return self._each(self.levels, None, lambda _: self.rng.permutation(n))
+
+    def choice(self, n: int, count: int, replacement: bool, weights: Any) -> Any:
+        return self._each(self.levels, weights, lambda p: self.rng.choice(n, count, replacement, p))
+
+    def _each(self, levels: tuple, given: Any, draw: Any) -> Any:
+        """One draw after the other, for the samples of what is given and for those of the levels that draw
+        differently.
+        """
+        level = given.level if type(given) is Batched else levels[0] if levels else None
+        if level is None:
+            return draw(given)
+        rest = tuple(one for one in levels if one is not level)
+        state = self.rng.bit_generator.state
+        result = []
+        for i in range(level.size):
+            if level not in levels:
+                self.rng.bit_generator.state = state  # the same for all samples
+            result.append(self._each(rest, given.sample(i) if type(given) is Batched else given, draw))
+        return stacked(result, level)

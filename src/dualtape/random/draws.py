@@ -1,0 +1,520 @@
+"""The functions and methods that draw random numbers from a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from .._tensor import dtypes
+from .._tensor.creation import _finished, _numpy_dtype, _size_of, _sizes, plain_memory
+from .._tensor.tensor import Tensor, wrap
+from ..arrays import Batched, as_array
+from ..arrays.batched.array import holds
+from ..arrays.kernels.basics import all_samples
+from ..autograd.versions import bump
+from ..autograd.views import check_write
+from .generator import Generator, source
+
+__all__ = [
+    "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "randperm",
+]  # fmt: skip
+
+# --- drawing raw arrays ---------------------------------------------------------------------------
+
+
+def _uniform(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind == "c":
+        part = dtypes.real_of(dtype)
+        return (_uniform(rng, shape, part) + 1j * _uniform(rng, shape, part)).astype(dtype)
+    _float_only("rand", dtype)
+    if dtype.itemsize < 4:
+        return (rng.integers(0, 2**11, shape) / 2**11).astype(dtype)  # rounding a finer draw could give 1
+    return as_array(rng.random(shape, dtype))
+
+
+def _gaussian(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind == "c":
+        part = dtypes.real_of(dtype)
+        return ((_gaussian(rng, shape, part) + 1j * _gaussian(rng, shape, part)) * np.sqrt(0.5)).astype(dtype)
+    _float_only("randn", dtype)
+    return as_array(rng.standard_normal(shape, dtype if dtype.itemsize >= 4 else np.float32)).astype(dtype, copy=False)
+
+
+def _float_only(name: str, dtype: np.dtype) -> None:
+    if dtype.kind != "f":
+        raise NotImplementedError(
+            f"{name} is not implemented for {dtypes.of(dtype)!r}: ask for a floating-point dtype, or use randint"
+        )
+
+
+def _drawn(
+    draw: Callable, size: tuple, kwargs: dict, generator: Any, out: Any, dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    wanted = _numpy_dtype(dtype, dtypes.default_float() if out is None else out._array.dtype)
+    return _finished(draw(source(generator), _sizes(_size_of(size, kwargs)), wanted), device, requires_grad, out)
+
+
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **ignored: Any,
+) -> Tensor:
+    """Uniform random numbers, at least 0 and below 1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.rand(100); bool((x >= 0).all() and (x < 1).all())
+    True
+    """
+    plain_memory(layout)
+    return _drawn(_uniform, size, ignored, generator, out, dtype, device, requires_grad)
+
+
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **ignored: Any,
+) -> Tensor:
+    """Normally distributed random numbers, of mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randn(2, 3).shape
+    dualtape.Size([2, 3])
+    """
+    plain_memory(layout)
+    return _drawn(_gaussian, size, ignored, generator, out, dtype, device, requires_grad)
+
+
+def randint(
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random integers, at least ``low`` (0 if left out) and below ``high``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randint(5, (3,)).dtype
+    dualtape.int64
+    """
+    plain_memory(layout)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            "randint() takes (high, size) or (low, high, size), the size a tuple of integers: got"
+            f" {type(size).__name__}"
+        )
+    return _finished(
+        _whole_numbers(source(generator), low or 0, high, _sizes((size,)), _numpy_dtype(dtype, dtypes.int64.numpy)),
+        device,
+        requires_grad,
+        out,
+    )
+
+
+def _whole_numbers(rng: np.random.Generator, low: int, high: int, shape: tuple, dtype: Any) -> np.ndarray:
+    """Random integers of ``[low, high)``, if ``dtype`` holds them."""
+    for bound in (low, high):
+        if not hasattr(bound, "__index__"):
+            raise TypeError(f"the bounds of random integers are integers, got {bound!r} ({type(bound).__name__})")
+    if high <= low:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
+        raise RuntimeError(f"from or to - 1 is out of bounds for {dtypes.of(dtype)!r}: got from={low} and to={high}")
+    return as_array(rng.integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(dtype)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers below ``n`` in random order.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
+    plain_memory(layout)
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"randperm(): argument 'n' must be int, got {type(n).__name__}")
+    if n < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    return _finished(
+        source(generator).permutation(n).astype(_numpy_dtype(dtype, dtypes.int64.numpy)), device, requires_grad, out
+    )
+
+
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normally distributed random numbers of the given means and standard deviations (numbers or tensors).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.normal(dt.zeros(3), 1.0).shape
+    dualtape.Size([3])
+    """
+    arrays = [a._array for a in (mean, std) if isinstance(a, Tensor)]
+    if (all_samples(std._array if isinstance(std, Tensor) else np.asarray(std)) < 0).any():
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if not arrays and size is None:
+        raise TypeError("normal() of numbers needs a size, a tuple")
+    shape = _sizes((size,)) if size is not None else np.broadcast_shapes(*(a.shape for a in arrays))
+    wanted = _numpy_dtype(dtype, arrays[0].dtype if arrays else dtypes.default_float())
+    assert wanted is not None
+    drawn = _gaussian(source(generator), shape, wanted)
+    values = [a._array if isinstance(a, Tensor) else a for a in (mean, std)]
+    return _finished((drawn * values[1] + values[0]).astype(wanted), device, requires_grad, out)
+
+
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Zeros and ones, each one with the probability that stands in ``input`` (or with ``p``).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.bernoulli(dt.ones(3))
+    tensor([1., 1., 1.])
+    """
+    if p is None:
+        _float_only("bernoulli", input._array.dtype)
+    chance = input._array if p is None else np.full(input._array.shape, p)
+    _check_chance(chance)
+    result = as_array(source(generator).random(chance.shape) < chance).astype(input._array.dtype)
+    return _finished(result, None, False, out)
+
+
+def _check_chance(chance: Any) -> None:
+    seen = all_samples(chance)
+    if not np.all((seen >= 0) & (seen <= 1)):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1: probabilities lie between 0 and 1")
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with probabilities proportional to the entries of each row.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.multinomial(dt.tensor([0.0, 1.0]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype!r}")
+    if input._array.ndim not in (1, 2):
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {input._array.ndim}")
+    if num_samples <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
+    weights = input._array.astype(np.float64)
+    weights = weights[None] if weights.ndim == 1 else weights
+    seen = all_samples(weights)
+    if (seen < 0).any() or not np.isfinite(seen).all() or (seen.sum(-1) <= 0).any():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or a row that sums to 0")
+    if not replacement and num_samples > (seen > 0).sum(-1).min():
+        raise RuntimeError(
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} from"
+            f" {weights.shape[-1]}"
+        )
+    rng = source(generator)
+    rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
+    result = np.stack(rows).astype(np.int64)
+    return _finished(result[0] if input._array.ndim == 1 else result, None, False)
+
+
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Uniform random numbers in the shape and dtype of ``input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.rand_like(dt.ones(2)).shape
+    dualtape.Size([2])
+    """
+    plain_memory(layout, memory_format=memory_format)
+    return rand(
+        input.shape,
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
+
+
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Normally distributed random numbers in the shape and dtype of ``input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randn_like(dt.ones(2)).shape
+    dualtape.Size([2])
+    """
+    plain_memory(layout, memory_format=memory_format)
+    return randn(
+        input.shape,
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
+
+
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random integers in the shape and dtype of ``input``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.randint_like(dt.ones(2), 5).dtype
+    dualtape.float32
+    """
+    plain_memory(layout, memory_format=memory_format)
+    low, high = (0, low) if high is None else (low, high)
+    return randint(
+        low,
+        high,
+        input.shape,
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
+
+
+# --- filling in place -----------------------------------------------------------------------------
+
+
+def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Tensor:
+    """Write random values over a tensor, with the checks of every in-place write."""
+    mode = modes.current()
+    recording = mode.grad and self.requires_grad
+    check_write(self, name, recording)
+    values = draw(self._array.shape, self._array.dtype)
+    if type(values) is Batched and not holds(self._array, values):
+        raise RuntimeError(
+            f"vmap: Cannot ask for different inplace randomness on an unbatched tensor in {name}: it has one place for"
+            " all samples. Draw out of place,"
+            " or fill a batched tensor (zeros_like, clone)"
+        )
+    if recording:
+        return self.copy_(wrap(as_array(values).astype(self._array.dtype)))  # type: ignore[attr-defined]
+    self._array[...] = values
+    bump(self._shared_counter)
+    if mode.levels:
+        from ..ops.jvp import written
+
+        written(self, None, mode)
+    return self
+
+
+def _uniform_(
+    self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **kwargs: Any
+) -> Tensor:
+    """Fill with uniform random numbers between two bounds.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.zeros(3).uniform_(2, 5); bool((x >= 2).all() and (x < 5).all())
+    True
+    """
+    low = kwargs.pop("from", from_)
+    if low > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+    return _fill(self, "uniform_", lambda shape, dtype: _uniform(source(generator), shape, dtype) * (to - low) + low)
+
+
+def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normally distributed random numbers.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).normal_(4.0, 0.0)
+    tensor([4., 4., 4.])
+    """
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return _fill(self, "normal_", lambda shape, dtype: _gaussian(source(generator), shape, dtype) * std + mean)
+
+
+def _random_(
+    self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None, **kwargs: Any
+) -> Tensor:
+    """Fill with random integers: below ``to``, between two bounds, or over the dtype's range.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).random_(1)
+    tensor([0., 0., 0.])
+    """
+    first = kwargs.pop("from", from_)
+    low, high = (0, first) if to is None else (first or 0, to)
+    if high is None:
+        high = _beyond(self._array.dtype)
+    return _fill(self, "random_", lambda shape, dtype: _whole_numbers(source(generator), low, high, shape, dtype))
+
+
+def _beyond(dtype: np.dtype) -> int:
+    """The first integer that a dtype does not hold, or not exactly."""
+    if dtype.kind == "b":
+        return 2
+    return 2 ** (np.finfo(dtype).nmant + 1) + 1 if dtype.kind == "f" else int(np.iinfo(dtype).max) + 1
+
+
+def _bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with zeros and ones, each one with probability ``p``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
+    chance = p._array if isinstance(p, Tensor) else p
+    _check_chance(chance)
+    return _fill(self, "bernoulli_", lambda shape, dtype: source(generator).random(shape) < chance)
+
+
+def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed random numbers of rate ``lambd``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt.zeros(3).exponential_() >= 0).all())
+    True
+    """
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _fill(self, "exponential_", lambda shape, dtype: source(generator).exponential(1 / lambd, shape))
+
+
+def _cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with Cauchy distributed random numbers.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).cauchy_().shape
+    dualtape.Size([3])
+    """
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return _fill(self, "cauchy_", lambda shape, dtype: source(generator).standard_cauchy(shape) * sigma + median)
+
+
+def _log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithms are normally distributed.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt.zeros(3).log_normal_() > 0).all())
+    True
+    """
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _fill(self, "log_normal_", lambda shape, dtype: source(generator).lognormal(mean, std, shape))
+
+
+def _geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the number of trials up to the first success, which has probability ``p``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt.zeros(3).geometric_(0.5) >= 1).all())
+    True
+    """
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _fill(self, "geometric_", lambda shape, dtype: source(generator).geometric(p, shape))
+
+
+for _name, _method in (
+    ("cauchy_", _cauchy_), ("log_normal_", _log_normal_), ("geometric_", _geometric_),
+    ("uniform_", _uniform_), ("normal_", _normal_), ("random_", _random_), ("bernoulli_", _bernoulli_),
+    ("exponential_", _exponential_),
+    ("bernoulli", bernoulli), ("multinomial", multinomial),
+):  # fmt: skip
+    setattr(Tensor, _name, _method)
