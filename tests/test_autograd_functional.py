@@ -145,13 +145,14 @@ def test_matrices_are_those_of_pytorch(name: str, matrix: str) -> None:
             assert found is None, f"{kind}, {options}: {found}"
 
 
+# it writes to the caller's; has no batching rule; names no function
 PYTORCH_FAILS = {
     "in place",
     "nothing in",
     "a list",
     "not a tensor",
     "None inside",
-}  # it writes to the caller's; has no batching rule; names no function
+}
 
 
 @needs_torch

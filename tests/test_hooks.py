@@ -812,9 +812,8 @@ class World:
                 lambda t: note(tag, "accumulated", t.grad)
             )
         elif kind in ("all", "any"):
-            several = list(
-                {id(t): t for t in self.random.choices(self.tensors[3:] or [x * 1], k=2)}.values()
-            )  # no leaves: PyTorch refuses them under grad()
+            # no leaves: PyTorch refuses them under grad()
+            several = list({id(t): t for t in self.random.choices(self.tensors[3:] or [x * 1], k=2)}.values())
             handle = self.torch.autograd.graph.register_multi_grad_hook(
                 several, lambda g: note(tag, kind, g), mode=kind
             )

@@ -325,9 +325,8 @@ def test_exponentials_of_any_base_are_exponentials(base: str, monkeypatch: pytes
     for dtype in (np.float32, np.float64):
         given = x.astype(dtype)
         exact = np.exp(given.astype(np.longdouble))
-        error = np.finfo(dtype).eps * (
-            2 + 0.75 * np.abs(given[:-4])
-        )  # the rounding of exponent and factor, beside the function's own
+        # the rounding of exponent and factor, beside the function's own
+        error = np.finfo(dtype).eps * (2 + 0.75 * np.abs(given[:-4]))
         found = approximations.exponentials(given, np.empty_like(given))
         assert (np.abs(found[:-4] - exact[:-4]) <= error * exact[:-4]).all()
         np.testing.assert_array_equal(found[-4:], [1.0, 0.0, np.nan, 0.0])

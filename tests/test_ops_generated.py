@@ -217,12 +217,13 @@ def test_the_in_place_form_equals_the_other_and_writes_the_same_memory(row: Any,
             np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-12, atol=1e-12)
 
 
+# steps of other ops and of gradients, which see to it themselves
 OF_OTHERS = {
     "unsafe_view",
     "to_device",
     "spread",
     "pick",
-}  # steps of other ops and of gradients, which see to it themselves
+}
 
 
 @pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])

@@ -231,9 +231,8 @@ def test_the_mode_of_a_short_row_is_that_of_a_long_one(dim: int) -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 5, (20, 9)).astype(np.float32)
     rows[3, 2:], rows[4, :4], rows[5] = np.nan, np.nan, np.nan
-    long = np.concatenate(
-        [rows, np.full((20, 200), np.nan, np.float32)], 1
-    )  # each NaN counts as another element, and is larger than all
+    # each NaN counts as another element, and is larger than all
+    long = np.concatenate([rows, np.full((20, 200), np.nan, np.float32)], 1)
     short, other = (dt.mode(dt.from_numpy(np.ascontiguousarray(v if dim else v.T)), dim) for v in (rows, long))
     np.testing.assert_array_equal(short.values.numpy(), other.values.numpy())
     np.testing.assert_array_equal(short.indices.numpy(), other.indices.numpy())

@@ -179,16 +179,13 @@ class Program(RuleBasedStateMachine):
     def both(self, what: str, function: Any) -> None:
         self.log.append(what)
         a, b = self.ours.step(function), self.theirs.step(function)
-        assume(
-            "detached in-place" not in self.theirs.said
-        )  # what PyTorch refuses to read; here the values are still there
-        assume(
-            "into the graph interior" not in self.theirs.said
-        )  # an error here, too; PyTorch calls the tensor's hooks at both of its places before
+        # what PyTorch refuses to read; here the values are still there
+        assume("detached in-place" not in self.theirs.said)
+        # an error here, too; PyTorch calls the tensor's hooks at both of its places before
+        assume("into the graph interior" not in self.theirs.said)
         assert (a is None) == (b is None), f"{self.log}: {a} where PyTorch has {b}"
-        if (
-            a is not None and b is not None and {a, b} != {IndexError, RuntimeError}
-        ):  # of two mistakes at once, either may come first
+        # of two mistakes at once, either may come first
+        if a is not None and b is not None and {a, b} != {IndexError, RuntimeError}:
             assert issubclass(a, b) or issubclass(b, a), f"{self.log}: {a} where PyTorch has {b}"
 
     @initialize(shape=st.sampled_from([(2, 3), (4,), (2, 2)]), requires=st.booleans())

@@ -342,9 +342,8 @@ def test_a_function_that_writes_to_what_is_one_for_all_samples_is_refused(count:
     w = dt.ones(3, requires_grad=True)
     with pytest.raises(RuntimeError, match="inplace arithmetic"):
         vmap(lambda a: Scale.apply(w * 1, a))(X[:count])
-    result = vmap(lambda a: (b := a * w, Scale.apply(b[:], a[:]))[0])(
-        X[:count]
-    )  # a gradient that is no batch meets a write
+    # a gradient that is no batch meets a write
+    result = vmap(lambda a: (b := a * w, Scale.apply(b[:], a[:]))[0])(X[:count])
     assert dt.autograd.grad(result.sum(), w)[0].tolist() == (X[:count] ** 2).sum(0).tolist()
 
 

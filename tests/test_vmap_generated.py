@@ -18,6 +18,7 @@ from duck_array import asarray as duck
 from op_cases import cases, converted, leaves, mapped
 
 COUNT = 3
+# the shape of what they give depends on the values of this argument
 DYNAMIC = {
     "nonzero": 0,
     "argwhere": 0,
@@ -25,7 +26,7 @@ DYNAMIC = {
     "repeat_interleave": 1,
     "unique": 0,
     "unique_consecutive": 0,
-}  # the shape of what they give depends on the values of this argument
+}
 NUMBERS = {"allclose", "equal"}  # they give Python numbers
 ONCE = {"scale_grad_by_freq"}  # arguments that allow no second derivative
 CASES = list(cases())
@@ -218,9 +219,8 @@ def test_a_batch_of_batches(row: Any, sample: Sample) -> None:
         return
     function = as_function(row, args, kwargs, columns)
     leaf = lambda a: dt.tensor(a, requires_grad=True)
-    square_of = [
-        leaf(np.stack([np.stack(c[:2]), np.stack(c[2:])], 1)) for c in columns
-    ]  # the outer batch is dimension 1
+    # the outer batch is dimension 1
+    square_of = [leaf(np.stack([np.stack(c[:2]), np.stack(c[2:])], 1)) for c in columns]
     singles = [[leaf(c[i]) for c in columns] for i in range(4)]
     outs = vmap(vmap(function, randomness="same"), 1, randomness="same")(*square_of)
     loop = [function(*single) for single in singles]

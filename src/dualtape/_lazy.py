@@ -32,6 +32,7 @@ _DRAWS = (
     "randn_like",
     "randperm",
 )
+# which nothing overrides
 _SETTINGS = (
     "Generator",
     "default_generator",
@@ -40,7 +41,7 @@ _SETTINGS = (
     "manual_seed",
     "seed",
     "set_rng_state",
-)  # which nothing overrides
+)
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",

@@ -86,9 +86,8 @@ class TreeSpec:
 
 
 _LEAF = TreeSpec(None, None, [])
-_ROWS = {
-    kind: [TreeSpec(kind, None, [_LEAF] * n) for n in range(8)] for kind in (tuple, list)
-}  # a spec is never changed: these are made once
+# a spec is never changed: these are made once
+_ROWS = {kind: [TreeSpec(kind, None, [_LEAF] * n) for n in range(8)] for kind in (tuple, list)}
 
 
 def register_pytree_node(
@@ -141,9 +140,8 @@ def _flatten(tree: Any, is_leaf: Callable[[Any], bool] | None, leaves: list) -> 
     if kind is None:
         leaves.append(tree)
         return _LEAF
-    if (
-        is_leaf is None and (kind is tuple or kind is list) and len(tree) < 8
-    ):  # a few leaves side by side, as arguments nearly always are
+    # a few leaves side by side, as arguments nearly always are
+    if is_leaf is None and (kind is tuple or kind is list) and len(tree) < 8:
         for child in tree:
             if type(child) in _KINDS or isinstance(child, tuple):
                 break

@@ -44,9 +44,8 @@ def _copied(array: Any, memo: dict) -> Any:
     """A copy of the array; arrays that share memory, copied with one ``memo``, share memory again."""
     owner = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
-        base = (
-            owner.base if isinstance(owner.base, np.ndarray) else getattr(owner.base, "base", None)
-        )  # as_strided puts an object between
+        # as_strided puts an object between
+        base = owner.base if isinstance(owner.base, np.ndarray) else getattr(owner.base, "base", None)
         if not isinstance(base, np.ndarray):
             break
         owner = base

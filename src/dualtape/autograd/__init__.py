@@ -24,17 +24,19 @@ _HOMES = {
     "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes",
     "Variable": "variable",
 }  # fmt: skip
+# read when asked for
 _LATER = {
     "detect_anomaly": ".anomaly",
     "set_detect_anomaly": ".anomaly",
     "_unsafe_preserve_version_counter": ".graph",
-}  # read when asked for
+}
+# modules under PyTorch's names
 _ALSO = {
     "anomaly_mode": ".anomaly",
     "grad_mode": "..modes",
     "forward_ad": ".forward_ad",
     "functional": ".functional",
-}  # modules under PyTorch's names
+}
 _MODULES = ("function", "graph")
 
 __all__ = [*_HOMES, *_MODULES]

@@ -203,9 +203,10 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     record, anomaly = task.record, task.anomaly
     usual = anomaly is None and not (record and watching)
     freed = None if task.keep else task.free()
+    # they need not run
     stops: Collection[Node] = (
         () if everything else {*(task.targets or ()), *(node for node in task.roots if node not in reached)}
-    )  # they need not run
+    )
     fit_edge = fit_recorded if record else fit
     node: Any
     held: Any
@@ -232,9 +233,8 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
             held = state[1 + edge[1]]
             state[1 + edge[1]] = grad if held is None else add(held, grad)
         for node in dict.fromkeys(task.roots):
-            if joins[node][0] == 0 and (
-                everything or node in reached
-            ):  # one root alone runs whatever is asked for, as in PyTorch
+            # one root alone runs whatever is asked for, as in PyTorch
+            if joins[node][0] == 0 and (everything or node in reached):
                 state = joins.pop(node)
                 heappush(ready, (-node._seq, node, state[1] if len(state) == 2 else state[1:]))
     grad = held = None

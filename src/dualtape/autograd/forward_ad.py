@@ -118,9 +118,8 @@ class dual_level(ModeContext):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         mine = self._opened.pop()
         levels = modes.current().levels
-        for level in (
-            levels[levels.index(mine) :] if mine in levels else (mine,)
-        ):  # with those that were left open inside
+        # with those that were left open inside
+        for level in levels[levels.index(mine) :] if mine in levels else (mine,):
             level.close()
         super().__exit__(kind, error, trace)
 

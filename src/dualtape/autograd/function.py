@@ -158,9 +158,8 @@ class FunctionCtx(Node):
                 return None
             if grad is None:
                 return wrap(np.zeros(shape, dtype)) if self._materialize else None
-            return (
-                grad if record else wrap(as_array(grad))
-            )  # a number may come as NumPy's scalar, which cannot be written to
+            # a number may come as NumPy's scalar, which cannot be written to
+            return grad if record else wrap(as_array(grad))
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
@@ -401,9 +400,8 @@ class Function:
         if tensors is not given and any(
             old is not new and any(new is d for d in ctx._dirty) for old, new in zip(given, tensors, strict=True)
         ):
-            raise errors.batched_write(
-                cls.__name__
-            )  # what was lifted is another tensor: the write would not be in the history of the first
+            # what was lifted is another tensor: the write would not be in the history of the first
+            raise errors.batched_write(cls.__name__)
         return _Wrapping(ctx, args, tensors, edges, recording, levels).result(output)
 
 

@@ -351,9 +351,8 @@ def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: st
         def moved(direction: Tensor, k: int = k) -> tuple:
             nonlocal seen
             with forward_level() as level:
-                given = (
-                    list(x) if create else [one.clone() for one in x]
-                )  # without a graph nothing else keeps the function from writing to them
+                # without a graph nothing else keeps the function from writing to them
+                given = list(x) if create else [one.clone() for one in x]
                 given[k] = dual(given[k], direction, current().levels, level)
                 several, outputs = _tensors(func(*given), "outputs of the user-provided function", who)
                 seen = several, [o._array.shape for o in outputs]

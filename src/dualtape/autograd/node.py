@@ -205,9 +205,8 @@ def leaf_edge(leaf: Tensor) -> Edge:
     node = leaf._grad_accumulator
     if node is None:
         result = AccumulateGrad(leaf)
-        node = (
-            leaf._grad_accumulator
-        )  # once more: another thread may have made one, and none comes between here and the next line
+        # once more: another thread may have made one, and none comes between here and the next line
+        node = leaf._grad_accumulator
         if node is None:
             node = leaf._grad_accumulator = result
     return (node, 0, leaf)

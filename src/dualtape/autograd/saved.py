@@ -44,9 +44,8 @@ def output_entry(tensor: Tensor) -> tuple:
 
 def full(entry: Any) -> tuple:
     """An entry as ``(value, counter, version, ...)``."""
-    return (
-        (entry, entry._shared_counter, 0) if isinstance(entry, Tensor) else entry
-    )  # whose class may have been changed since
+    # whose class may have been changed since
+    return (entry, entry._shared_counter, 0) if isinstance(entry, Tensor) else entry
 
 
 def stale(entry: Any, node: Node, name: str) -> RuntimeError:

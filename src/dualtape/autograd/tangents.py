@@ -79,9 +79,8 @@ class ForwardLevel:
 class Tangents(dict):
     """A tensor's tangents by level; shared with what is saved of the tensor."""
 
-    apart: frozenset[ForwardLevel] = (
-        frozenset()
-    )  # where the tangent of a view is no view of its base's: it was given by make_dual
+    # where the tangent of a view is no view of its base's: it was given by make_dual
+    apart: frozenset[ForwardLevel] = frozenset()
     roots: dict[ForwardLevel, tuple[Tensor, Step]] | None = (
         None  # the tensor without tangent that this is a view of, and the way from there
     )

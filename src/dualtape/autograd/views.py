@@ -110,9 +110,8 @@ def _copied(g: Any, strides: tuple, record: bool) -> Any:
     order = _order(strides)
     if order is not None:
         g = np.transpose(g, order[0])
-    g = (
-        g.clone(memory_format=contiguous_format) if record else as_array(g).copy()
-    )  # not a number: that could not be written to
+    # not a number: that could not be written to
+    g = g.clone(memory_format=contiguous_format) if record else as_array(g).copy()
     return g if order is None else np.transpose(g, order[1])
 
 

@@ -38,9 +38,8 @@ FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
 def call(op: Op, args: tuple, kwargs: dict) -> Any:
     """Run ``op`` on a user's arguments."""
     if watching:
-        answer = _asked(
-            FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs
-        )  # the name that users know
+        # the name that users know
+        answer = _asked(FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs)
         if answer is not MISS:
             return answer
     mode = modes.current()
@@ -210,9 +209,8 @@ def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:
     library's arrays.
     """
     module = module_of(other)
-    takes_in = getattr(
-        module, "takes_in", False
-    )  # NumPy's arrays of any size may stand beside this kind, and become it
+    # NumPy's arrays of any size may stand beside this kind, and become it
+    takes_in = getattr(module, "takes_in", False)
     for place in op.tensor_places:
         value = values[place]
         if takes_in and type(raws[place]) is np.ndarray:
@@ -460,15 +458,13 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
     from .jvp import written
 
     target = values[0]
-    old = (
-        FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target
-    )  # nodes keep the old values, tangents included
+    # nodes keep the old values, tangents included
+    old = FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target
     result = execute(op, [old, *values[1:]])
     store(target, result._array, name)
     if result._edge is not None:
-        rebase(
-            target, result._edge[0] if target._view is None else twin(result._edge[0])
-        )  # which is behind the result's tangent too
+        # which is behind the result's tangent too
+        rebase(target, result._edge[0] if target._view is None else twin(result._edge[0]))
     written(target, result, mode)
     return target
 

@@ -37,9 +37,8 @@ current = modes.current
 missing = table._MISSING
 recorded, dual_way = later("batching", "recorded"), later("jvp", "run")
 single, double = np.dtype(np.float32), np.dtype(np.float64)
-plain_types: set[type] = (
-    set()
-)  # subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
+# subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
+plain_types: set[type] = set()
 
 
 def maker(op: Op) -> Callable[[Op], Callable]:
@@ -216,9 +215,8 @@ def binary(op: Op, as_operator: bool = False, other: Callable | None = None) -> 
                         elif type(r) is not Batched:
                             r = as_array(r)
                         elif mode.grad and (right or x._requires_grad) and not alike(r, a, b):
-                            return (
-                                recorded(op, x, y, r) if both else unusual(x, y)
-                            )  # one of the two has to be batched first
+                            # one of the two has to be batched first
+                            return recorded(op, x, y, r) if both else unusual(x, y)
                     out = _new(Tensor)
                     out._array = r
                     out._edge = out._version_counter = out._view = out._grad = out._grad_accumulator = out._extra = None
@@ -357,9 +355,8 @@ def first_tensor(op: Op) -> Callable:
     forward, bind, varargs = op.forward, op.bind, op.varargs
     differentiable, is_view, variant = bool(op.inputs), bool(op.view), op.variant
     floats_only = op.promote is FLOAT
-    tails = [
-        op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)
-    ]  # by the number of arguments after x
+    # by the number of arguments after x
+    tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]
     most, alone = len(tails), tails[0]
     quiet = op.quiet
     keeps_out = not op.view and any([kind == OUTPUT for _, kind, _ in op.saves])
@@ -439,9 +436,8 @@ def first_tensor(op: Op) -> Callable:
 def parts(op: Op) -> Callable:
     """The function of an op that gives several views of one tensor."""
     forward, bind, variant = op.forward, op.bind, op.variant
-    tails = [
-        op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)
-    ]  # as in first_tensor
+    # as in first_tensor
+    tails = [op.defaults[k - op.required :] if k >= op.required else None for k in range(1, len(op.params) + 1)]
     most = len(tails)
     keep: Any = None
 

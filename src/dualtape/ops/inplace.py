@@ -113,9 +113,8 @@ def inplace(op: Op) -> Callable:
         elif counter is UNTRACKED:
             return unusual(x, y, alpha=alpha)
         elif other_tensor and y._version_counter is counter and b is not a:
-            b = (
-                b.copy()
-            )  # where they overlap, NumPy writes to a copy of a, which it drops if it then complains about a value
+            # where they overlap, NumPy writes to a copy of a, which it drops if it then complains about a value
+            b = b.copy()
         try:
             ufunc(a, b, a) if binary_op else ufunc(a, a)
         except (RuntimeWarning, FloatingPointError):

@@ -62,9 +62,8 @@ def _execute(op: Op, values: list, mode: modes.Mode) -> Any:
     for place in op.tensor_places:
         value = values[place]
         if isinstance(value, (tuple, list)) and op.params[place] not in ("x", "y"):
-            values[place] = [
-                v if isinstance(v, Tensor) or not is_array(v) else wrap(v) for v in value
-            ]  # where tangents are looked for
+            # where tangents are looked for
+            values[place] = [v if isinstance(v, Tensor) or not is_array(v) else wrap(v) for v in value]
     if any(type(getattr(v, "_array", None)) is Batched or type(v) is list for v in values):
         _lift(op, values)
     with beneath(levels[0]):

@@ -70,9 +70,8 @@ class OpNode(Node):
             return self._without_functions(grads, record, wanted)
         values = self._unpacked(record)
         formulas = self._formulas([*values, *grads], record)
-        if len(grads) > 1 and (
-            formulas is op.formulas or not op.quick
-        ):  # quick formulas take None for a gradient that did not come
+        # quick formulas take None for a gradient that did not come
+        if len(grads) > 1 and (formulas is op.formulas or not op.quick):
             grads = self._materialised(grads)
         values.extend(grads)
         values.append(grads)  # the name ``grads`` in a formula means all of them

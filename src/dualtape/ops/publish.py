@@ -73,9 +73,8 @@ def operators() -> None:
         else:
             forward = _operator(FUNCTIONS[name])
         setattr(Tensor, f"__{dunder}__", forward)
-        reflected = (
-            forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])
-        )  # which commute: the tensor comes first
+        # which commute: the tensor comes first
+        reflected = forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])
         setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
             setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
@@ -143,9 +142,8 @@ class Later:
 
     def __get__(self, tensor: Any, owner: Any) -> Any:
         import_module(self.family, self.package)
-        return Tensor.__dict__[self.name].__get__(
-            tensor, owner
-        )  # not a subclass's own, which may be what asks here by super()
+        # not a subclass's own, which may be what asks here by super()
+        return Tensor.__dict__[self.name].__get__(tensor, owner)
 
 
 def later(name: str, family: str, package: str) -> None:

@@ -137,11 +137,12 @@ class Op:
             saves.append(("out", OUTPUT, 0))
             sources.append((OUTPUT, 0, "value"))
         outputs = self.outputs if isinstance(self.outputs, tuple) else ("out",)
+        # their numbers; -1: all of them
         gradients = {
             "grads": -1,
             "g": 0,
             **{f"g_{name}": number for number, name in enumerate(outputs)},
-        }  # their numbers; -1: all of them
+        }
         for key, (_, names) in zip(self.inputs, asked, strict=True):
             if gradients.keys().isdisjoint(names):
                 raise DeclarationError(f"op {self.name!r}: the formula of {key!r} takes no gradient (g)")

@@ -63,9 +63,8 @@ def source(op: Any, recorded: bool) -> str:
     else:
         lines.append(f"    {', '.join(f'e{i}' for i in range(len(op.loads)))} = node._edges")
         lines.append(f"    {' = '.join(f'p{i}' for i in range(len(op.loads)))} = None")
-        if (
-            op.saves_tensors
-        ):  # as in PyTorch, a value that was written over is an error whichever gradients are asked for
+        # as in PyTorch, a value that was written over is an error whichever gradients are asked for
+        if op.saves_tensors:
             lines.extend(["    if wanted is not None:", "        check_versions(node)"])
         for i in range(len(op.loads)):
             lines.append(f"    if e{i} is not None and (wanted is None or e{i}[0] in wanted):")
@@ -102,9 +101,8 @@ def _formula(op: Any, i: int, recorded: bool) -> list[str]:
         lines.extend([f"if {strange}:", "    return None"])
     quick, points = op.inputs[i] in op.quick and not recorded, _points(op, recorded)
     if quick:
-        other = (
-            "type(g) is Batched" if not points or "numbers" in op.quick else "point"
-        )  # whether quick formulas are for numbers, too
+        # whether quick formulas are for numbers, too
+        other = "type(g) is Batched" if not points or "numbers" in op.quick else "point"
         lines.append(f"f = formula{i} if {other} else quick{i}")
     for kind, k in op.loads[i][1]:
         lines.append(f"v{k} = saved[{k}]")

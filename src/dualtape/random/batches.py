@@ -10,6 +10,7 @@ from .. import modes
 from ..arrays import Batched
 from ..arrays.batched.array import batch, stacked
 
+# where the shape stands
 _SHAPED = {
     "random": 0,
     "standard_normal": 0,
@@ -18,7 +19,7 @@ _SHAPED = {
     "standard_cauchy": 0,
     "lognormal": 2,
     "geometric": 1,
-}  # where the shape stands
+}
 
 
 class Source:

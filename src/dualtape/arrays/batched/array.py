@@ -43,9 +43,8 @@ class NotAnArray(NotBatchable, TypeError):
     """A function that takes NumPy's arrays only was given a batch; the short cuts catch it, and go the whole way."""
 
 
-DYNAMIC = frozenset(
-    ("nonzero", "argwhere", "where", "index", "masked_select", "unique", "unique_consecutive")
-)  # the ops for which that is an answer
+# the ops for which that is an answer
+DYNAMIC = frozenset(("nonzero", "argwhere", "where", "index", "masked_select", "unique", "unique_consecutive"))
 
 
 class BatchLevel:
@@ -82,9 +81,8 @@ class BatchLevel:
 
 def _reading(name: str, phrase: str) -> Callable:
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if (
-            name == "__array__"
-        ):  # also if it is the same for all samples: what NumPy makes of it would not be batched, and its gradients are
+        # also if it is the same for all samples: what NumPy makes of it would not be batched, and its gradients are
+        if name == "__array__":
             raise NotAnArray(f"vmap: {phrase}")
         if self.values.shape[0] == 1 and name != "get":
             return getattr(self.values[0, ...], name)(*args, **kwargs)
@@ -220,9 +218,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
                 and y.level is level
                 and x.values.ndim == y.values.ndim
             ):
-                return Batched(
-                    ufunc(x.values, y.values), level
-                )  # nearly always: the hidden axes stand above each other
+                # nearly always: the hidden axes stand above each other
+                return Batched(ufunc(x.values, y.values), level)
             arrays = _aligned(inputs, level)
             if arrays is not None:
                 return Batched(ufunc(*arrays), level)
@@ -331,9 +328,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         if values.shape[0] != self.level.size:  # a copy is made to be written to
             values = self.full()
         elif order == "K" and isinstance(values, np.ndarray):
-            axes = sorted(
-                range(1, values.ndim), key=lambda d: -values.strides[d]
-            )  # the sample's layout, the hidden axis first
+            # the sample's layout, the hidden axis first
+            axes = sorted(range(1, values.ndim), key=lambda d: -values.strides[d])
             back = np.argsort([0, *axes])
             return Batched(np.transpose(np.transpose(values, (0, *axes)).copy(), back), self.level)
         return Batched(values.copy(), self.level)
@@ -446,9 +442,8 @@ for _name, _ufunc in (
 ):
     _operator(_name, _ufunc)
 
-CREATIONS = frozenset(
-    (np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.asarray, np.array)
-)  # called with like=
+# called with like=
+CREATIONS = frozenset((np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.asarray, np.array))
 
 
 # --- levels ---------------------------------------------------------------------------------------
@@ -687,8 +682,7 @@ def stacked(result: list, level: BatchLevel) -> Any:
     whole = np.stack([m if hasattr(m, "ndim") else np.asarray(m) for m in result])
     if not level.size:
         whole = whole[:0]
-    if (
-        type(whole) is Batched and whole.level.number > level.number
-    ):  # axis 0 of what is batched anew belongs to the older level
+    # axis 0 of what is batched anew belongs to the older level
+    if type(whole) is Batched and whole.level.number > level.number:
         return batch(whole, level, 0)
     return Batched(whole, level)

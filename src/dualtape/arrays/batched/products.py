@@ -24,9 +24,8 @@ def _matmul(level: BatchLevel, a: Any, b: Any, **kwargs: Any) -> Any:
         raise ValueError("matmul: Input operand does not have enough dimensions")
     left, right = front(a, level), front(b, level)
     row, column = a.ndim == 1, b.ndim == 1
-    if (
-        column and a.ndim == 2 and left.shape[0] == 1 and not kwargs
-    ):  # one matrix for all samples: their vectors are the rows of another
+    # one matrix for all samples: their vectors are the rows of another
+    if column and a.ndim == 2 and left.shape[0] == 1 and not kwargs:
         return Batched(np.matmul(right, left[0, ...].T), level)
     if row and b.ndim == 2 and right.shape[0] == 1 and not kwargs:
         return Batched(np.matmul(left, right[0, ...]), level)

@@ -327,9 +327,8 @@ def _concatenate(
     result = np.concatenate(
         parts, 1 if axis is None else inner_axis(axis, parts[0].ndim - 1), dtype=dtype, casting=casting
     )
-    if (
-        type(result) is np.ndarray and not result.flags.c_contiguous
-    ):  # NumPy goes by the parts, in which the hidden axis may lie anywhere
+    # NumPy goes by the parts, in which the hidden axis may lie anywhere
+    if type(result) is np.ndarray and not result.flags.c_contiguous:
         result = result.copy()
     return Batched(result, level)
 

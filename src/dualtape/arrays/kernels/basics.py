@@ -246,9 +246,8 @@ def taken_along_rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     for some in row_blocks(index.shape):
         part = index[some]
         k = len(part)
-        rows[some].reshape(-1).take(
-            np.add(part, starts[:k], buffer[:k]), None, into[some], "wrap"
-        )  # of all modes the quickest
+        # of all modes the quickest
+        rows[some].reshape(-1).take(np.add(part, starts[:k], buffer[:k]), None, into[some], "wrap")
     return out
 
 
@@ -270,9 +269,8 @@ def added_up(places: Any, values: Any, n: int) -> Any:
     """The values at each of ``n`` places added up: ``np.bincount`` with the values' own type."""
     if type(values) is np.ndarray and values.dtype.kind == "f" and values.size > _MANY:
         out = np.zeros(n, values.dtype)
-        np.add.at(
-            out, places, values
-        )  # of one list of integers, and one dtype: quicker than bincount, which counts in doubles
+        # of one list of integers, and one dtype: quicker than bincount, which counts in doubles
+        np.add.at(out, places, values)
         return out
     if type(values) is np.ndarray:
         summed: Any = np.bincount(places, values.real, n)

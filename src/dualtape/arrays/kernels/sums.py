@@ -22,9 +22,8 @@ BLOCK = 131_072  # elements that stay in a processor's own cache, with a few arr
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
 _reduce: Any = np.add.reduce
 _empty = np.empty
-_FEW: dict[np.dtype, dict[int, np.ndarray]] = {
-    kind: {} for kind in _ONES
-}  # short pieces of them by length: found quicker than cut
+# short pieces of them by length: found quicker than cut
+_FEW: dict[np.dtype, dict[int, np.ndarray]] = {kind: {} for kind in _ONES}
 _single = np.dtype(np.float32)
 _few_single = _FEW[_single]
 

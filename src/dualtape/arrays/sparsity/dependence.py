@@ -87,9 +87,8 @@ class Table:
             return result
         groups, sets = np.divmod(_distinct(groups[real] * self.count + sets[real]), self.count)
         heads = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
-        number = (
-            np.cumsum(np.bincount(heads, minlength=groups.size)) - 1
-        )  # of the group, counting only those that are there
+        # of the group, counting only those that are there
+        number = np.cumsum(np.bincount(heads, minlength=groups.size)) - 1
         sizes = self._starts[sets + 1] - self._starts[sets]
         longest = np.maximum.reduceat(sizes * self.count + sets, heads) % self.count
         result[groups[heads]] = longest

@@ -183,9 +183,8 @@ class _Flat:
         self.strides = tuple(s * d for s, d in zip(self.steps, dilation, strict=True))
         self.rows = (out[0], *self.padded[1:])
         self.asked: Any = (..., *(slice(n) for n in out))
-        self.span = 1 + sum(
-            (n - 1) * s for n, s in zip(out, self.steps, strict=True)
-        )  # from the first that is asked for to the last
+        # from the first that is asked for to the last
+        self.span = 1 + sum((n - 1) * s for n, s in zip(out, self.steps, strict=True))
 
     def windows(self, images: np.ndarray) -> np.ndarray:
         """(N, C, kernel..., span): a view of what each place of the kernel sees."""
@@ -194,11 +193,12 @@ class _Flat:
         return np.lib.stride_tricks.as_strided(lines, (*lines.shape[:2], *self.kernel, self.span), strides)
 
 
+# how long a line pays, how much longer than what is asked for it may be, and of how many the windows must be
 _LONG, _LONGER, _DEEP = (
     512,
     1.25,
     32,
-)  # how long a line pays, how much longer than what is asked for it may be, and of how many the windows must be
+)
 
 
 def _flat(
@@ -349,9 +349,8 @@ def _transposed(
         if turnable
         else None
     )
-    if (
-        flat is not None and np.isfinite(weight).all()
-    ):  # a convolution with the kernel turned round; the zeros around x must not meet infinities
+    # a convolution with the kernel turned round; the zeros around x must not meet infinities
+    if flat is not None and np.isfinite(weight).all():
         turned = w.reshape(groups, -1, output, *kernel)[(..., *(slice(None, None, -1) for _ in kernel))].swapaxes(1, 2)
         return _flat_convolution(x, turned.reshape(groups, output, -1), bias, around, flat)
     columns = np.matmul(w.swapaxes(1, 2), x.reshape(n, groups, w.shape[1], prod(out)))

@@ -261,9 +261,8 @@ function_row("cosh", np.cosh, lambda x: np.sinh(x), PLAIN, """The hyperbolic cos
    """)  # fmt: skip
 
 multiply, subtract = np.multiply, np.subtract
-ONE = {
-    np.dtype(kind): np.asarray(1, kind) for kind in (np.float32, np.float64)
-}  # a ufunc takes an array in half the time that it takes a number in
+# a ufunc takes an array in half the time that it takes a number in
+ONE = {np.dtype(kind): np.asarray(1, kind) for kind in (np.float32, np.float64)}
 single, ONE_SINGLE = np.dtype(np.float32), ONE[np.dtype(np.float32)]
 
 

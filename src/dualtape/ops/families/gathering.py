@@ -137,9 +137,8 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     if type(x) is np.ndarray and index.size > FEW and x.flags.c_contiguous:
         if _by_rows(x.shape, d, index):
             return taken_along_rows(x, index)
-        return x.reshape(-1).take(
-            _memory(x.shape, d, index), mode="wrap"
-        )  # there is nothing to wrap, and nothing to check again
+        # there is nothing to wrap, and nothing to check again
+        return x.reshape(-1).take(_memory(x.shape, d, index), mode="wrap")
     return x[_at(d, index)]
 
 

@@ -341,9 +341,8 @@ def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
 
 
 _declare_fill("fill", ("FillBackward0", "FillBackward1"))
-_declare_fill(
-    "refill", ("FillBackward2", "FillBackward3"), inplace=True, public=False, method=False, torch_name="-"
-)  # its nodes have names of their own
+# its nodes have names of their own
+_declare_fill("refill", ("FillBackward2", "FillBackward3"), inplace=True, public=False, method=False, torch_name="-")
 Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
 op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, public=False, method=False,
     vjp=dict(x=lambda g: np.zeros_like(g)),

@@ -199,12 +199,13 @@ def _triangle(x: Any, upper: bool, unitriangular: bool) -> Any:
     return x
 
 
+# SciPy's function takes its time to find the one that it calls
 _TRTRS = {
     "f": "strtrs",
     "d": "dtrtrs",
     "F": "ctrtrs",
     "D": "ztrtrs",
-}  # SciPy's function takes its time to find the one that it calls
+}
 
 
 def _solve_triangular(A: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:

@@ -40,10 +40,11 @@ def _inner(x: Any, y: Any, axes: tuple) -> Any:
 
 # --- many rows, each normalised by itself ---------------------------------------------------------
 
+# numbers in all, and in a row, from which the updates of :mod:`arrays.updates` are worth their calls
 _FEWEST, _LONG = (
     16_384,
     64,
-)  # numbers in all, and in a row, from which the updates of :mod:`arrays.updates` are worth their calls
+)
 
 
 def _as_rows(arrays: tuple, shape: tuple, view: tuple, axes: tuple) -> tuple[int, int] | None:

@@ -62,14 +62,12 @@ class _Walk:
         self.sizes = tuple(n + p + a for n, p, a in zip(sizes, padding, self.after, strict=True))
         self.inside = (..., *(slice(p, p + n) for n, p in zip(sizes, padding, strict=True)))
         self.pads = self.sizes != sizes
-        self.whole = all(
-            a <= p for a, p in zip(self.after, padding, strict=True)
-        )  # every window ends within the padding that was asked for
+        # every window ends within the padding that was asked for
+        self.whole = all(a <= p for a, p in zip(self.after, padding, strict=True))
         self.places = places_of(kernel, stride, dilation, out)
         self.views = [where for _, where in self.places]
-        self.apart = all(
-            d == 1 and s >= k or k == 1 for k, s, d in zip(kernel, stride, dilation, strict=True)
-        )  # no two windows share an entry
+        # no two windows share an entry
+        self.apart = all(d == 1 and s >= k or k == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
         self.seen = prod(out) * len(self.places)  # entries of all windows of an image
         self._settings = (sizes[1], out, kernel, stride, padding, dilation)
 

@@ -84,10 +84,11 @@ def _sums(x: np.ndarray, d: int) -> np.ndarray:
 
 exponentials = later(".arrays.kernels.approximations", "exponentials")
 add_outer, scale_rows = later(".arrays.kernels.updates", "add_outer"), later(".arrays.kernels.updates", "scale_rows")
+# numbers in all, and in a row, from which blocks and the updates of :mod:`arrays.updates` are worth their calls
 _FEWEST, _LONG = (
     16_384,
     64,
-)  # numbers in all, and in a row, from which blocks and the updates of :mod:`arrays.updates` are worth their calls
+)
 
 
 def _by_rows(x: Any, dim: int) -> bool:

@@ -252,9 +252,8 @@ def _middle(name: str, x: Any, dim: int, keepdim: bool) -> tuple:
     if x.ndim == 0:
         return x.copy(), zeros((), LONG, x)
     order = _order(x, d, False)
-    if (
-        x.dtype.kind != "f" or type(x) is np.ndarray and not np.isnan(np.add.reduce(x, None))
-    ):  # a sum that is a number has no NaN in it
+    # a sum that is a number has no NaN in it
+    if x.dtype.kind != "f" or type(x) is np.ndarray and not np.isnan(np.add.reduce(x, None)):
         return _at(x, d, keepdim, _nth(order, d, (x.shape[d] - 1) // 2))
     odd = np.isnan(x)
     numbers = x.shape[d] - add_reduce(odd, d, LONG, None, True)

@@ -43,9 +43,8 @@ def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
         and type(off) is np.ndarray
         and (abs(mean) > _FAR * np.sqrt(variance.reshape(mean.shape))).any()
     ):
-        off -= np.true_divide(
-            add_reduce(off, axis, None, None, True), n
-        )  # what the mean was rounded by is not small beside the deviations
+        # what the mean was rounded by is not small beside the deviations
+        off -= np.true_divide(add_reduce(off, axis, None, None, True), n)
         variance = _mean_square(off, axis, n - correction, keepdim)
     return variance, mean if keepdim else mean.reshape(variance.shape)
 
