@@ -557,16 +557,16 @@ def test_gradients_with_history_accumulate_out_of_place_others_in_place() -> Non
 
 
 def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
-    from dualtape.ops.vjp_codegen import compiled
+    from dualtape.ops.codegen.vjp import vjps
 
     calls: list = []
     row = dt.ops.table.TABLE["mul"]
-    kept = row.loads, row.quick, row.node_class()._vjp
+    kept = row.loads, row.numpy_vjp, row.node_class()._vjp
     row.loads = tuple(
         (lambda *a, f=formula, k=k: (calls.append(k), f(*a))[1], loads) for k, (formula, loads) in enumerate(row.loads)
     )
-    row.quick = {}
-    row.node_class()._vjp = compiled(row)
+    row.numpy_vjp = {}
+    row.node_class()._vjp = vjps(row)["_vjp"]
     try:
         x, y = leaf(2.0), leaf(3.0)
         dt.autograd.grad(x * y, x)
@@ -574,7 +574,7 @@ def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
         (x * y).backward()
         assert calls == [0, 0, 1]
     finally:
-        row.loads, row.quick = kept[:2]
+        row.loads, row.numpy_vjp = kept[:2]
         row.node_class()._vjp = kept[2]
 
 

@@ -13,11 +13,9 @@ import pytest
 import dualtape as dt
 from dualtape.arrays.kernels.basics import add_at, added_up
 from dualtape.arrays.kernels.sums import WIDTH, sum_all, sum_axes, sum_axis
-from dualtape.ops.table import TABLE
-from dualtape.ops.vjp_codegen import source
 from op_cases import arrays, cases, converted, leaves
 
-QUICK = [pytest.param(row, sample, id=name) for name, row, sample in cases() if getattr(row, "quick", None)]
+QUICK = [pytest.param(row, sample, id=name) for name, row, sample in cases() if getattr(row, "numpy_vjp", None)]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
@@ -75,14 +73,12 @@ def test_the_unrolled_node_notices_that_its_values_were_released() -> None:
         z.backward(dt.ones(2))
 
 
-def test_the_unrolled_source_shows_in_a_traceback() -> None:
-    assert "formula0(g" in source(TABLE["exp"], False)
+def test_generated_source_shows_in_a_traceback() -> None:
     z = dt.ones(2, requires_grad=True).exp()
     z.sum().backward()
-    try:
+    with pytest.raises(RuntimeError) as caught:
         z.sum().backward()
-    except RuntimeError as error:
-        assert "check_not_freed(node)" in "".join(traceback.format_exception(error))
+    assert "_check_not_freed(node)" in "".join(traceback.format_exception(caught.value))
 
 
 # --- gradients that meet, and leaves that take them over ------------------------------------------

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from .node import Node
 
-_INPUT, _OUTPUT = 1, 3  # as in op_node: what a place in a node's saved values holds
-
 
 def entry_of(tensor: Any) -> Any:
     """An input's entry; a Python number in a tensor's place is its own, too."""
@@ -56,11 +54,16 @@ def stale(entry: Any, node: Node, name: str) -> RuntimeError:
     )
 
 
+def saved_entry(tensor: Any) -> Any:
+    """An input's entry; an inference tensor has none."""
+    if isinstance(tensor, Tensor) and tensor._version_counter is UNTRACKED:
+        raise errors.inference_saved("save")
+    return entry_of(tensor)
+
+
 def save(tensor: Tensor) -> Any:
     """An input's entry, under the default hooks if there are any."""
-    if tensor._version_counter is UNTRACKED:
-        raise errors.inference_saved("save")
-    entry = entry_of(tensor)
+    entry = saved_entry(tensor)
     hooks = modes.current().saved_hooks
     if hooks and type(hooks[-1]) is tuple:
         saved = SavedVariable(entry, False, 0)
@@ -83,54 +86,6 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
         saved.pack(tensor, *hooks[-1])
         return saved
     return entry
-
-
-def pack_node(node: Any, results: tuple, hooks: Any) -> None:
-    """Put what a new node saved, as it is, through a pair of hooks, if that is what ``hooks`` are: its arguments
-    first, then its results.
-    """
-    if type(hooks) is not tuple:
-        return
-    op = node.op
-    saved = node._saved
-    kept = None
-    for k in order_of(op):
-        _, kind, number = op.saves[k]
-        if kind != _INPUT and kind != _OUTPUT:
-            continue
-        entry, is_output = saved[k], kind == _OUTPUT
-        if type(entry) is tuple or type(entry) is Tensor:
-            if kept is None:
-                kept = list(saved)
-            one = kept[k] = SavedVariable(entry, is_output, number, node if is_output else None)
-            one.pack(results[number] if is_output else full(entry)[0], *hooks)
-    if kept is not None:
-        node._saved = tuple(kept)
-
-
-def order_of(op: Any) -> tuple:
-    """The places of an op's saved values in the order in which PyTorch packs and unpacks them: by name, results
-    last.
-    """
-    order = _orders.get(op)
-    if order is None:
-        order = _orders[op] = tuple(
-            sorted(range(len(op.saves)), key=lambda k: (op.saves[k][1] == _OUTPUT, op.public_name(op.saves[k][0])))
-        )
-    return order
-
-
-_orders: dict[Any, tuple] = {}
-
-
-def check_versions(node: Any) -> None:
-    """Raise if a value that a node of a declared op has saved was written over since."""
-    for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
-        if isinstance(entry, Tensor):
-            if kind == _INPUT and entry._version_counter is not None and entry._version_counter[0]:
-                raise stale(entry, node, name)
-        elif type(entry) is tuple and kind in (_INPUT, _OUTPUT) and entry[1][0] != entry[2]:
-            raise stale(entry, node, name)
 
 
 def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:

@@ -414,10 +414,26 @@ def rebase_base(base: Tensor, slices: CopySlices) -> None:
     base._requires_grad = True
 
 
-def takes_writes(tensor: Tensor, view: View, tracked: bool) -> bool:
-    """Whether a write to a view can be recorded without further question; ``tracked`` says whether the view
-    requires grad.
+def history_is_current(tensor: Tensor) -> bool:
+    """Whether a view's own fields tell its history: it was not written behind its back, and made where history is
+    known.
     """
+    view = tensor._view
+    return (
+        view.seen == tensor._version_counter[0]
+        and (tensor._requires_grad or not view.base._requires_grad)
+        and view.creation is not INFERENCE
+    )
+
+
+def may_record_write(tensor: Tensor, tracked: bool) -> bool:
+    """Whether a write can be recorded without further question: not to a leaf, nor to a view that has rules of its own.
+
+    ``tracked`` says whether the tensor requires grad.
+    """
+    view = tensor._view
+    if view is None:
+        return not tracked or tensor._edge is not None
     if view.seen != tensor._version_counter[0]:
         view.refresh(tensor)
     return view.creation is DEFAULT and (not tracked or (tensor._edge is not None and view.base._edge is not None))

@@ -1,95 +1,73 @@
 """Short cuts of ``x[key]`` and ``x[key] = value`` for keys of integers and slices: what nearly every key is.
 
-As in :mod:`fastpath`: plain tensors over NumPy's arrays, no mode but grad mode. Both functions say when something
+As in :mod:`codegen.call`: plain tensors over NumPy's arrays, no mode but grad mode. Both functions say when something
 is unusual, and then have done nothing; :mod:`indexing` goes the whole way, which alone words errors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
-from ..autograd.node import leaf_edge, next_sequence
+from ..autograd.node import leaf_edge
 from ..autograd.versions import UNTRACKED, bump
-from ..autograd.views import DEFAULT, KEY_STEP, NO_GRAD, CopySlices, View, disjoint, rebase_base, takes_writes
-from .fastpath import history_is_current, plain_types
-from .inplace import element
+from ..autograd.views import KEY_STEP, CopySlices, disjoint, history_is_current, may_record_write, rebase_base
+from .codegen.call import plain_types
+from .codegen.inplace import element, fits_into
+from .codegen.source import Code, compiled, edge, is_plain, new_node, new_tensor, new_view
 from .table import TABLE
 
-_new = object.__new__
 _ndarray = np.ndarray
 _SELECT, _SLICE = TABLE["select"], TABLE["slice"]
 _WHOLE = [(slice(None),) * n for n in range(65)]  # NumPy's arrays have at most 64 dimensions
 
 
-def view_at(x: Any, keys: tuple, alone: bool) -> Tensor | None:
-    """The view ``x[keys]``: a select or a slice for each part of the key, a node for each if they are recorded, one
-    tensor for all.
+def _write_view_at() -> Code:
+    """The function ``view_at(x, keys, alone)``: the view ``x[keys]``, None if something is unusual.
 
-    A slice of a whole dimension is no view of its own, unless it stands ``alone``.
+    A select or a slice for each part of the key, a node for each if they are recorded, one tensor for all. A slice of a
+    whole dimension is no view of its own, unless it stands ``alone``.
     """
-    mode = modes.current()
-    if type(x) is not Tensor and type(x) not in plain_types or not mode.plain:
-        return None
-    outer = x._view
-    r: Any = x._array
-    if type(r) is not _ndarray or outer is not None and (outer.creation is not DEFAULT or not history_is_current(x)):
-        return None
-    edge = (x._edge or leaf_edge(x)) if x._requires_grad and mode.grad else None
-    step = None if outer is None else outer.step
-    dim = 0
-    values: tuple
-    for key in keys:
-        shape = r.shape
-        if dim >= len(shape):
-            return None
-        if type(key) is int:
-            n = shape[dim]
-            if not -n <= key < n:
-                return None
-            op, values = _SELECT, (dim, key)
-            at: Any = (*_WHOLE[dim], key, ...) if dim else (key, ...)
-            r = r[at]
-        elif type(key) is slice:
-            start, stop, stride = key.start, key.stop, key.step
-            if start is not None and type(start) is not int or stop is not None and type(stop) is not int:
-                return None
-            if stride is None:
-                stride = 1
-            elif type(stride) is not int or stride < 1:
-                return None
-            if stride == 1 and not start and (stop is None or stop >= shape[dim]) and not alone:
-                dim += 1
-                continue
-            op, values = _SLICE, (dim, start, stop, stride)
-            at = (*_WHOLE[dim], key) if dim else key
-            r = r[at]
-            dim += 1
-        else:
-            return None
-        step = (step, op, values, None)
-        if edge is not None:
-            node = _new(op._node_classes[0] or op.node_class())
-            node._edges, node._shape, node._dtype, node._saved = (edge,), r.shape, r.dtype, (shape, *values)
-            node._extra, node._seq = None, next_sequence()
-            edge = (node, 0)
-    if r is x._array:
-        return None
-    out = _new(Tensor)
-    out._array = r
-    out._grad = out._grad_accumulator = out._extra = None
-    out._edge = edge
-    out._requires_grad = edge is not None
-    counter = out._version_counter = x._version_counter or x._shared_counter
-    view = out._view = _new(View)
-    view.base = x if outer is None else outer.base
-    view.step = step
-    view.creation = DEFAULT if mode.grad else NO_GRAD
-    view.seen = counter[0]
-    return out
+    code = Code("def view_at(x, keys, alone):", _SELECT=_SELECT, _SLICE=_SLICE, _WHOLE=_WHOLE, _plain_types=plain_types)
+    code("mode = _current()", f"if not ({is_plain('x')}) or not mode.plain:", "    return None")
+    code("outer = x._view", "r = x._array")
+    current = "outer is not None and (outer.creation is not _DEFAULT or not _history_is_current(x))"
+    code(f"if type(r) is not _ndarray or {current}:", "    return None")
+    code(f"edge = ({edge('x')}) if x._requires_grad and mode.grad else None")
+    code("step = None if outer is None else outer.step", "dim = 0")
+    with code.block("for key in keys:"):
+        code("shape = r.shape", "if dim >= len(shape):", "    return None")
+        with code.block("if type(key) is int:"):
+            code("n = shape[dim]", "if not -n <= key < n:", "    return None")
+            code("op, values = _SELECT, (dim, key)", "r = r[(*_WHOLE[dim], key, ...) if dim else (key, ...)]")
+        with code.block("elif type(key) is slice:"):
+            code("start, stop, stride = key.start, key.stop, key.step")
+            unusual = "start is not None and type(start) is not int or stop is not None and type(stop) is not int"
+            code(f"if {unusual}:", "    return None")
+            code("if stride is None:", "    stride = 1")
+            code("elif type(stride) is not int or stride < 1:", "    return None")
+            whole = "stride == 1 and not start and (stop is None or stop >= shape[dim]) and not alone"
+            code(f"if {whole}:", "    dim += 1", "    continue")
+            code("op, values = _SLICE, (dim, start, stop, stride)", "r = r[(*_WHOLE[dim], key) if dim else key]")
+            code("dim += 1")
+        code("else:", "    return None")
+        code("step = (step, op, values, None)")
+        with code.block("if edge is not None:"):
+            kind = "op._node_classes[0] or op.node_class()"
+            code(*new_node(kind, "(edge,)", "(shape, *values)", "r.shape", "r.dtype"), "edge = (_node, 0)")
+    code("if r is x._array:", "    return None")
+    code("_counter = x._version_counter or x._shared_counter")
+    place = {"_edge": "edge", "_requires_grad": "edge is not None", "_version_counter": "_counter"}
+    code(*new_tensor("r", **place), "base = x if outer is None else outer.base")
+    code(*new_view("base", "step", "_DEFAULT if mode.grad else _NO_GRAD", "_counter[0]"), "return _out")
+    return code
+
+
+view_at: Callable[[Any, tuple, bool], Tensor | None] = compiled(_write_view_at(), "x[...] by integers and slices", {})
 
 
 def _is_place(value: Any) -> bool:
@@ -140,22 +118,22 @@ def assign(x: Any, key: Any, value: Any) -> bool:
         part = a[keys]
     except IndexError:
         return False
-    if part.shape == a.shape or not part.flags.c_contiguous and not disjoint(part):
+    flags = part.flags
+    if part.shape == a.shape or not flags.writeable or not flags.c_contiguous and not disjoint(part):
         return False  # all of x, whose history is then not that of a view; or a write that is refused
     view = x._view
     left = mode.grad and (x._requires_grad if view is None else x.requires_grad)
     if left or right:
         if b.ndim > part.ndim or right and b.ndim and b.shape[0] == 1 and b.shape != part.shape:
             return False  # leading dimensions of size one go, which is recorded
-        if left and x._edge is None if view is None else not takes_writes(x, view, left):
+        if not may_record_write(x, left):
             return False  # a leaf, or a view with rules of its own
-        edge = (value._edge or leaf_edge(value)) if right else None
-    try:
-        part[...] = b
-    except ValueError:
+        source = (value._edge or leaf_edge(value)) if right else None
+    if b.ndim and b.shape != part.shape and not fits_into(b, part):
         return False
     bump(counter)
     if left or right:
         base, previous = (x, None) if view is None else (view.base, view.step)
-        rebase_base(base, CopySlices(base, (previous, KEY_STEP, (keys,), None), None, edge))
+        rebase_base(base, CopySlices(base, (previous, KEY_STEP, (keys,), None), None, source))
+    part[...] = b
     return True

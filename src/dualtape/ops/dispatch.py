@@ -21,12 +21,13 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array, is_array, module_of
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
 from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
-from ..autograd import saved as saving
 from ..autograd.node import edge_of, next_sequence
+from ..autograd.saved import output_entry
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
 from ..overrides.watching import MISS, Foreign, watching
-from .op_node import ATTRIBUTE, INPUTS, OUTPUT
+from .op_node import pack_node
+from .saves import INPUT, OUTPUT
 from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
 
 _new = object.__new__
@@ -105,7 +106,7 @@ def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: mode
             else next((each._edge for each in results if each._edge is not None), None)
         )
         if edge is not None:
-            saving.pack_node(edge[0], results, mode.saved_hooks[-1])
+            pack_node(edge[0], results, mode.saved_hooks[-1])
     return result
 
 
@@ -315,12 +316,17 @@ def record(op: Op, values: list, raws: list, results: list) -> None:
     if not any(r._array.dtype.kind in "fc" for r in results):
         return
     node = begin_node(op, values)
-    kept = keep_inputs(op, node, values, raws)
+    needed = {number for (_, kind, number), users in zip(op.saves, op.users, strict=True) if kind == OUTPUT and users}
+    entries = [output_entry(r) if k in needed else None for k, r in enumerate(results)]
+    node._saved = op.save(values, raws, entries, needs_of(op, node))
+    node._outputs = tuple([(r._array.shape, r._array.dtype) for r in results])
     for k, result in enumerate(results):
         if result._array.dtype.kind in "fc":
             result._edge = (node, k)
             result._requires_grad = True
-    finish_node(op, node, kept, results)
+    hooks = modes.current().saved_hooks
+    if hooks:
+        pack_node(node, tuple(results), hooks[-1])
 
 
 def begin_node(op: Op, values: list) -> Any:
@@ -342,45 +348,11 @@ def begin_node(op: Op, values: list) -> Any:
     return node
 
 
-def keep_inputs(op: Op, node: Any, values: list, raws: list) -> list:
-    """What the formulas need of the arguments; places of outputs stay empty."""
-    kept: list = [None] * len(op.saves)
-    if not kept:
-        return kept
-    plan = op.plan((True,) if op.listed_input else tuple([edge is not None for edge in node._edges]))
-    for k in saving.order_of(op) if modes.current().saved_hooks else plan:
-        if k not in plan:
-            continue
-        kind = op.saves[k][1]
-        if kind == OUTPUT:
-            kept[k] = _LATER
-            continue
-        _, place, what = op.sources[k]
-        value = values[place]
-        if what == "shape":
-            kept[k] = [v.shape for v in raws[place]] if isinstance(value, list) else getattr(raws[place], "shape", ())
-        elif what == "dtype":
-            kept[k] = [v.dtype for v in raws[place]] if isinstance(value, list) else raws[place].dtype
-        elif kind == INPUTS:
-            kept[k] = [saving.save(v) for v in value]
-        elif kind == ATTRIBUTE or not isinstance(value, Tensor):
-            kept[k] = value
-        else:
-            kept[k] = saving.save(value)
-    return kept
-
-
-def finish_node(op: Op, node: Any, kept: list, results: list) -> None:
-    """Complete a node with its results."""
-    node._outputs = tuple([(r._array.shape, r._array.dtype) for r in results])
-    for k, value in enumerate(kept):
-        if value is _LATER:
-            number = op.saves[k][2]
-            kept[k] = saving.save_output(results[number], node, number)
-    node._saved = tuple(kept)
-
-
-_LATER = object()  # stands in a node's saved values for an output not computed yet
+def needs_of(op: Op, node: Any) -> tuple:
+    """Which inputs of a node's op need a gradient."""
+    if op.listed_place is not None:
+        return (any([edge is not None for edge in node._edges]),)
+    return tuple([edge is not None for edge in node._edges])
 
 
 # --- in place -------------------------------------------------------------------------------------
@@ -430,12 +402,32 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         store(target, result, name)
         return target
     check_store(target, result, name)
-    node = begin_node(op, values)
-    kept = keep_inputs(op, node, [_before(op, node, target), *values[1:]], raws)
+    node = begin_write(op, values, raws, _before(op, values, target))
     store(target, result, name)
-    finish_node(op, node, kept, [target])
-    rebase(target, node)
+    finish_write(node, target)
     return target
+
+
+def begin_write(op: Op, values: list, raws: list, old: Tensor) -> Any:
+    """The node of a write to the first argument, whose value before it is ``old``; the write is to come."""
+    node = begin_node(op, values)
+    target = values[0]
+    counter = target._shared_counter
+    results = [(target._array, counter, counter[0] + 1)]
+    node._saved = op.save([old, *values[1:]], raws, results, needs_of(op, node))
+    node._outputs = ((target._array.shape, target._array.dtype),)
+    hooks = modes.current().saved_hooks
+    if hooks:  # before the write: they see what was there, and may fail
+        pack_node(node, None, hooks[-1])
+    return node
+
+
+def finish_write(node: Any, target: Tensor) -> None:
+    """Give what was written its history."""
+    rebase(target, node)
+    hooks = modes.current().saved_hooks
+    if hooks:
+        pack_node(node, (target,), hooks[-1])
 
 
 def _moving(op: Op, values: list, mode: modes.Mode) -> bool:
@@ -469,16 +461,17 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
     return target
 
 
-def _before(op: Op, node: Any, target: Tensor) -> Tensor:
+def _before(op: Op, values: list, target: Tensor) -> Tensor:
     """The target as it is before the write: a copy, if a formula needs the old value, else only its place."""
-    if not op.saves or not any(
-        [op.saves[k][0] == op.params[0] for k in op.plan(tuple([edge is not None for edge in node._edges]))]
-    ):
-        return target
-    old = wrap(target._array.copy())
-    old._edge = edge_of(target)
-    old._requires_grad = old._edge is not None
-    return old
+    inputs = [v if not isinstance(v, list) else None for v in (values[place] for place in op.input_places)]
+    needs = [isinstance(v, Tensor) and v.requires_grad for v in inputs]
+    for (name, kind, _), users in zip(op.saves, op.users, strict=True):
+        if kind == INPUT and name == op.params[0] and any([needs[i] for i in users]):
+            old = wrap(target._array.copy())
+            old._edge = edge_of(target)
+            old._requires_grad = old._edge is not None
+            return old
+    return target
 
 
 def check_store(target: Tensor, result: Any, name: str) -> None:

@@ -35,7 +35,7 @@ from ..autograd.unbroadcast import sum_to
 from ..autograd.views import replay
 from ..overrides.watching import MISS
 from . import jvp_fastpath as duals
-from .op_node import OUTPUT
+from .saves import OUTPUT
 from .table import BILINEAR, LINEAR, Op, formula_names
 
 # --- out of place ---------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def run(op: Op, args: tuple, mode: modes.Mode) -> Any:
 
 def execute(op: Op, values: list, mode: modes.Mode) -> Any:
     """Run ``op`` on bound arguments."""
-    answer = duals.execute(op, duals.trimmed(op, values), mode)
+    answer = duals.execute(op, op.given(tuple(values)), mode)
     return _execute(op, values, mode) if answer is MISS else answer
 
 
@@ -74,7 +74,7 @@ def _execute(op: Op, values: list, mode: modes.Mode) -> Any:
 
 def _call(op: Op, values: list) -> Any:
     """The op by its public function, which knows the short cuts."""
-    return op.function(*duals.trimmed(op, values))
+    return op.function(*op.given(tuple(values)))
 
 
 def levels_for(op: Op, mode: modes.Mode) -> tuple:

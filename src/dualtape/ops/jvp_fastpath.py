@@ -20,11 +20,13 @@ from ..arrays import Batched
 from ..arrays.batched.array import NotBatchable
 from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
 from ..autograd.tangents import ForwardLevel, is_still, set_tangent, tangent
+from ..autograd.views import history_is_current
 from ..overrides.watching import MISS
-from .fastpath import double, history_is_current, single
-from .table import BILINEAR, BROADCASTING, CONTRACTION, ELEMENTWISE, LINEAR, Op, formula_names
+from .codegen.jvp import tangent_of
+from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, LINEAR, Op
 
 _ndarray = np.ndarray
+single, double = np.dtype(np.float32), np.dtype(np.float64)
 _ARRAYS = {np.ndarray, Batched}
 _OTHERS = {float, int, NoneType}  # in a tensor's place
 _SAME = "same"  # the recipe of views: the tangent is the same view
@@ -124,14 +126,6 @@ def _view(op: Op, args: tuple, mode: modes.Mode, level: ForwardLevel, below: mod
     return result
 
 
-def trimmed(op: Op, values: list) -> tuple:
-    """Bound arguments without the defaults at the end: the short cuts are for those."""
-    count, required, defaults = len(values), op.required, op.defaults
-    while count > required and values[count - 1] is defaults[count - 1 - required]:
-        count -= 1
-    return tuple(values[:count])
-
-
 def push(op: Op, values: list, given: list, result: Tensor, level: ForwardLevel) -> bool:
     """Give ``result`` of ``op`` on bound arguments its tangent, computed on arrays; False if those are not for this.
 
@@ -224,62 +218,13 @@ def _recipe(op: Op) -> Any:
         and op.jvp == LINEAR
         and op.outputs is None
         and op.tensor_places == (0,)
-        and not op.listed
+        and op.listed_place is None
         and not op.saves_tensors
     ):
         result = _SAME
-    elif not (op.view or op.outputs is not None or op.listed or op.jvp is None):
+    elif not (op.view or op.outputs is not None or op.listed_place is not None or op.jvp is None):
         places = tuple((place, place in op.input_places) for place in op.tensor_places)
         even = op.kind in (ELEMENTWISE, BROADCASTING, CONTRACTION) or not op.quiet  # the forward needs no silence
-        result = places, _linear(op) if op.jvp == LINEAR else _compiled(op), even, isinstance(op.forward, np.ufunc)
+        result = places, tangent_of(op), even, isinstance(op.forward, np.ufunc)
     _recipes[op] = result
     return result
-
-
-def _linear(op: Op) -> Callable:
-    """The op itself on the tangents; zero where an input has none."""
-    forward, places = op.forward, op.input_places
-
-    def formula(raws: list, moved: list, out: Any) -> Any:
-        arguments = raws.copy()
-        for place, t in zip(places, moved, strict=True):
-            if t is None and raws[place] is not None:
-                t = np.zeros_like(raws[place]) if type(raws[place]) is _ndarray else 0
-            arguments[place] = t
-        return forward(*arguments)
-
-    return formula
-
-
-def _compiled(op: Op) -> Callable:
-    """What the tangent of each input contributes, added up: the op with that in the input's place, or the input's
-    formula, written out without loops.
-    """
-    names: dict[str, Any] = {"__name__": __name__, "forward": op.forward}
-    lines = ["def formula(raws, moved, out):", "    total = None"]
-    for k, (name, place) in enumerate(zip(op.inputs, op.input_places, strict=True)):
-        if op.jvp == BILINEAR:
-            part = f"forward({', '.join('t' if n == place else f'raws[{n}]' for n in range(len(op.params)))})"
-        else:
-            names[f"formula{k}"] = op.jvp[name]
-            part = f"formula{k}({', '.join(_source(op, n) for n in formula_names(op.jvp[name]))})"
-        lines.extend(
-            [
-                f"    t = moved[{k}]",
-                "    if t is not None:",
-                f"        part = {part}",
-                "        total = part if total is None else total + part",
-            ]
-        )
-    exec("\n".join([*lines, "    return total"]), names)
-    return names["formula"]
-
-
-def _source(op: Op, name: str) -> str:
-    """What a parameter of a formula stands for."""
-    if name in ("t", "out"):
-        return name
-    if name in op.params:
-        return f"raws[{op.params.index(name)}]"
-    _, place, what = op._source(name, ("out",))
-    return f"getattr(raws[{place}], {what!r}, {'()' if what == 'shape' else 'None'})"

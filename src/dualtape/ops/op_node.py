@@ -19,9 +19,10 @@ from ..arrays.batched.array import NotBatchable, newest, per_sample
 from ..autograd import saved as saving
 from ..autograd.node import Freed, Node, check_not_freed
 from ..autograd.saved import SavedVariable
+from ..autograd.tangents import tangents_of
 from ..overrides.watching import watching
+from .saves import ATTRIBUTE, INPUT, OUTPUT
 
-ATTRIBUTE, INPUT, INPUTS, OUTPUT = range(4)  # what a place in ``saved`` holds
 _ENTRIES = (tuple, Tensor)  # what a saved tensor is kept as
 
 
@@ -35,14 +36,14 @@ class OpNode(Node):
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         op = self.op
         g = grads[0]
-        if record or not op.simple or op.outputs is not None or op.listed_input or type(g) is np.ndarray:
+        if record or not op.simple or op.outputs is not None or op.listed_place is not None or type(g) is np.ndarray:
             return self._apply(grads, record, wanted)
         if g is None:
             return (None,) * len(self._edges)
         saved = self._saved
         if type(saved) is Freed:
             check_not_freed(self)
-        saving.check_versions(self)
+        check_versions(self)
         results: list = []
         for edge, (formula, loads) in zip(self._edges, op.loads, strict=False):
             if edge is None or (wanted is not None and edge[0] not in wanted):
@@ -71,11 +72,11 @@ class OpNode(Node):
         values = self._unpacked(record)
         formulas = self._formulas([*values, *grads], record)
         # quick formulas take None for a gradient that did not come
-        if len(grads) > 1 and (formulas is op.formulas or not op.quick):
+        if len(grads) > 1 and (formulas is op.formulas or not op.numpy_vjp):
             grads = self._materialised(grads)
         values.extend(grads)
         values.append(grads)  # the name ``grads`` in a formula means all of them
-        if op.listed_input:
+        if op.listed_place is not None:
             formula, places = op.formulas[0]
             return self._run(formula, [values[k] for k in places], record)
         return [
@@ -88,12 +89,12 @@ class OpNode(Node):
     def _formulas(self, values: list, record: bool) -> tuple:
         """The formulas for tensors, or those for NumPy's arrays where there are such."""
         op = self.op
-        if record or not op.quick:
+        if record or not op.numpy_vjp:
             return op.formulas
         for value in values:
             if type(value) is not np.ndarray and hasattr(value, "dtype"):
                 return op.formulas
-        return op.quick_formulas
+        return op.numpy_formulas
 
     def _run(self, formula: Any, arguments: list, record: bool) -> Any:
         try:
@@ -125,16 +126,13 @@ class OpNode(Node):
     def _unpacked(self, record: bool) -> list:
         values = list(self._saved)
         saves = self.op.saves
-        for k in saving.order_of(self.op):
+        for k in order_of(self.op):
             entry, (name, kind, number) = values[k], saves[k]
             if kind == ATTRIBUTE or entry is None:
                 continue
-            if kind == INPUTS:
-                values[k] = [self._one(e, name, INPUT, 0, record) for e in entry]
-            else:
-                if record and kind == INPUT and isinstance(entry, _ENTRIES) and not saving.full(entry)[0].requires_grad:
-                    self._check_not_detached(name)
-                values[k] = self._one(entry, name, kind, number, record)
+            if record and kind == INPUT and isinstance(entry, _ENTRIES) and not saving.full(entry)[0].requires_grad:
+                self._check_not_detached(name)
+            values[k] = self._one(entry, name, kind, number, record)
         return values
 
     def _check_not_detached(self, name: str) -> None:
@@ -161,8 +159,6 @@ class OpNode(Node):
         entry = self._saved[position]
         if kind == ATTRIBUTE or entry is None:
             return entry
-        if kind == INPUTS:
-            return tuple(self._one(e, name, INPUT, 0, True) for e in entry)
         return self._one(entry, name, kind, number, True)
 
     def _raw(self, position: int) -> Any:
@@ -179,12 +175,60 @@ class OpNode(Node):
         return entry
 
 
+def pack_node(node: Any, results: tuple | None, hooks: Any) -> None:
+    """Put what a new node saved, as it is, through a pair of hooks, if that is what ``hooks`` are: its arguments, in
+    PyTorch's order, then its ``results``, if these are there already.
+    """
+    if type(hooks) is not tuple:
+        return
+    op = node.op
+    kept: list | None = None
+    for k in order_of(op):
+        _, kind, number = op.saves[k]
+        entry, is_output = node._saved[k], kind == OUTPUT
+        if kind == ATTRIBUTE or is_output and results is None or not isinstance(entry, _ENTRIES):
+            continue
+        if kept is None:
+            kept = list(node._saved)
+        shown = saving.full(entry)[0]
+        if is_output and results is not None:
+            shown = results[number]
+            if modes.current().levels:
+                entry = (*entry[:3], tangents_of(shown))
+        one = kept[k] = SavedVariable(entry, is_output, number, node if is_output else None)
+        one.pack(shown, *hooks)
+    if kept is not None:
+        node._saved = tuple(kept)
+
+
+def order_of(op: Any) -> tuple:
+    """The places of an op's saved values in PyTorch's order of packing and unpacking: by name, results last."""
+    order = _orders.get(op)
+    if order is None:
+        by_name = lambda k: (op.saves[k][1] == OUTPUT, op.public_name(op.saves[k][0]))
+        order = _orders[op] = tuple(sorted(range(len(op.saves)), key=by_name))
+    return order
+
+
+_orders: dict[Any, tuple] = {}
+
+
+def check_versions(node: Any) -> None:
+    """Raise if a value that a node has saved was written over since."""
+    for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
+        if isinstance(entry, Tensor):
+            if kind == INPUT and entry._version_counter is not None and entry._version_counter[0]:
+                raise saving.stale(entry, node, name)
+        elif type(entry) is tuple and kind != ATTRIBUTE and entry[1][0] != entry[2]:
+            raise saving.stale(entry, node, name)
+
+
 def saved_properties(op: Any) -> dict[str, property]:
     """``_saved_x`` for each value that an op's nodes save, and ``_raw_saved_x`` for each tensor among them."""
     result = {}
     for position, (name, kind, _) in enumerate(op.saves):
         result[f"_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._shown, position))
-        if kind != ATTRIBUTE and kind != INPUTS:
+        if kind != ATTRIBUTE:
             result[f"_raw_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._raw, position))
     return result
 

@@ -12,9 +12,10 @@ from .._tensor.tensor import Tensor
 from ..arrays import is_array
 from ..overrides.watching import overridable
 from . import table
+from .codegen.call import function as public_function
+from .codegen.call import is_pointwise_pair, operator_of
+from .codegen.inplace import inplace
 from .dispatch import FUNCTIONS
-from .fastpath import binary, maker
-from .inplace import inplace
 from .table import UFUNCS, Op
 
 
@@ -27,9 +28,8 @@ def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> 
 
 def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) -> None:
     """Give an op its function, its methods and its NumPy entry."""
-    function = op.function = _named(maker(op)(op), op.name, op)
-    if hasattr(op.forward, "__code__"):
-        function.__wrapped__ = op.forward  # type: ignore[attr-defined]
+    function = op.function = _named(public_function(op), op.name, op)
+    function.__wrapped__ = op  # type: ignore[attr-defined] # whose signature is what inspect shows
     if isinstance(op.forward, np.ufunc):
         UFUNCS[op.forward] = function
     for name in (op.name, *also):
@@ -38,7 +38,20 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
         if method:
             _add_method(method if isinstance(method, str) else name, function)
         if op.inplace:
-            _add_method(f"{name}_", _named(inplace(op), f"{name}_", op))
+            op.inplace_function = _named(inplace(op, f"{name}_"), f"{name}_", op)
+            op.inplace_function.__wrapped__ = _InPlace(op)  # type: ignore[attr-defined]
+            _add_method(f"{name}_", op.inplace_function)
+
+
+class _InPlace:
+    """What tells the signature of an op's in-place form: it writes nowhere else."""
+
+    def __init__(self, op: Op) -> None:
+        self._op = op
+
+    @property
+    def __signature__(self) -> Any:
+        return self._op.signature(out=False)
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
@@ -66,8 +79,8 @@ def operators() -> None:
     }  # fmt: skip
     for dunder, name in symbols.items():
         row = table.TABLE.get(name)
-        if row is not None and maker(row) is binary:
-            forward = binary(row, as_operator=True)
+        if row is not None and is_pointwise_pair(row):
+            forward = operator_of(row, f"__{dunder}__")
         elif dunder == "matmul":
             forward = _matmul(FUNCTIONS[name])
         else:
@@ -78,10 +91,10 @@ def operators() -> None:
         setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
             setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
-    setattr(Tensor, "__rsub__", binary(table.TABLE["rsub"], as_operator=True))  # noqa: B010 - mypy knows another one
+    setattr(Tensor, "__rsub__", operator_of(table.TABLE["rsub"], "__rsub__"))  # noqa: B010 - mypy knows another one
     setattr(Tensor, "__rtruediv__", _rtruediv)  # noqa: B010
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{name}__", binary(table.TABLE[name], as_operator=True))
+        setattr(Tensor, f"__{name}__", operator_of(table.TABLE[name], f"__{name}__"))
     for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs"}.items():
         setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
     setattr(Tensor, "__invert__", _invert)  # noqa: B010 - mypy knows another one
@@ -91,7 +104,7 @@ def _matmul(function: Callable) -> Callable:
     """The operator ``@``: the short cut of :func:`mm` looks whether it gets matrices, and leaves all else to the
     general product.
     """
-    return binary(table.TABLE["mm"], as_operator=True, other=_operator(function))
+    return operator_of(table.TABLE["mm"], "__matmul__", _operator(function))
 
 
 def _rtruediv(x: Tensor, y: Any) -> Any:

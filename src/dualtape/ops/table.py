@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeclarationError
-from .op_node import ATTRIBUTE, INPUT, INPUTS, OUTPUT, OpNode, saved_properties
-from .vjp_codegen import vjps
+from .op_node import OpNode, saved_properties
+from .saves import ATTRIBUTE, INPUT, OUTPUT
 
 ELEMENTWISE = "elementwise"  # one input, same shape out
 BROADCASTING = "broadcasting"  # several inputs, broadcast together
@@ -49,6 +49,7 @@ COMPOSITES: dict[str, Composite] = Registry()
 UFUNCS: dict[np.ufunc, Callable] = {}
 
 _PUBLIC = {"x": "self", "y": "other", "out": "result", "x_shape": "self_sym_sizes"}
+_OUTSIDE = {"x": "input", "y": "other"}  # parameters as PyTorch's documentation names them
 _ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 _SUFFIXES = {"_shape": "shape", "_dtype": "dtype"}
 
@@ -58,15 +59,15 @@ class Op:
 
     __slots__ = (
         "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places",
-        "input_places",
-        "formulas", "loads", "leads", "simple", "saves", "sources", "saves_tensors", "listed_input", "jvp", "promote",
-        "view", "outputs", "node_names",
-        "variant", "_node_classes", "samples", "doc", "function", "inplace", "varargs", "scalars", "plans",
-        "result_type",
-        "aliases", "torch_name", "complex", "listed", "quiet", "quick", "quick_formulas",
+        "input_places", "optional_places", "listed_place", "formulas", "loads", "leads", "simple", "saves", "sources",
+        "users", "saves_tensors", "jvp", "promote", "view", "outputs", "node_names", "variant", "_node_classes",
+        "samples", "doc", "function", "inplace", "inplace_function", "varargs", "scalars", "result_type", "aliases",
+        "torch_name", "complex", "quiet", "numpy_forward", "numpy_vjp", "numpy_formulas", "numpy_scalars",
+        "numpy_change", "overwrites", "keywords", "_save",
     )  # fmt: skip
 
     function: Callable  # what users call; given when the row is published
+    inplace_function: Callable  # its in-place form, if there is one
 
     def __init__(self, name: str, forward: Callable, **row: Any) -> None:
         self.name = name
@@ -90,8 +91,14 @@ class Op:
         self.complex = row["complex"]
         self.inplace = row["inplace"]
         self.jvp = row["jvp"]
-        self.plans: dict[tuple, Any] = {}
-        self.quick: dict[str, Any] = row["quick"] or {}
+        self.numpy_forward, self.numpy_vjp = row["numpy_forward"], row["numpy_vjp"] or {}
+        self.numpy_scalars, self.numpy_change = row["numpy_scalars"], row["numpy_change"]
+        self.overwrites = row["overwrites"]
+        self.keywords = tuple(row["keywords"])
+        last = self.params[max(self.required, len(self.params) - len(self.keywords)) :]
+        if self.keywords and self.keywords != last:
+            raise DeclarationError(f"op {name!r}: keywords are its last parameters with defaults, got {self.keywords}")
+        self._save: Callable | None = None
 
         vjp = dict(row["vjp"] or {})
         self.constants = tuple(row["constants"])
@@ -100,10 +107,9 @@ class Op:
             if key not in self.params:
                 raise DeclarationError(f"op {name!r}: {key!r} is not a parameter; it has {', '.join(self.params)}")
         self.inputs = tuple(p for p in self.params if p in vjp)
-        self.listed = listed is not None
         self.quiet = not self.view and row["quiet"]
-        self.listed_input = listed is not None and listed in vjp
-        if self.listed_input and len(self.inputs) > 1:
+        self.listed_place = None if listed is None else self.params.index(listed)
+        if listed is not None and self.inputs not in ((), (listed,)):
             raise DeclarationError(f"op {name!r}: a list input must be the only differentiable one")
         self.input_places = tuple(self.params.index(p) for p in self.inputs)
         places = {*self.input_places, *(self.params.index(c) for c in self.constants)}
@@ -114,13 +120,12 @@ class Op:
         self.scalars = row["scalars"] if row["scalars"] is not None else self.kind == BROADCASTING
         self._read_formulas(vjp, listed)
         _check_jvp(self)
-        for key, formula in self.quick.items():
-            if key not in ("forward", "numbers") and (
-                key not in vjp or formula_names(formula) != formula_names(vjp[key])
-            ):
-                raise DeclarationError(
-                    f"op {name!r}: the quick formula of {key!r} must have the parameters of the other"
-                )
+        self.optional_places = frozenset(
+            place for place in self.tensor_places if place >= self.required or self.scalars
+        )  # what may be None there, or a number
+        for key, formula in self.numpy_vjp.items():
+            if key not in vjp or formula_names(formula) != formula_names(vjp[key]):
+                raise DeclarationError(f"op {name!r}: numpy_vjp's formula of {key!r} must have the parameters of vjp's")
 
     def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
         asked = [(vjp[key], formula_names(vjp[key])) for key in self.inputs]
@@ -148,18 +153,19 @@ class Op:
                 raise DeclarationError(f"op {self.name!r}: the formula of {key!r} takes no gradient (g)")
             for name in names:
                 if name not in gradients and name not in places:
-                    saves.append(self._save(name, outputs, listed, key))
+                    saves.append(self._saved_as(name, outputs, listed, key))
                     sources.append(self._source(name, outputs))
                     places[name] = len(saves) - 1
         count = len(saves)
         for name, number in gradients.items():
             places[name] = number if number < 0 else count + number
         self.formulas = tuple([(f, tuple([places[n] for n in names])) for f, names in asked])
-        self.quick_formulas = self.formulas
-        if self.quick:
-            self.quick_formulas = tuple(
-                [(self.quick.get(key, f), where) for key, (f, where) in zip(self.inputs, self.formulas, strict=True)]
-            )
+        self.numpy_formulas = tuple(
+            [(self.numpy_vjp.get(key, f), where) for key, (f, where) in zip(self.inputs, self.formulas, strict=True)]
+        )
+        self.users = tuple(
+            [tuple([i for i, (_, where) in enumerate(self.formulas) if k in where]) for k in range(count)]
+        )
         self.saves = tuple(saves)
         self.sources = tuple(sources)
         self.saves_tensors = any(
@@ -167,10 +173,7 @@ class Op:
         )
         # the gradient of one output, or those of all, the first parameter of each formula: what a node runs without
         # ceremony
-        self.simple = (self.listed_input or not self.listed) and all(
-            [names[0] in gradients and gradients.keys().isdisjoint(names[1:]) for _, names in asked]
-            + [kind != INPUTS for _, kind, _ in saves]
-        )
+        self.simple = all([names[0] in gradients and gradients.keys().isdisjoint(names[1:]) for _, names in asked])
         self.loads = (
             tuple([(f, tuple([(saves[k][1], k) for k in where[1:]])) for f, where in self.formulas])
             if self.simple
@@ -178,12 +181,16 @@ class Op:
         )
         self.leads = tuple([gradients[names[0]] for _, names in asked]) if self.simple else ()
 
-    def _save(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
+    def _saved_as(self, name: str, outputs: tuple, listed: str | None, key: str) -> tuple[str, int, int]:
         if name in outputs and self.outputs is not LISTED:
             return (name, OUTPUT, outputs.index(name))
         if name in self.params:
             if self.params.index(name) in self.tensor_places:
-                return (name, INPUTS if name == listed else INPUT, 0)
+                if name == listed:
+                    raise DeclarationError(
+                        f"op {self.name!r}: the formula of {key!r} asks for the list {name!r} itself"
+                    )
+                return (name, INPUT, 0)
             return (name, ATTRIBUTE, 0)
         if name[-6:] in _SUFFIXES and name[:-6] in self.params:
             return (name, ATTRIBUTE, 0)
@@ -200,16 +207,13 @@ class Op:
             return (INPUT, self.params.index(name), "value")
         return (INPUT, self.params.index(name[:-6]), _SUFFIXES[name[-6:]])
 
-    def plan(self, needs: tuple[bool, ...]) -> frozenset[int]:
-        """The places in ``saves`` that the formulas of the inputs that need a gradient use."""
-        known = self.plans.get(needs)
-        if known is None:
-            formulas = (
-                self.formulas if self.listed_input else [f for f, n in zip(self.formulas, needs, strict=True) if n]
-            )
-            known = frozenset(k for _, places in formulas for k in places if 0 <= k < len(self.saves))
-            self.plans[needs] = known
-        return known
+    def save(self, values: list, raws: list, results: list, needs: tuple) -> tuple:
+        """What a node saves of arguments, their arrays and the entries of results, by which inputs need a gradient."""
+        if self._save is None:
+            from .codegen.source import compiled, saver
+
+            self._save = compiled(saver(self), f"what {self.name} saves", {})
+        return self._save(values, raws, results, needs)
 
     def vjp_of_view(self, grads: list, x_shape: tuple, x_dtype: Any, values: tuple) -> Any:
         """The gradient of a view op's tensor from those of its results, given its other arguments."""
@@ -232,6 +236,8 @@ class Op:
                 **saved_properties(self),
             }
             if self.simple:
+                from .codegen.vjp import vjps
+
                 fields.update(vjps(self))
             result = type(self.node_names[number], (OpNode,), fields)
             self._node_classes[number] = result
@@ -259,7 +265,7 @@ class Op:
             )
         if not kwargs and len(args) >= self.required:
             return [*args, *self.defaults[len(args) - self.required :]]
-        values = list(args) + [_MISSING] * (len(params) - len(args))
+        values = list(args) + [MISSING] * (len(params) - len(args))
         for key, value in kwargs.items():
             name = key if key in params else self.aliases.get(key, key)
             if name not in params:
@@ -267,17 +273,45 @@ class Op:
                     f"{self.name}() got an unexpected keyword argument {key!r}; it takes {', '.join(params)}"
                 )
             place = params.index(name)
-            if values[place] is not _MISSING:
+            if values[place] is not MISSING:
                 raise TypeError(f"{self.name}() got multiple values for argument {key!r}")
             values[place] = value
         for place in range(len(params)):
-            if values[place] is _MISSING:
+            if values[place] is MISSING:
                 if place < self.required:
                     raise TypeError(
                         f"{self.name}() is missing its argument {params[place]!r}; it takes {', '.join(params)}"
                     )
                 values[place] = self.defaults[place - self.required]
         return values
+
+    def given(self, values: tuple) -> tuple:
+        """Positional arguments without what was not given at their end: what overrides an op sees no defaults."""
+        count, required, defaults = len(values), self.required, self.defaults
+        if self.varargs is None:
+            while count > required and values[count - 1] is defaults[count - 1 - required]:
+                count -= 1
+        while count and values[count - 1] is MISSING:
+            count -= 1
+        return values[:count]
+
+    @property
+    def __signature__(self) -> Any:
+        return self.signature(out=not self.view)
+
+    def signature(self, out: bool) -> Any:
+        """The parameters as users know them; ``out`` says whether there is one of that name."""
+        import inspect
+
+        kinds = inspect.Parameter
+        parameters = []
+        for place, name in enumerate(self.params):
+            default = self.defaults[place - self.required] if place >= self.required else kinds.empty
+            kind = kinds.KEYWORD_ONLY if name in self.keywords else kinds.POSITIONAL_OR_KEYWORD
+            parameters.append(kinds(_OUTSIDE.get(name, name), kind, default=default))
+        if out:
+            parameters.append(kinds("out", kinds.KEYWORD_ONLY, default=None))
+        return inspect.Signature(parameters)
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.params)})>"
@@ -301,7 +335,7 @@ class _Missing:
         return "<missing>"
 
 
-_MISSING = _Missing()
+MISSING = _Missing()
 
 
 def formula_names(function: Callable) -> tuple[str, ...]:
@@ -403,9 +437,14 @@ def op(
     variant: Callable | None = None,
     view: bool | str = False,
     varargs: str | None = None,
+    keywords: Sequence[str] = (),
     scalars: bool | None = None,
     quiet: bool = True,
-    quick: dict[str, Any] | None = None,
+    numpy_forward: Callable | None = None,
+    numpy_vjp: dict[str, Callable] | None = None,
+    numpy_scalars: bool = False,
+    numpy_change: Callable | None = None,
+    overwrites: str | None = None,
     inplace: bool | None = None,
     method: bool | str = True,
     public: bool = True,
@@ -449,16 +488,24 @@ def op(
         The result shares the first argument's memory; its elements may share memory with each other.
     varargs : str
         The parameter that may also be given as separate integers.
+    keywords : sequence of str
+        The last parameters, those that PyTorch takes by keyword alone.
     scalars : bool
         Python numbers may stand for tensors. Default: for BROADCASTING.
     quiet : bool
         NumPy's floating-point warnings must be silenced around the forward. Not needed where it calls ufuncs itself.
-    quick : dict
-        The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which
-        stand for 0-d ones) and a backward that is not recorded: these may write into what they made themselves.
-        Under "forward", the op of its required arguments alone, or of arguments that it refuses with a ValueError.
-        Under "numbers", True if the quick formulas are the better ones for scalars, too. Only where it is measured
-        to pay.
+    numpy_forward : callable
+        The forward once more, for NumPy's arrays and the required arguments alone; it may refuse with a ValueError.
+        These and the following only where they are measured to pay.
+    numpy_vjp : dict
+        The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which stand
+        for 0-d ones) and a backward that is not recorded: these may write into what they made themselves.
+    numpy_scalars : bool
+        Whether they are the better ones for scalars, too.
+    numpy_change : callable
+        What the in-place form adds to the first argument, for arrays of one dtype, where nothing is recorded.
+    overwrites : {"zero", "value", "array"}
+        The in-place form takes nothing of the first argument: zeros are written, a number, or an array.
     inplace : bool
         There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
     method : bool or str
@@ -487,7 +534,9 @@ def op(
     row = Op(
         name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
         outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
-        quiet=quiet, quick=quick,
+        quiet=quiet,
+        numpy_forward=numpy_forward, numpy_vjp=numpy_vjp, numpy_scalars=numpy_scalars, numpy_change=numpy_change,
+        overwrites=overwrites, keywords=keywords,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
     from .publish import publish

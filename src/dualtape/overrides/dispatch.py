@@ -16,8 +16,9 @@ from ..autograd import saved as saving
 from ..autograd.node import Node, edge_of
 from ..autograd.other_gradients import raw_gradient
 from ..autograd.versions import bump
-from ..autograd.views import attach, check_write, rebase
-from ..ops.op_node import OUTPUT, OpNode
+from ..autograd.views import attach, check_write
+from ..ops.op_node import OpNode
+from ..ops.saves import OUTPUT
 from .subclass import disabled_dispatch, of_class, overriding, watch
 from .watching import MISS
 
@@ -79,7 +80,7 @@ def execute(op: Any, values: list) -> Any:
 
 def execute_inplace(op: Any, values: list) -> Any:
     """The same for the in-place form."""
-    from ..ops.dispatch import _before, _inplace_method, _needs, begin_node, finish_node, keep_inputs, unwrap
+    from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, finish_write, unwrap
 
     mode = modes.current()
     if not mode.dispatches and not overriding(values, "__torch_dispatch__", disabled_dispatch):
@@ -87,20 +88,21 @@ def execute_inplace(op: Any, values: list) -> Any:
     target = values[0]
     needs = mode.grad and _needs(op, values)
     check_write(target, f"{op.name}_", needs)
-    node = kept = None
+    node: Any = None
     if needs:
         raws = unwrap(op, values)
-        node = begin_node(op, values)
-        old = _copy_of(target) if isinstance(target._array, Absent) else _before(op, node, target)
-        kept = keep_inputs(op, node, [old, *values[1:]], raws)
+        old = _copy_of(target) if isinstance(target._array, Absent) else _before(op, values, target)
+        node = begin_write(op, values, raws, old)
     version = target._shared_counter[0]
     if answer(_inplace_method(op), _trimmed(op, values), {}) is MISS:
         return MISS
     if target._shared_counter[0] == version:
         bump(target._shared_counter)
-    if node is not None and kept is not None:
-        finish_node(op, node, kept, [target])
-        rebase(target, node)
+    if node is not None:
+        kinds = [kind for _, kind, _ in op.saves]  # whoever answered may have written more than once
+        entries = zip(kinds, node._saved, strict=True)
+        node._saved = tuple([saving.output_entry(target) if k == OUTPUT and e is not None else e for k, e in entries])
+        finish_write(node, target)
         target._edge = (node, 0) if target._view is None else target._edge
         _settle_node(op, [target])
     return target

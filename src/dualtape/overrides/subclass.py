@@ -24,12 +24,7 @@ _NOT_ASKED = {
     "__iter__", "__str__", "__torch_dispatch__", "as_subclass",
 }  # fmt: skip
 _LEAVES = {"detach", "item", "tolist", "new_zeros", "new_ones", "new_empty", "new_full"}  # below which no op is asked
-_ASK_THEMSELVES = (
-    "dualtape.ops.fastpath",
-    "dualtape.ops.inplace",
-    "dualtape.ops.publish",
-    "dualtape.overrides.watching",
-)
+_ASK_THEMSELVES = ("dualtape.ops.codegen.source", "dualtape.ops.publish", "dualtape.overrides.watching")
 
 
 def disabled_function(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:

@@ -110,7 +110,7 @@ def _gelu_derivative_single(x: np.ndarray) -> np.ndarray:
     return below
 
 
-_activation("gelu", _gelu, derivative=_gelu_derivative, quick=dict(x=_gelu_gradient),
+_activation("gelu", _gelu, derivative=_gelu_derivative, numpy_vjp=dict(x=_gelu_gradient),
     samples=(*_SMOOTH, sample(real(3, 4), approximate="tanh")),
    doc="""x times the normal distribution's probability of less than x; ``approximate="tanh"`` for the formula without
    erf.

@@ -71,19 +71,19 @@ def _scaled(g: Any, alpha: Any) -> Any:
     return g if alpha == 1 else g * np.conj(alpha)
 
 
-op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * alpha), kind=BROADCASTING, promote=COMMON,
+op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * alpha), kind=BROADCASTING, keywords=("alpha",), promote=COMMON,
     jvp=LINEAR,
-   vjp=dict(x=lambda g: g, y=_scaled), quick=dict(forward=np.add), samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
+   vjp=dict(x=lambda g: g, y=_scaled), numpy_forward=np.add, samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
    doc="""x + alpha * y.
 
    >>> import dualtape as dt
    >>> dt.add(dt.tensor([1.0, 2.0]), 10, alpha=2)
    tensor([21., 22.])
    """)  # fmt: skip
-op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract(x, y * alpha), kind=BROADCASTING,
+op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract(x, y * alpha), kind=BROADCASTING, keywords=("alpha",),
     promote=COMMON,
    jvp=LINEAR, vjp=dict(x=lambda g: g, y=lambda g, alpha: -_scaled(g, alpha)), also=("subtract",),
-   quick=dict(forward=np.subtract),
+   numpy_forward=np.subtract,
    samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
    doc="""x - alpha * y.
 
@@ -92,7 +92,7 @@ op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract
    tensor([-19., -18.])
    """)  # fmt: skip
 op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("multiply",),
-   quick=dict(x=_product, y=lambda g, x: _product(g, x), numbers=True),
+   numpy_vjp=dict(x=_product, y=lambda g, x: _product(g, x)), numpy_scalars=True,
    vjp=dict(x=lambda g, y: g * y.conjugate(), y=lambda g, x: g * x.conjugate()),
    samples=_PAIRS,
    doc="""x * y.
@@ -105,7 +105,7 @@ _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node=
     method=False,
    inplace=True,
    vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / (y * y)).conjugate()),
-   quick=dict(x=lambda g, y: g / (y.conjugate() if type(y) is ndarray else _conjugate(y)), y=_divided, numbers=True),
+   numpy_vjp=dict(x=lambda g, y: g / (y.conjugate() if type(y) is ndarray else _conjugate(y)), y=_divided), numpy_scalars=True,
    jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
    samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0),
        sample(real(0, 3), positive(3)),
@@ -219,7 +219,7 @@ def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 Tensor.div_ = Tensor.divide_ = _div_  # type: ignore[attr-defined]
 
 
-op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtract(y, x * alpha), kind=BROADCASTING,
+op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtract(y, x * alpha), kind=BROADCASTING, keywords=("alpha",),
     promote=COMMON, method=False,
    inplace=False, jvp=LINEAR, node=("RsubBackward1", "RsubBackward0"), variant=lambda x, y,
    alpha=1: int(hasattr(y, "dtype")),
@@ -270,7 +270,7 @@ op("pow", _pow, kind=BROADCASTING, promote=COMMON, node=("PowBackward0", "PowBac
    variant=lambda x, exponent: 0 if isinstance(exponent, _SCALARS) else 2 if isinstance(x, _SCALARS) else 1,
    vjp=dict(x=lambda g, x, exponent: g * (exponent * _power_below(x, exponent)).conjugate(),
             exponent=lambda g, x, exponent, out: g * _log_power(x, exponent, out).conjugate()),
-   quick=dict(x=_power_gradient),
+   numpy_vjp=dict(x=_power_gradient),
    jvp=dict(x=lambda t, x, exponent: t * (exponent * _power_below(x, exponent)),
             exponent=lambda t, x, exponent, out: t * _log_power(x, exponent, out)),
    aliases={"other": "exponent"},
@@ -323,7 +323,7 @@ _where_op = op("where_op", lambda condition, x, y: either(condition, x, y), kind
     public=False,
    method=False, inplace=False, constants=("condition",), promote=COMMON, torch_name="where",
    vjp=dict(x=lambda g, condition: np.where(condition, g, 0), y=lambda g, condition: np.where(condition, 0, g)),
-   quick=dict(x=lambda g, condition: kept(g, condition), y=lambda g, condition: kept(g, condition, False)),
+   numpy_vjp=dict(x=lambda g, condition: kept(g, condition), y=lambda g, condition: kept(g, condition, False)),
    jvp=dict(x=lambda t, condition: np.where(condition, t, 0), y=lambda t, condition: np.where(condition, 0, t)),
    samples=(sample(mask(3, 4), real(3, 4), real(4)), sample(mask(3, 1), real(4), real()), sample(mask(3), real(3), 0.5),
             edge(mask(3), exact([np.nan, np.inf, 1.0]), exact([1.0, 2.0, np.nan]))),
@@ -390,7 +390,7 @@ op("clamp", _clamp, kind=BROADCASTING, promote=COMMON, node=("ClampBackward0", "
    vjp=dict(x=lambda g, x, min, max: np.where(_inside(x, min, max), g, 0),
             min=lambda g, x, min, max: np.where(_below(x, min, max), g, 0),
             max=lambda g, x, min, max: np.where(_above(x, min, max), g, 0)),
-   quick=dict(x=lambda g, x, min, max: kept(g, _inside(x, min, max))),
+   numpy_vjp=dict(x=lambda g, x, min, max: kept(g, _inside(x, min, max))),
    jvp=dict(x=lambda t, x, min, max: np.where(_inside(x, min, max), t, 0),
             min=lambda t, x, min, max: np.where(_below(x, min, max), t, 0),
             max=lambda t, x, min, max: np.where(_above(x, min, max), t, 0)),

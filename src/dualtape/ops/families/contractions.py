@@ -371,11 +371,11 @@ def _cross(x: Any, y: Any, dim: int = -1) -> Any:
     return np.stack([b * w - c * v, c * u - a * w, a * v - b * u], d)
 
 
-linalg_cross = op("linalg_cross", _cross, kind=GENERAL, public=False, method=False, jvp=BILINEAR,
+linalg_cross = op("linalg_cross", _cross, kind=GENERAL, keywords=("dim",), public=False, method=False, jvp=BILINEAR,
     torch_name="linalg.cross",
    vjp=dict(x=lambda g, y, dim: use("linalg_cross")(y.conj(), g, dim), y=lambda g, x,
        dim: use("linalg_cross")(g, x.conj(), dim)),
-   quick=dict(x=lambda g, y, dim: _cross(y.conj(), g, dim), y=lambda g, x, dim: _cross(g, x.conj(), dim)),
+   numpy_vjp=dict(x=lambda g, y, dim: _cross(y.conj(), g, dim), y=lambda g, x, dim: _cross(g, x.conj(), dim)),
    samples=(sample(real(2, 3), real(2, 3)), sample(real(3, 2), real(3, 2), dim=0), sample(real(3), real(3)),
        sample(real(4, 3), real(1, 3))),
    doc="""The vector product along a dimension of size 3.

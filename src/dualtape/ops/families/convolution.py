@@ -422,7 +422,7 @@ _convolve = op("convolution", _convolution, kind=GENERAL, public=False, method=F
             weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
                 use("convolution_weight")(g, x.conj(), weight_shape, stride, padding, dilation, groups),
             bias=lambda g: _channel_sum(g)),
-   quick=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
+   numpy_vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
                  _transposed(g, weight.conj(), None, x_shape[2:], stride, padding, dilation, groups),
               weight=lambda g, x, weight_shape, stride, padding, dilation,
               groups: _weight(g, x.conj(), weight_shape, stride, padding, dilation, groups),
@@ -685,7 +685,7 @@ _im2col_op = op("im2col", _im2col, kind=GENERAL, public=False, method=False, jvp
     torch_name="-",
    vjp=dict(x=lambda g, x_shape, kernel_size, dilation, padding,
        stride: use("col2im")(g, tuple(x_shape[2:]), kernel_size, dilation, padding, stride)),
-   quick=dict(x=lambda g, x_shape, kernel_size, dilation, padding,
+   numpy_vjp=dict(x=lambda g, x_shape, kernel_size, dilation, padding,
        stride: _col2im(g, x_shape[2:], kernel_size, dilation, padding, stride)),
    samples=(sample(real(2, 2, 4, 5), (2, 3), (1, 1), (1, 0), (2, 1)),),
    doc="The windows of images, as columns.")  # fmt: skip
@@ -693,7 +693,7 @@ _col2im_op = op("col2im", _col2im, kind=GENERAL, public=False, method=False, jvp
     torch_name="-",
    vjp=dict(x=lambda g, kernel_size, dilation, padding,
        stride: use("im2col")(g, kernel_size, dilation, padding, stride)),
-   quick=dict(x=lambda g, kernel_size, dilation, padding, stride: _im2col(g, kernel_size, dilation, padding, stride)),
+   numpy_vjp=dict(x=lambda g, kernel_size, dilation, padding, stride: _im2col(g, kernel_size, dilation, padding, stride)),
    samples=(sample(real(2, 8, 12), (4, 5), (2, 2), (1, 1), (0, 0), (1, 1)),),
    doc="Columns added back as windows of images.")  # fmt: skip
 

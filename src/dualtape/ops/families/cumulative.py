@@ -237,9 +237,9 @@ def _cumsum_gradient(g: Any, dim: int) -> Any:
     return np.flip(running(np.add, np.flip(g, d), d), d)
 
 
-op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, inplace=True, jvp=LINEAR,
+op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, keywords=("dtype",), inplace=True, jvp=LINEAR,
     vjp=dict(x=_cumsum_gradient),
-   quick=dict(x=_cumsum_back),
+   numpy_vjp=dict(x=_cumsum_back),
    samples=(*_ALONG, edge(ints(3, 4, high=9), 0), edge(mask(5), 0)),
    doc="""The sums of the elements so far along ``dim``.
 
@@ -269,8 +269,8 @@ def _cumprod_gradient(g: Any, x: Any, out: Any, dim: int) -> Any:
 
 _ROWS = 8  # up to which a step for each is quicker than making lists of numbers
 
-op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, inplace=True,
-   vjp=dict(x=_cumprod_gradient), quick=dict(x=_cumprod_back),
+op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, keywords=("dtype",), inplace=True,
+   vjp=dict(x=_cumprod_gradient), numpy_vjp=dict(x=_cumprod_back),
    jvp=dict(x=lambda t, x, out, dim: scan(t * _previous(out, dim, np.ones_like), x, dim)),
    samples=(*_ALONG, sample(exact([2.0, 0.0, 3.0, 0.0, 1.0]), 0), sample(exact([[0.0, 2.0], [1.0, 0.0]]), 1),
        edge(ints(3, 4, high=3), 0), edge(mask(5), 0)),
@@ -359,7 +359,7 @@ for _name, _ufunc, _what in (("cummax", np.maximum, "largest"), ("cummin", np.mi
         outputs=("values", "indices"), complex=False,
        vjp=dict(x=lambda g_values, x_shape, dim,
            indices: use("scatter_add")(zeros_like_shape(x_shape, g_values), dim, indices, g_values)),
-       quick=dict(x=lambda g_values, x_shape, dim, indices: _running_back(g_values, x_shape, dim, indices)),
+       numpy_vjp=dict(x=lambda g_values, x_shape, dim, indices: _running_back(g_values, x_shape, dim, indices)),
        jvp=dict(x=lambda t, dim, indices: (use("gather")(t, dim, indices), None)),
        samples=(sample(apart(3, 4), 0), sample(apart(3, 4), -1), sample(apart(2, 3, 4), 1), sample(apart(), 0),
            sample(apart(0, 3), 0),

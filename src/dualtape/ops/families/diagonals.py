@@ -41,7 +41,7 @@ def _diagonal_zero(x: Any, shape: tuple, offset: int, dim1: int, dim2: int) -> A
 
 op("diagonal", _diagonal, kind=GENERAL, view=True, jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, offset, dim1, dim2: use("diagonal_zero")(g, x_shape, offset, dim1, dim2)),
-   quick=dict(x=lambda g, x_shape, offset, dim1, dim2: _diagonal_zero(g, x_shape, offset, dim1, dim2)),
+   numpy_vjp=dict(x=lambda g, x_shape, offset, dim1, dim2: _diagonal_zero(g, x_shape, offset, dim1, dim2)),
    samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(4, 3), -2), sample(real(2, 3, 4), 0, 1, 2),
        sample(real(3, 3), 5)),
    doc="""The diagonal of two dimensions, as a view.
@@ -53,7 +53,7 @@ op("diagonal", _diagonal, kind=GENERAL, view=True, jvp=LINEAR,
 op("diagonal_zero", _diagonal_zero, kind=GENERAL, public=False, method=False, jvp=LINEAR,
     node="DiagonalBackwardBackward0", torch_name="-",
    vjp=dict(x=lambda g, offset, dim1, dim2: use("diagonal")(g, offset, dim1, dim2)),
-   quick=dict(x=lambda g, offset, dim1, dim2: _diagonal(g, offset, dim1, dim2)),
+   numpy_vjp=dict(x=lambda g, offset, dim1, dim2: _diagonal(g, offset, dim1, dim2)),
    samples=(sample(real(3), (3, 4), 0, 0, 1),), doc="Zeros, with x on a diagonal.")  # fmt: skip
 
 
@@ -111,7 +111,7 @@ for _name, _what in (("tril", "lower"), ("triu", "upper")):
     op(_name, (lambda f: lambda x, diagonal=0: _kept(f, x, diagonal))(getattr(np, _name)), kind=GENERAL, jvp=LINEAR,
         inplace=True,
        vjp=dict(x=(lambda n: lambda g, diagonal: use(n)(g, diagonal))(_name)),
-       quick=dict(x=(lambda f: lambda g, diagonal: _kept(f, g, diagonal))(getattr(np, _name))),
+       numpy_vjp=dict(x=(lambda f: lambda g, diagonal: _kept(f, g, diagonal))(getattr(np, _name))),
        samples=(sample(real(3, 4)), sample(real(3, 3), 1), sample(real(2, 3, 3), -1)),
        doc=f"""The {_what} triangle of the last two dimensions, zeros elsewhere.
 
@@ -148,7 +148,7 @@ def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> A
 
 op("unfold", _unfold, kind=GENERAL, view="overlapping", public=False, jvp=LINEAR, torch_name="Tensor.unfold",
    vjp=dict(x=lambda g, x_shape, dimension, size, step: use("unfold_sum")(g, x_shape, dimension, size, step)),
-   quick=dict(x=lambda g, x_shape, dimension, size, step: _unfold_sum(g, x_shape, dimension, size, step)),
+   numpy_vjp=dict(x=lambda g, x_shape, dimension, size, step: _unfold_sum(g, x_shape, dimension, size, step)),
    samples=(sample(real(7), 0, 3, 2), sample(real(3, 6), 1, 2, 1), sample(real(), 0, 1, 1)),
    doc="""Windows along a dimension, as a view with the window last.
 
@@ -184,7 +184,7 @@ def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: A
 op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, size, stride,
        storage_offset: use("strided_sum")(g, x_shape, size, stride, storage_offset)),
-   quick=dict(x=lambda g, x_shape, size, stride,
+   numpy_vjp=dict(x=lambda g, x_shape, size, stride,
        storage_offset: _strided_sum(g, x_shape, size, stride, storage_offset)),
    samples=(sample(real(3, 4), (2, 2), (4, 1)), sample(real(6), (3, 2), (1, 2), 1), sample(real(4), (3,), (0,), 2)),
    doc="""A view by size, stride and offset in elements of the tensor's own memory.

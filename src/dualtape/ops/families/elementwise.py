@@ -111,7 +111,7 @@ def _round(x: Any, decimals: int = 0) -> Any:
     return np.round(x, decimals) if decimals else np.rint(x)
 
 
-op("round", _round, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
+op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
    node=("RoundBackward0", "RoundBackward1"), variant=lambda x, decimals: int(decimals != 0),
    samples=(*_APART, sample(apart(3, 4), decimals=1)), complex=False,
    doc="""The nearest integer (the even one of two), or the nearest number of ``decimals`` digits.
@@ -286,7 +286,7 @@ def _sigmoid_gradient(g: Any, out: Any) -> Any:
     return multiply(g, slope, slope)
 
 
-function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, quick=dict(x=_tanh_gradient), doc="""The hyperbolic
+function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, numpy_vjp=dict(x=_tanh_gradient), doc="""The hyperbolic
 tangent.
 
    >>> import dualtape as dt
@@ -303,7 +303,7 @@ def in_kind(forward: Any) -> Any:
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
     lambda out: out * (1 - out),
-   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), quick=dict(forward=lambda x: special.expit(x), x=_sigmoid_gradient),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
    doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt
@@ -328,7 +328,8 @@ def _relu_gradient(g: Any, out: Any) -> Any:
 
 
 op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, out: bent(np.where(out <= 0, 0, g), out)),
-   quick=dict(forward=lambda x: np.maximum(x, ZERO.get(x.dtype, 0)), x=_relu_gradient),
+   numpy_forward=lambda x: np.maximum(x, ZERO.get(x.dtype, 0)),
+   numpy_vjp=dict(x=_relu_gradient),
    jvp=dict(x=lambda t, out: np.where(out <= 0, 0, t)),
    samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False,
    doc="""The positive part of each element; the gradient at 0 is 0.

@@ -210,8 +210,8 @@ _GATHERED = (
     sample(real(3, 4), 0, ints(2, 4, high=3)),
     sample(real(4), -1, ints(3, high=4)),
 )
-op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
-   vjp=dict(x=_gather_gradient), quick=dict(x=_gather_back),
+op("gather", _gather, kind=GENERAL, keywords=("sparse_grad",), constants=("index",), jvp=LINEAR,
+   vjp=dict(x=_gather_gradient), numpy_vjp=dict(x=_gather_back),
    samples=(*_GATHERED, sample(real(3, 4), 1, ints(2, 2, high=4)), sample(real(), 0, ints(high=1))),
    doc="""Entries picked along a dimension by an index tensor.
 
@@ -222,7 +222,7 @@ op("gather", _gather, kind=GENERAL, constants=("index",), jvp=LINEAR,
    """)  # fmt: skip
 op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
-   quick=dict(src=lambda g, dim, index, src_shape: _padded(_gather(g, dim, index), src_shape)),
+   numpy_vjp=dict(src=lambda g, dim, index, src_shape: _padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
             ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
    doc="""The tensor with values added at an index along a dimension.
@@ -237,7 +237,7 @@ _scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=Fal
    node=("ScatterBackward0", "ScatterBackward1"), variant=lambda x, dim, index, src: int(not hasattr(src, "dtype")),
    vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
             src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
-   quick=dict(x=lambda g, dim, index: _scatter(g, dim, index, 0), src=lambda g, dim, index,
+   numpy_vjp=dict(x=lambda g, dim, index: _scatter(g, dim, index, 0), src=lambda g, dim, index,
        src_shape: _padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 0, exact_index([[0, 1, 2, 0], [1, 2, 0, 1]]), real(2, 4)),
        sample(real(4), 0, exact_index([1, 0]), 2.0)),
@@ -341,7 +341,7 @@ op("index_select", _index_select, kind=GENERAL, constants=("index",), jvp=LINEAR
    >>> dt.index_select(dt.arange(4), 0, dt.tensor([3, 1]))
    tensor([3, 1])
    """)  # fmt: skip
-op("index_add", _index_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+op("index_add", _index_add, kind=GENERAL, keywords=("alpha",), inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, source=lambda g, dim, index, alpha: use("index_select")(g, dim, index) * np.conj(alpha)),
    samples=(sample(real(3, 4), 0, ints(5, high=3), real(5, 4)),
        sample(real(3, 4), 1, ints(2, high=4), real(3, 2), alpha=2)),

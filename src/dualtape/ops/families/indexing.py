@@ -314,7 +314,7 @@ def _filled(x: Any, value: Any) -> Any:
     return np.full_like(x, value if hasattr(value, "dtype") else dtypes.number_as(value, x.dtype))
 
 
-op("copy", _copied, kind=GENERAL, inplace=True, scalars=True, public=False, method=False, node="CopyBackwards",
+op("copy", _copied, kind=GENERAL, inplace=True, overwrites="array", scalars=True, public=False, method=False, node="CopyBackwards",
     torch_name="-",
    vjp=dict(x=lambda g: np.zeros_like(g), src=lambda g: g),
    jvp=dict(x=lambda t: np.zeros_like(t), src=lambda t, x_shape: np.broadcast_to(t, x_shape)),
@@ -342,9 +342,17 @@ def _declare_fill(name: str, nodes: tuple, **more: Any) -> None:
 
 _declare_fill("fill", ("FillBackward0", "FillBackward1"))
 # its nodes have names of their own
-_declare_fill("refill", ("FillBackward2", "FillBackward3"), inplace=True, public=False, method=False, torch_name="-")
+_declare_fill(
+    "refill",
+    ("FillBackward2", "FillBackward3"),
+    inplace=True,
+    overwrites="value",
+    public=False,
+    method=False,
+    torch_name="-",
+)
 Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
-op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, public=False, method=False,
+op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, overwrites="zero", public=False, method=False,
     vjp=dict(x=lambda g: np.zeros_like(g)),
    jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-",
    doc="""Zeros in the shape of x.

@@ -170,7 +170,7 @@ def _apply(t: Any, x: Any, left: bool) -> Any:
     return np.matmul(t, x) if left else np.matmul(x, t)
 
 
-op("linalg_solve", _solve, kind=GENERAL, public=False, method=False, node="LinalgSolveExBackward0",
+op("linalg_solve", _solve, kind=GENERAL, keywords=("left",), public=False, method=False, node="LinalgSolveExBackward0",
     torch_name="linalg.solve",
    aliases={"input": "A", "other": "B"},
    vjp=dict(A=lambda g, A, out, left: _matrix_of(use("linalg_solve")(adjoint(A), g, left), out, left, len(out.shape) == len(A.shape) - 1),

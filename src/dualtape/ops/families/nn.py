@@ -47,13 +47,13 @@ def _affine(bias: Any, x: Any, weight: Any) -> Any:
 _linear_op = op("linear_product", _linear, kind=CONTRACTION, public=False, method=False, node="MmBackward0",
     torch_name="-",
    vjp=dict(x=lambda g, weight: np.dot(g, weight.conj()), weight=lambda g, x: np.dot(g.T, x.conj())),
-   quick=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
+   numpy_vjp=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
    jvp=dict(x=lambda t, weight: np.dot(t, weight.T), weight=lambda t, x: np.dot(x, t.T)),
    samples=(sample(real(3, 4), real(2, 4)),), doc="x @ weight.T")  # fmt: skip
 _affine_op = op("linear_affine", _affine, kind=GENERAL, public=False, method=False, node="AddmmBackward0",
     torch_name="-",
    vjp=dict(bias=lambda g: g, x=lambda g, weight: np.dot(g, weight.conj()), weight=lambda g, x: np.dot(g.T, x.conj())),
-   quick=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
+   numpy_vjp=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
    jvp=dict(bias=lambda t, out: np.broadcast_to(t, out.shape), x=lambda t, weight: np.dot(t, weight.T), weight=lambda t,
        x: np.dot(x, t.T)),
    samples=(sample(real(2), real(3, 4), real(2, 4)),), doc="x @ weight.T + bias")  # fmt: skip

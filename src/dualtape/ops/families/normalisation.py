@@ -347,7 +347,7 @@ _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False
    variant=lambda x, weight, bias, shape, view, axes, eps, kind: _KINDS.index(kind),
    vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view,
        bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
-   quick=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays, bias=_bias_gradient_arrays),
+   numpy_vjp=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays, bias=_bias_gradient_arrays),
    samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"),
        sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3),
    (1, 2, 2, 1), (2, 3), 1e-5, "group")),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kernels.numbers import number_array
 from ..samples import apart, edge, exact, positive, real, sample
 from ..table import BROADCASTING, COMMON, FLOAT, op
 from .arithmetic import tensor_divisor
@@ -117,7 +118,22 @@ op("lerp", lambda x, end, weight: x + weight * (end - x), kind=BROADCASTING, pro
    >>> dt.lerp(dt.tensor([0.0]), dt.tensor([10.0]), 0.3)
    tensor([3.])
    """)  # fmt: skip
-op("addcmul", lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2, kind=BROADCASTING, promote=COMMON,
+
+
+def _scaled(combine: np.ufunc) -> Any:
+    """A number times a tensor, times or divided by another: the same operations in the same order as in the forward, so the
+    same bits, with the number as an array, which ufuncs take in half the time.
+    """
+
+    def change(x: np.ndarray, tensor1: np.ndarray, tensor2: np.ndarray, value: float) -> np.ndarray:
+        found = np.multiply(number_array(value, x.dtype), tensor1)
+        return combine(found, tensor2, found)
+
+    return change
+
+
+op("addcmul", lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2, kind=BROADCASTING, keywords=("value",), promote=COMMON,
+   numpy_change=_scaled(np.multiply),
    vjp=dict(x=lambda g: g, tensor1=lambda g, tensor2, value: g * np.conj(value) * tensor2.conjugate(),
             tensor2=lambda g, tensor1, value: g * np.conj(value) * tensor1.conjugate()),
    jvp=dict(x=lambda t: t, tensor1=lambda t, tensor2, value: t * value * tensor2, tensor2=lambda t, tensor1,
@@ -129,7 +145,8 @@ op("addcmul", lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2
    >>> dt.addcmul(dt.tensor([1.0]), dt.tensor([2.0]), dt.tensor([3.0]), value=10)
    tensor([61.])
    """)  # fmt: skip
-op("addcdiv", lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2, kind=BROADCASTING, promote=COMMON,
+op("addcdiv", lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2, kind=BROADCASTING, keywords=("value",), promote=COMMON,
+   numpy_change=_scaled(np.true_divide),
    vjp=dict(x=lambda g: g, tensor1=lambda g, tensor2, value: g * (value / tensor2).conjugate(),
             tensor2=lambda g, tensor1, tensor2, value: -g * (value * tensor1 / (tensor2 * tensor2)).conjugate()),
    jvp=dict(x=lambda t: t, tensor1=lambda t, tensor2, value: t * value / tensor2,

@@ -165,7 +165,7 @@ _max_pool_op = op("max_pool2d_with_indices", _max_pool, kind=GENERAL, public=Fal
     outputs=("values", "indices"), torch_name="-", complex=False,
    node="MaxPool2DWithIndicesBackward0",
    vjp=dict(x=lambda g_values, indices, x_shape: use("max_pool_scatter")(g_values, indices, x_shape)),
-   quick=dict(x=lambda g_values, indices, x_shape: _scattered(g_values, indices, x_shape)),
+   numpy_vjp=dict(x=lambda g_values, indices, x_shape: _scattered(g_values, indices, x_shape)),
    samples=(sample(apart(2, 3, 4, 5), (2, 2), (1, 2), (1, 0), (1, 2), True),),
    doc="""The largest entry of each window, and where it is.""")  # fmt: skip
 op("max_pool_scatter", _scattered, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR,
@@ -335,7 +335,7 @@ _avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, public=False, me
    vjp=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
                 use("avg_pool2d_spread")(g, x_shape, kernel_size, stride, padding, count_include_pad,
                     divisor_override)),
-   quick=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
+   numpy_vjp=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
                 _avg_spread(g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override)),
    samples=(sample(real(2, 3, 4, 5), (2, 2), (2, 1), (1, 0), False, True, None),),
    doc="The average of each window.")  # fmt: skip

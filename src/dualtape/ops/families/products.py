@@ -67,7 +67,7 @@ def _mm_arrays(x: Any, mat2: Any) -> Any:
 
 
 mm = op("mm", _mm, kind=CONTRACTION, jvp=BILINEAR,
-   quick=dict(forward=_mm_arrays, x=lambda g, mat2: g.dot(mat2.T.conj()), mat2=lambda g, x: x.T.conj().dot(g)),
+   numpy_forward=_mm_arrays, numpy_vjp=dict(x=lambda g, mat2: g.dot(mat2.T.conj()), mat2=lambda g, x: x.T.conj().dot(g)),
    vjp=dict(x=lambda g, mat2: np.dot(g, mat2.T.conj()), mat2=lambda g, x: np.dot(x.T.conj(), g)),
    samples=(sample(real(3, 4), real(4, 2)), sample(real(3, 4, layout="F"), real(4, 2, layout="strided")),
        sample(real(0, 3), real(3, 2)),
@@ -270,7 +270,7 @@ def _plus(name: str, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return np.add(_times(beta, x), product)
 
 
-op("addmm", lambda x, mat1, mat2, beta=1, alpha=1: _plus("addmm", x, _mm(mat1, mat2), beta, alpha), kind=GENERAL,
+op("addmm", lambda x, mat1, mat2, beta=1, alpha=1: _plus("addmm", x, _mm(mat1, mat2), beta, alpha), kind=GENERAL, keywords=("beta", "alpha"),
    vjp=dict(x=lambda g, beta: _turned(beta, g), mat1=lambda g, mat2, alpha: _turned(alpha, np.dot(g, mat2.T.conj())),
             mat2=lambda g, mat1, alpha: _turned(alpha, np.dot(mat1.T.conj(), g))),
    jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), mat1=lambda t, mat2,
@@ -285,7 +285,7 @@ op("addmm", lambda x, mat1, mat2, beta=1, alpha=1: _plus("addmm", x, _mm(mat1, m
    >>> dt.addmm(dt.ones(1, 1), dt.tensor([[1.0, 2.0]]), dt.tensor([[3.0], [4.0]]))
    tensor([[12.]])
    """)  # fmt: skip
-op("addmv", lambda x, mat, vec, beta=1, alpha=1: _plus("addmv", x, _mv(mat, vec), beta, alpha), kind=GENERAL,
+op("addmv", lambda x, mat, vec, beta=1, alpha=1: _plus("addmv", x, _mv(mat, vec), beta, alpha), kind=GENERAL, keywords=("beta", "alpha"),
    vjp=dict(x=lambda g, beta: _turned(beta, g), mat=lambda g, vec,
        alpha: np.multiply(_turned(alpha, g).reshape(-1, 1), vec.conj()),
             vec=lambda g, mat, alpha: _turned(alpha, np.dot(mat.T.conj(), g))),
@@ -301,7 +301,7 @@ op("addmv", lambda x, mat, vec, beta=1, alpha=1: _plus("addmv", x, _mv(mat, vec)
    tensor([12.])
    """)  # fmt: skip
 op("baddbmm", lambda x, batch1, batch2, beta=1, alpha=1: _plus("baddbmm", x, _bmm(batch1, batch2), beta, alpha),
-    kind=GENERAL,
+    kind=GENERAL, keywords=("beta", "alpha"),
    vjp=dict(x=lambda g, beta: _turned(beta, g), batch1=lambda g, batch2,
        alpha: _turned(alpha, np.matmul(g, adjoint(batch2))),
             batch2=lambda g, batch1, alpha: _turned(alpha, np.matmul(adjoint(batch1), g))),
@@ -324,7 +324,7 @@ def _outer(vec1: Any, vec2: Any) -> Any:
     return np.multiply(vec1.reshape(-1, 1), vec2)
 
 
-op("addr", lambda x, vec1, vec2, beta=1, alpha=1: _plus("addr", x, _outer(vec1, vec2), beta, alpha), kind=GENERAL,
+op("addr", lambda x, vec1, vec2, beta=1, alpha=1: _plus("addr", x, _outer(vec1, vec2), beta, alpha), kind=GENERAL, keywords=("beta", "alpha"),
    vjp=dict(x=lambda g, beta: _turned(beta, g), vec1=lambda g, vec2, alpha: _turned(alpha, np.dot(g, vec2.conj())),
             vec2=lambda g, vec1, alpha: _turned(alpha, np.dot(g.T, vec1.conj()))),
    jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), vec1=lambda t, vec2,

@@ -222,7 +222,7 @@ op("place", _place, kind=GENERAL, public=False, method=False, constants=("indice
 SELECTING: dict[str, Any] = dict(  # the row of an op that reduces a dimension to one of its entries, and says which
     outputs=("values", "indices"), complex=False,
     vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: place(g_values, x_shape, dim, indices, keepdim)),
-    quick=dict(x=lambda g_values, x_shape, dim, keepdim, indices: _place(g_values, x_shape, dim, indices, keepdim)),
+    numpy_vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: _place(g_values, x_shape, dim, indices, keepdim)),
     jvp=dict(x=lambda t, dim, keepdim, indices: (pick(t, dim, indices, keepdim), None)),
 )  # fmt: skip
 
@@ -249,10 +249,10 @@ def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
     return accumulate(np.add, x, dim, keepdim, dtype)
 
 
-op("sum", _sum, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim,
+op("sum", _sum, kind=REDUCTION, keywords=("dtype",), jvp=LINEAR, quiet=False, node=("SumBackward0", "SumBackward1"), variant=lambda x, dim,
     keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)),
-   quick=dict(forward=sum_point, x=_spread_out),
+   numpy_forward=sum_point, numpy_vjp=dict(x=_spread_out),
    samples=(*_DIMS, edge(ints(3, 4, high=9)), edge(mask(5), 0)),
    doc="""The sum over ``dim``; integers and booleans are summed as int64.
 
@@ -285,11 +285,11 @@ def _mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
     return np.true_divide(add_reduce(x, axis, None, None, keepdim), n)
 
 
-op("mean", _mean, kind=REDUCTION, jvp=LINEAR, quiet=False, node=("MeanBackward0", "MeanBackward1"), variant=lambda x,
+op("mean", _mean, kind=REDUCTION, keywords=("dtype",), jvp=LINEAR, quiet=False, node=("MeanBackward0", "MeanBackward1"), variant=lambda x,
     dim, keepdim, dtype: int(dim is not None),
    vjp=dict(x=lambda g, x_shape, dim, keepdim: spread(g / max(count(x_shape, dim), 1), x_shape, dim, keepdim)),
-   quick=dict(forward=lambda x: np.asarray(sum_all(x) / x.dtype.type(x.size)),
-              x=lambda g, x_shape, dim, keepdim: _spread_out(g / g.dtype.type(max(count(x_shape, dim), 1)), x_shape, dim, keepdim)),
+   numpy_forward=lambda x: np.asarray(sum_all(x) / x.dtype.type(x.size)),
+   numpy_vjp=dict(x=lambda g, x_shape, dim, keepdim: _spread_out(g / g.dtype.type(max(count(x_shape, dim), 1)), x_shape, dim, keepdim)),
    samples=_DIMS,
    doc="""The mean over ``dim``.
 
@@ -304,7 +304,7 @@ def _nansum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -
     return accumulate(np.add, np.where(np.isnan(x), 0, x) if x.dtype.kind == "f" else x, dim, keepdim, dtype)
 
 
-op("nansum", _nansum, kind=REDUCTION, complex=False,
+op("nansum", _nansum, kind=REDUCTION, keywords=("dtype",), complex=False,
    vjp=dict(x=lambda g, x, dim, keepdim: np.where(np.isnan(x), 0, restore(g, x.shape, dim, keepdim))),
    jvp=dict(x=lambda t, x, dim, keepdim: total(np.where(np.isnan(x), 0, t), dim, keepdim)),
    samples=(*_DIMS, edge(exact([[1.0, np.nan], [np.nan, np.inf]]), 1)),
@@ -372,7 +372,7 @@ _PRODUCTS = (
     sample(exact([[0.0, 2.0, 0.0], [1.0, 0.0, -2.0]]), 1),
 )  # fmt: skip
 
-op("prod", _prod, kind=REDUCTION, quiet=False, node=("ProdBackward0", "ProdBackward1"), variant=lambda x, dim, keepdim,
+op("prod", _prod, kind=REDUCTION, keywords=("dtype",), quiet=False, node=("ProdBackward0", "ProdBackward1"), variant=lambda x, dim, keepdim,
     dtype: int(dim is not None),
    vjp=dict(x=lambda g, x, dim, keepdim: restore(g, x.shape, dim, keepdim) * _others(x, dim).conj()),
    jvp=dict(x=lambda t, x, dim, keepdim: total(t * _others(x, dim), dim, keepdim)),
@@ -476,7 +476,7 @@ def _extreme(name: str, what: str, ufunc: np.ufunc, arg: Callable) -> tuple[Call
     whole = op(f"{name}_all", lambda x, dim=None, keepdim=False: _reduced(name, ufunc, x, None, False), kind=REDUCTION,
         public=False, method=False,
        node=f"{camel}Backward1", torch_name=name, samples=_WHOLE, **_shared(True),
-       quick=dict(forward=lambda x: np.asarray(ufunc.reduce(x, None))), doc=f"The {what} of all elements.")  # fmt: skip
+       numpy_forward=lambda x: np.asarray(ufunc.reduce(x, None)), doc=f"The {what} of all elements.")  # fmt: skip
     along = op(f"{name}_dim", lambda x, dim, keepdim=False: _selected(name, arg, x, dim, keepdim), kind=REDUCTION,
         public=False, method=False,
        node=f"{camel}Backward0", torch_name=name, samples=_SELECTED, **SELECTING,
@@ -558,7 +558,7 @@ def _aminmax(x: Any, dim: int | None = None, keepdim: bool = False) -> tuple:
     return _reduced("aminmax", np.minimum, x, dim, keepdim), _reduced("aminmax", np.maximum, x, dim, keepdim)
 
 
-op("aminmax", _aminmax, kind=REDUCTION, outputs=("min", "max"), complex=False,
+op("aminmax", _aminmax, kind=REDUCTION, keywords=("dim", "keepdim"), outputs=("min", "max"), complex=False,
    vjp=dict(x=lambda g_min, g_max, x, min, max, dim,
        keepdim: restore(g_min, x.shape, dim, keepdim) * ties(x, min, dim, keepdim, False)
             + restore(g_max, x.shape, dim, keepdim) * ties(x, max, dim, keepdim, False)),

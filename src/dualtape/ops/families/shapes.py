@@ -84,7 +84,7 @@ def _clone(x: Any, memory_format: Any = None) -> Any:
     return x.copy(order="K") if dense and memory_format is not contiguous_format else x.copy()
 
 
-op("clone", _clone, kind=GENERAL, jvp=LINEAR,
+op("clone", _clone, kind=GENERAL, keywords=("memory_format",), jvp=LINEAR,
    vjp=dict(x=lambda g: g), samples=(sample(real(3, 4)), sample(real()), sample(real(3, 4, layout="F"))),
    doc="""A copy in memory of its own.
 
@@ -173,7 +173,7 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
 transpose = op("transpose", _transpose, kind=GENERAL, view=True, also=("swapaxes", "swapdims"), jvp=LINEAR,
     aliases={"axis0": "dim0", "axis1": "dim1"},
    vjp=dict(x=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if g.ndim else g),
-   quick=dict(x=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g),
+   numpy_vjp=dict(x=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g),
    samples=(sample(real(2, 3, 4), 0, 2), sample(real(3, 4), -1, -2), sample(real(), 0, -1)),
    doc="""Two dimensions exchanged.
 
@@ -189,7 +189,7 @@ def _t(x: Any) -> Any:
     return x.T
 
 
-op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), quick=dict(x=lambda g: g.T),
+op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), numpy_vjp=dict(x=lambda g: g.T),
    samples=(sample(real(3, 4)), sample(real(3)), sample(real())),
    doc="""The transpose of a matrix; vectors and scalars stay as they are.
 
@@ -268,7 +268,7 @@ def _expand(x: Any, size: Any) -> Any:
 
 expand = op("expand", _expand, kind=GENERAL, view="overlapping", varargs="size", jvp=LINEAR,
     vjp=dict(x=lambda g, x_shape: _shrink(g, x_shape)), public=False,
-   quick=dict(x=lambda g, x_shape: sum_axis(g, 0) if x_shape and g.shape[1:] == x_shape else _shrink(g, x_shape)),
+   numpy_vjp=dict(x=lambda g, x_shape: sum_axis(g, 0) if x_shape and g.shape[1:] == x_shape else _shrink(g, x_shape)),
    torch_name="Tensor.expand",
    samples=(sample(real(3, 1), (3, 4)), sample(real(3), (2, -1)), sample(real(), (2, 3)), sample(real(1), (0,))),
    doc="""Dimensions of size 1 repeated without copying.
@@ -315,7 +315,7 @@ def _put_slice(g: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) 
 
 _slice_op = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    vjp=dict(x=lambda g, x_shape, dim, start, end, step: _put_slice(g, x_shape, dim, start, end, step)),
-   quick=dict(x=lambda g, x_shape, dim, start, end,
+   numpy_vjp=dict(x=lambda g, x_shape, dim, start, end,
        step: _slice_into(np.zeros(x_shape, g.dtype), g, dim, start, end, step)),
    samples=(sample(real(5, 3), 0, 1, 4), sample(real(5, 3), 1, None, None, 2), sample(real(5), 0, -2, None),
        sample(real(5), 0, 3, 2)),
@@ -339,7 +339,7 @@ def _checked(index: int, x: Any, dim: int) -> int:
 
 select = op("select", _select, kind=GENERAL, view=True, jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, dim, index: use("select_zero")(g, x_shape, dim, index)),
-   quick=dict(x=lambda g, x_shape, dim, index: _select_into(np.zeros(x_shape, g.dtype), g, dim, index)),
+   numpy_vjp=dict(x=lambda g, x_shape, dim, index: _select_into(np.zeros(x_shape, g.dtype), g, dim, index)),
    samples=(sample(real(5, 3), 0, 1), sample(real(5, 3), 1, -1), sample(real(2), 0, 1)),
    doc="""One entry along a dimension, which goes away.
 

@@ -171,7 +171,7 @@ def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
     return np.subtract(g, change, change)
 
 
-op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG, quick=dict(x=_softmax_gradient),
+op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG, numpy_vjp=dict(x=_softmax_gradient),
    vjp=dict(x=lambda g, out, dim: _softmax_change(g, out, dim)),
    jvp=dict(x=lambda t, out, dim: _softmax_change(t, out, dim)),
    doc="""Exponentials along ``dim``, scaled so that they sum to 1.
@@ -181,7 +181,7 @@ op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG
    tensor([0.2689, 0.7311])
    """)  # fmt: skip
 op("log_softmax", _log_softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
-    quick=dict(x=_log_softmax_gradient),
+    numpy_vjp=dict(x=_log_softmax_gradient),
    vjp=dict(x=lambda g, out, dim: g - np.exp(out) * total(g, dim, True)),
    jvp=dict(x=lambda t, out, dim: t - total(np.exp(out) * t, dim, True)),
    doc="""The logarithm of :func:`softmax`, exact where that underflows.

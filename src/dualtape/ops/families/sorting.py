@@ -63,7 +63,7 @@ def _put_back(g_values: Any, x_shape: tuple, dim: int, indices: Any) -> Any:
 _PERMUTED: dict[str, Any] = dict(  # an op that gives entries along a dimension, each at most once, and their indices
     outputs=("values", "indices"), complex=False,
     vjp=dict(x=lambda g_values, x_shape, dim, indices: place(g_values, x_shape, dim, indices, True)),
-    quick=dict(x=lambda g_values, x_shape, dim, indices: _put_back(g_values, x_shape, dim, indices)),
+    numpy_vjp=dict(x=lambda g_values, x_shape, dim, indices: _put_back(g_values, x_shape, dim, indices)),
     jvp=dict(x=lambda t, dim, indices: (pick(t, dim, indices, True), None)),
 )  # fmt: skip
 _SORTED = (
