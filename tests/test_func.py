@@ -233,6 +233,13 @@ def along(f: Any) -> Any:
     return lambda x: jvp(f, (x,), (dt.ones_like(x),))[1]
 
 
+def test_a_gradient_whose_point_stands_still_is_differentiated_along_its_direction() -> None:
+    point, direction = dt.tensor([3.0, 4.0]), dt.tensor([1.0, 2.0])
+    along = lambda v: jvp(grad(lambda t: (t**3).sum()), (point,), (v,))[1]
+    assert grad(lambda v: along(v).sum())(direction).tolist() == [18.0, 24.0]
+    assert vjp(along, direction)[1](direction)[0].tolist() == [18.0, 48.0]
+
+
 def test_forward_levels_nest_without_confusion() -> None:
     x = dt.tensor(3.0, dtype=dt.float64)
     assert along(lambda x: x * along(lambda y: x + y)(dt.tensor(1.0)))(x).item() == 1

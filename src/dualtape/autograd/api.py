@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import errors, modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import BatchLevel
 from ..overrides.watching import overridable
-from .engine import GraphTask, run
+from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
 from .other_gradients import raw_gradient, shown_gradient
@@ -207,6 +207,7 @@ def _per_root(grads: Any, roots: list) -> list:
 
 def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
     """The edges to start from, each with its gradient."""
+    record = record or wants_tensors(modes.current())
     if len(roots) == 1 and (grads is None or type(grads) is Tensor):
         return [_start(roots[0], grads, 0, record)]
     return [

@@ -129,6 +129,13 @@ def queue_callback(callback: Callable[[], None]) -> None:
     task.callbacks.append(callback)
 
 
+def wants_tensors(mode: modes.Mode) -> bool:
+    """Whether a backward runs on tensors though nothing of it is recorded: a dispatch mode sees its ops, and tangents
+    go through them, those of the gradients it starts with, too.
+    """
+    return bool(mode.dispatches or mode.levels)
+
+
 def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
     outer = _running.task
@@ -165,10 +172,10 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
     if not mode.plain:
-        asked = (bool(mode.dispatches) or bool(mode.levels)) and not task.record
+        asked = wants_tensors(mode) and not task.record
         if mode.functions or asked:
             inside = inside.replace(functions=())  # what the engine does is no call of the user's
-        if asked:  # a dispatch mode sees the ops of backward, and tangents go through them: so they run on tensors
+        if asked:
             task.record = True
             roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
     task.anomaly = mode.anomaly
@@ -370,7 +377,8 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
 
 def call_node(node: Node, grads: tuple) -> Any:
     """Run one node by hand on gradient tensors."""
-    record = modes.current().grad
+    mode = modes.current()
+    record = mode.grad or wants_tensors(mode)
     if len(grads) != len(node._outputs):
         raise RuntimeError(f"{node._title()} takes {len(node._outputs)} gradients, got {len(grads)}")
     buffer = [g if record or g is None else raw_gradient(g) for g in grads]

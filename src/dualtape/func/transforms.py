@@ -20,6 +20,7 @@ from .scope import (
     as_numpy,
     as_tensors,
     check_argnums,
+    has_history,
     named_as,
     only_tensors,
     speaks_numpy,
@@ -60,7 +61,7 @@ class Pulled:
         if create is None:
             if self.reaching is None:
                 self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
-            create = mode.grad and (self.reaching or any(c is not None and c.requires_grad for c in cotangents))
+            create = mode.grad and (self.reaching or any(c is not None and has_history(c) for c in cotangents))
         pairs = [
             (o, c)
             for o, c in zip(self.outputs, cotangents, strict=True)
@@ -225,8 +226,9 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
             " to use the vjp or jacrev APIs instead?"
         )
     pulled.outputs = [value]
-    pulled.reaching = pulled.scope.reaches_out(value)
-    shown = pulled.scope.outward(value, pulled.reaching)
+    reaches = pulled.scope.values_reach(value)
+    pulled.reaching = reaches or pulled.scope.tangents_reach(value)
+    shown = pulled.scope.outward(value, reaches)
     aux = pulled.shown(pulled.aux) if has_aux else None
     gradient = tree_unflatten(pulled.pull([None], False, None), pulled.spec)
     result = (gradient if isinstance(argnums, tuple) else gradient[0], shown, aux)
@@ -370,9 +372,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
                     )
         from ..ops.jvp import real_inner
 
-        create = modes.current().grad and (
-            any(scope.reaches_out(o) for o in outputs) or any(t.requires_grad for t in leaves)
-        )
+        create = modes.current().grad and (any(scope.reaches_out(o) for o in outputs) or any(map(has_history, leaves)))
         with modes.enable_grad():
             total = real_inner([(g, t) for g, t in zip(back, leaves, strict=True) if g is not None])
         asked = [s for s in starts if s is not None]
