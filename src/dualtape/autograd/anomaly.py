@@ -187,6 +187,8 @@ class detect_anomaly(modes.ModeContext):
     it was given.
     """
 
+    fields = ("anomaly",)
+
     def __init__(self, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
         self.settings = (bool(check_nan), bool(stacks), bool(check_forward))
         warnings.warn(
@@ -215,6 +217,8 @@ class set_detect_anomaly(modes.Switch):
     ...     dt.is_anomaly_enabled()
     True
     """
+
+    fields = ("anomaly",)
 
     def __init__(self, mode: bool, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
         self.settings = (bool(check_nan), bool(stacks), bool(check_forward))

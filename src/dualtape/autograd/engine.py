@@ -191,7 +191,8 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
     finally:
         if silenced is not None:
             restore_fp_errors(silenced)
-        modes._set(mode)
+        now = modes.current()  # hooks may switch anomaly mode; their other modes end with the backward, as in PyTorch
+        modes._set(mode if now.anomaly is mode.anomaly else mode.replace(anomaly=now.anomaly))
         _running.task = outer
 
 

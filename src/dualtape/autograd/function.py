@@ -413,7 +413,8 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
     ctx.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
     recording = mode.grad and True in needs
     edges = tuple([edge_of(t) for t in tensors]) if recording else ()
-    modes._set(modes.without_grad(mode))
+    inside = modes.without_grad(mode)
+    modes._set(inside)
     try:
         if cls.setup_context is Function.setup_context:
             output = cls.forward(ctx, *args)
@@ -421,7 +422,7 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
     finally:
-        modes._set(mode)
+        modes.leave(inside, mode, "grad")
     if (
         type(output) is not Tensor
         or ctx._dirty

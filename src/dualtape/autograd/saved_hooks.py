@@ -39,6 +39,8 @@ class saved_tensors_hooks(modes.ModeContext):
     dualtape.float16
     """
 
+    stack = "saved_hooks"
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
@@ -94,13 +96,15 @@ class disable_saved_tensors_hooks(modes.ModeContext):
     RuntimeError: no packing here
     """
 
+    stack = "saved_hooks"
+
     def __init__(self, error_message: str) -> None:
         self.message = str(error_message)
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         if mode.saved_hooks and type(mode.saved_hooks[-1]) is not str:
             raise RuntimeError(self.message)
-        return mode.replace(saved_hooks=(self.message,))
+        return mode.replace(saved_hooks=(*mode.saved_hooks, self.message))
 
     def clone(self) -> modes.ModeContext:
         return disable_saved_tensors_hooks(self.message)
@@ -124,6 +128,8 @@ class allow_mutation_on_saved_tensors(modes.ModeContext):
     >>> x.grad
     tensor([2., 4.])
     """
+
+    stack = "saved_hooks"
 
     def __enter__(self) -> SavedCopies:
         self.copies = SavedCopies()

@@ -166,7 +166,7 @@ class Scope:
 
     def __exit__(self, *error: Any) -> None:
         self.end = next_sequence()
-        modes._set(self.outside)
+        modes.leave(self._inside, self.outside, "grad", "inference", "forward")
         with _ending:
             _ended.add(self)
 

@@ -242,6 +242,8 @@ class forward_level(modes.ModeContext):
     """A new level, the newest, for the length of a block: ``with forward_level() as level``."""
 
     level: ForwardLevel
+    fields = ("forward",)
+    stack = "levels"
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         self.level = ForwardLevel()
@@ -251,9 +253,9 @@ class forward_level(modes.ModeContext):
         super().__enter__()
         return self.level
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.level.close()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
 
 
 def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> Any:

@@ -169,13 +169,14 @@ def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_di
     """All samples at once."""
     mode = modes.current()
     level = BatchLevel(size, randomness)
-    modes._set(mode.replace(batches=(*mode.batches, level)))
+    inside = mode.replace(batches=(*mode.batches, level))
+    modes._set(inside)
     try:
         seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
         return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func)
     finally:
         level.open = False
-        modes._set(mode)
+        modes.leave(inside, mode, "batches")
 
 
 def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
