@@ -102,6 +102,16 @@ stays = torch.is_anomaly_enabled()
 torch.autograd.set_detect_anomaly(False)
 stays, on()
 
+# anomaly mode switched in a pack hook stays
+def pack(t):
+    torch.autograd.set_detect_anomaly(True)
+    return t
+with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+    y = x.sin()
+stays = torch.is_anomaly_enabled()
+torch.autograd.set_detect_anomaly(False)
+stays, on()
+
 # contexts nest
 with torch.no_grad():
     a = on()

@@ -259,11 +259,12 @@ class SavedVariable:
             from .tangents import kept_tangents
 
             self._tangents = entry[3] if self.is_output else kept_tangents(entry[0])
-        modes._set(outside.no_grad or modes.without_grad(outside))
+        inside = outside.no_grad or modes.without_grad(outside)
+        modes._set(inside)
         try:
             packed = pack_hook(shown)
         finally:
-            modes._set(outside)
+            modes.leave(inside, outside, "grad")
         if entry[1][0] != entry[2]:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can"
