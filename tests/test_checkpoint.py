@@ -43,6 +43,17 @@ y = checkpoint(part, x, use_reentrant=REENTRANT)
 y.sum().backward()
 y.detach(), x.grad, calls
 
+# a vmap inside
+y = checkpoint(lambda t: torch.func.vmap(lambda row: row * t.sum() + row.sin())(t).sum(), x, use_reentrant=REENTRANT)
+y.backward()
+x.grad
+
+# nested vmap inside
+v = torch.func.vmap
+f = lambda t: v(v(torch.exp))(t * torch.ones(2, 1, dtype=torch.float64)).sum()
+checkpoint(f, x, use_reentrant=REENTRANT).backward()
+x.grad
+
 # several arguments and results
 def f(a, n, b, word=None):
     calls.append(1)
@@ -431,6 +442,14 @@ def test_everything_goes_with_the_result() -> None:
             assert [ref() for ref in refs] == [None, None]
     finally:
         gc.enable()
+
+
+def test_per_sample_gradients_inside_a_checkpoint() -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    f = lambda t: dt.func.vmap(dt.func.grad(dt.sin))(t).sum()
+    checkpoint = dt.utils.checkpoint.checkpoint
+    (found,) = dt.autograd.grad(checkpoint(f, x, use_reentrant=False), x)
+    assert found.tolist() == pytest.approx((-x.sin()).tolist())
 
 
 def test_an_error_says_which_tensor_is_different() -> None:

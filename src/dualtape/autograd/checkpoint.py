@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..arrays.batched.array import BatchLevel, levels_of, relabelled
 from ..random.generator import default_generator
 from .function import Function
 from .saved_hooks import saved_tensors_hooks
@@ -211,6 +212,7 @@ class _Frame:
         self.state = default_generator.get_state() if preserve else None
         self.places: list[weakref.ref[_Place]] = []
         self.metadata: list[tuple] = []
+        self.batches: list[list[BatchLevel]] = []
         self.args = tuple(None if isinstance(a, Tensor) else a for a in args)
         self.tensor_places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
         self.levels = active(modes.current())
@@ -223,6 +225,7 @@ class _Frame:
         place = _Place()
         self.places.append(weakref.ref(place))
         self.metadata.append(_metadata(tensor))
+        self.batches.append(levels_of((tensor._array,)))
         return place
 
     def unpack(self, place: _Place) -> Tensor:
@@ -263,7 +266,7 @@ class _Frame:
             place = self.places[number]()
             kept = alias(tensor)
             if place is not None:
-                found[place] = kept
+                found[place] = _as_before(kept, self.batches[number])
             if self.early and number + 1 == len(self.places):
                 raise _Stop
             return kept
@@ -298,13 +301,24 @@ class _Frame:
                     )
 
 
+def _as_before(tensor: Tensor, levels: list[BatchLevel]) -> Tensor:
+    """``tensor`` as the first run saved it: a ``vmap`` inside the function has run once more, at a level of its own."""
+    array = tensor._array
+    if not levels or len(levels_of((array,))) != len(levels):
+        return tensor
+    before = alias(tensor)
+    before._array = relabelled(array, levels)
+    return before
+
+
 def _metadata(tensor: Tensor) -> tuple:
-    return (tuple(tensor._array.shape), tensor._array.dtype, str(tensor.device))
+    batches = tuple(level.size for level in levels_of((tensor._array,)))
+    return (tuple(tensor._array.shape), tensor._array.dtype, str(tensor.device), batches)
 
 
 def _said(metadata: tuple) -> str:
-    shape, dtype, device = metadata
-    return f"{list(shape)} {dtype} on {device}"
+    shape, dtype, device, batches = metadata
+    return f"{list(shape)} {dtype} on {device}" + f", batched by {list(batches)}" * bool(batches)
 
 
 @contextlib.contextmanager

@@ -628,6 +628,14 @@ def room_for(target: Any, value: Any) -> Any:
     return room
 
 
+def relabelled(x: Any, levels: list[BatchLevel]) -> Any:
+    """A batched array as one of ``levels``, oldest first, in the place of its own: the same ``vmap``, run again."""
+    if type(x) is not Batched:
+        return x
+    inner = relabelled(x.values, levels[:-1])
+    return x if x.level is levels[-1] and inner is x.values else Batched(inner, levels[-1])
+
+
 def innermost(x: Any) -> Any:
     """The array in which a batched array's values are, whatever the number of levels."""
     while type(x) is Batched:
