@@ -31,6 +31,18 @@ from same_program import needs_torch, same
 # --- against PyTorch ------------------------------------------------------------------------------
 
 PROGRAMS = """
+# jacrev of complex arguments
+F.jacrev(lambda z: 1j * z)(x * 1j)
+# jacfwd of complex arguments
+F.jacfwd(lambda z: 1j * z)(x * 1j)
+# jacrev with complex results
+F.jacrev(lambda x: (x, x * (1 + 1j)))(x)
+# jacfwd with complex results
+F.jacfwd(lambda x: (x, x * (1 + 1j)))(x)
+# hessian with complex results
+F.hessian(lambda x: (1j * x * x).sum())(x)
+# hessian of complex arguments
+F.hessian(lambda z: (z.abs() ** 2).sum())(x * 1j)
 # gradient of a scalar function
 F.grad(lambda x: (x ** 3).sum())(x)
 # of a function that is no scalar
