@@ -567,14 +567,63 @@ def test_what_vmap_made_is_freed_at_once() -> None:
 # --- a batched tensor after its time --------------------------------------------------------------
 
 
-def test_a_tensor_kept_from_inside_still_computes() -> None:
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t * 2,
+        lambda t: 2 - t,
+        lambda t: t.sin(),
+        lambda t: t.sum(),
+        lambda t: t @ t,
+        lambda t: t[0],
+        lambda t: t[None],
+        lambda t: t.view(-1),
+        lambda t: t.detach().zero_(),
+        lambda t: t.detach().mul_(2),
+        lambda t: t.add(dt.ones(3)),
+        lambda t: dt.stack([t, t]),
+        lambda t: dt.zeros_like(t),
+        lambda t: t.new_zeros(2),
+        lambda t: t.detach().numpy(),
+        lambda t: t[0].item(),
+        lambda t: bool((t > 0).all()),
+        lambda t: vmap(lambda row: row * t)(X),
+        lambda t: t.backward(dt.ones(3)),
+        lambda t: dt.autograd.grad(t, t, dt.ones(3)),
+        lambda t: dt.autograd.forward_ad.make_dual(t, t),
+        lambda t: np.sin(t),
+    ],
+)
+def test_a_tensor_that_escaped_is_refused_by_name(use: Any) -> None:
     kept: list = []
-    w = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    vmap(lambda a: kept.append(a * w) or a)(X)
-    total = (kept[0] * w).sum()
-    assert total.shape == () and "BatchedTensor" in repr(total)
-    (g,) = dt.autograd.grad(total, w)
-    np.testing.assert_allclose(g, (2 * X * w).sum(0).detach())
+
+    def keeping(row: Any) -> Any:
+        kept.append(row * 2)
+        return row
+
+    x = X.clone().requires_grad_()
+    vmap(keeping)(x)
+    assert kept[0].shape == (3,) and "BatchedTensor" in repr(kept[0])
+    with (
+        dt.autograd.forward_ad.dual_level(),
+        pytest.raises(RuntimeError, match=r"escaped from inside a function being vmapped.* vmap\(keeping\)"),
+    ):
+        use(kept[0])
+
+
+def test_hooks_and_second_derivatives_compute_with_samples_of_a_vmap_that_has_ended() -> None:
+    seen: list = []
+
+    def f(row: Any) -> Any:
+        y = row.sin()
+        y.register_hook(lambda g: seen.append(g * 2) or g * 3)
+        return (y * row).sum()
+
+    x = X.clone().requires_grad_()
+    (g,) = dt.autograd.grad(vmap(f)(x).sum(), x, create_graph=True)
+    dt.autograd.grad(g.sum(), x)
+    assert seen
+    np.testing.assert_allclose(g.detach(), X.sin() + 3 * X.cos() * X)
 
 
 def test_a_slow_function_says_so_once() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import errors, modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
-from ..arrays.batched.array import BatchLevel
+from ..arrays.batched.array import Batched, BatchLevel, check_inside
 from ..overrides.watching import overridable
 from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
@@ -218,6 +218,8 @@ def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
 def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
     if isinstance(root, Tensor):
         edge = edge_of(root)
+        if type(root._array) is Batched:
+            check_inside(root._array)
         if edge is None:
             raise errors.no_graph(i)
         if type(grad) is Tensor and not record and root._extra is None:  # nearly always a plain array that fits
@@ -289,6 +291,8 @@ def _input_edge(i: int, value: Any) -> Edge:
             return (value.node, value.output_nr)
         raise TypeError(f"inputs[{i}] must be a Tensor or a GradientEdge, got {type(value).__name__}")
     edge = edge_of(value)
+    if type(value._array) is Batched:
+        check_inside(value._array)
     if edge is None and value.requires_grad:
         return (AccumulateGrad(value), 0, value)  # a view made without history: nothing leads there
     if edge is None:

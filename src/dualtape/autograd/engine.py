@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from ..arrays.batched import array as batches
 from ..arrays.batched.array import Batched, NotBatchable
 from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
 from ..overrides.watching import watching
@@ -106,6 +107,9 @@ _running = _Running()
 def current_task() -> GraphTask | None:
     """The innermost run of the engine in this thread."""
     return _running.task
+
+
+batches.going_backward = lambda: _running.task is not None
 
 
 def queue_callback(callback: Callable[[], None]) -> None:

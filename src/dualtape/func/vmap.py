@@ -168,14 +168,14 @@ def _check(leaf: Any, dim: Any, call: str) -> None:
 def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
     """All samples at once."""
     mode = modes.current()
-    level = BatchLevel(size, randomness)
+    level = BatchLevel(size, randomness, _name(func))
     inside = mode.replace(batches=(*mode.batches, level))
     modes._set(inside)
     try:
         seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
         return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func)
     finally:
-        level.open = False
+        level.open, level.ended = False, True
         modes.leave(inside, mode, "batches")
 
 

@@ -59,13 +59,17 @@ class BatchLevel:
         The number of samples.
     randomness : str
         What random functions do inside: "error", "same" or "different".
+    name : str
+        What is mapped.
     open : bool
         Whether the function is still running.
+    ended : bool
+        Whether it has run: then only a backward still computes with arrays of this level.
     """
 
-    __slots__ = ("number", "size", "randomness", "open")
+    __slots__ = ("number", "size", "randomness", "name", "open", "ended")
 
-    def __init__(self, size: int, randomness: str = "error") -> None:
+    def __init__(self, size: int, randomness: str = "error", name: str = "") -> None:
         global _complete
         if not _complete:  # an import statement takes longer than the rest
             from . import maker, products, rules  # noqa: F401 - fill RULES, and say what makes batched arrays
@@ -74,14 +78,38 @@ class BatchLevel:
         self.number = next(_numbers)
         self.size = size
         self.randomness = randomness
+        self.name = name
         self.open = True
+        self.ended = False
 
     def __repr__(self) -> str:
         return f"<vmap level {self.number} of {self.size} samples>"
 
 
+def going_backward() -> bool:
+    """Whether a backward is running in this thread; the engine puts its own answer here."""
+    return False
+
+
+def check_inside(x: Any) -> None:
+    """Raise if an array belongs to a ``vmap`` that has ended, and no backward is going through that."""
+    while type(x) is Batched:
+        if x.level.ended:
+            _check_backward(x.level)
+        x = x.values
+
+
+def _check_backward(level: BatchLevel) -> None:
+    if not going_backward():
+        raise RuntimeError(
+            f"vmap: a tensor may have escaped from inside a function being vmapped: it is a sample of vmap({level.name}"
+            f"), level {level.number}, which has ended. Return it from the function, and use what vmap returns"
+        )
+
+
 def _reading(name: str, phrase: str) -> Callable:
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_inside(self)
         if (
             name == "__array__"
         ):  # also if it is the same for all samples: what NumPy makes of it would not be batched, and its gradients are
@@ -138,6 +166,7 @@ def _aligned(inputs: tuple, level: BatchLevel) -> list | None:
 
 def _write(ufunc: Any, inputs: tuple, out: Any) -> bool:
     """Write a ufunc's result into ``out``, if all are batched alike; False, with nothing done, if not."""
+    check_inside(out)
     arrays = _aligned((*inputs, out), out.level) if type(out) is Batched else None
     if arrays is None or arrays[-1] is not out.values:
         return False
@@ -202,6 +231,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     __array_priority__ = 900  # CuPy's arrays leave operations on both to this kind
 
     def __init__(self, values: Any, level: BatchLevel) -> None:
+        if level.ended:
+            _check_backward(level)
         self.values = values
         self.level = level
 
@@ -311,6 +342,7 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         """Write a number, or what is batched alike, to a part of each sample; False, with nothing done, if it is
         not for this.
         """
+        check_inside(self)
         target = self.values[(_WHOLE, *key)]
         if type(value) is Batched:
             values = value.values
