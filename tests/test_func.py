@@ -31,6 +31,26 @@ from same_program import needs_torch, same
 # --- against PyTorch ------------------------------------------------------------------------------
 
 PROGRAMS = """
+# a vjp made under no_grad, called outside, of what a closure holds
+w = x.clone().requires_grad_()
+with torch.no_grad():
+    out, back = F.vjp(lambda t: t * t * w, x)
+found, = back(x)
+[out, found.detach(), found.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
+# a vjp made under no_grad, called outside, of what requires grad
+w = x.clone().requires_grad_()
+with torch.no_grad():
+    out, back = F.vjp(lambda t: t * t, w)
+    inside, = back(x)
+found, = back(x)
+[out.requires_grad, inside.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
+# a vjp made outside, called under no_grad and then outside
+w = x.clone().requires_grad_()
+out, back = F.vjp(lambda t: t * t, w)
+with torch.no_grad():
+    inside, = back(x)
+found, = back(x)
+[out.requires_grad, inside.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
 # jacrev of complex arguments
 F.jacrev(lambda z: 1j * z)(x * 1j)
 # jacfwd of complex arguments

@@ -228,6 +228,19 @@ y = made(f, lambda ctx, g: g * 2).apply(x)
 y.sum().backward()
 y is x, x._version, x.grad_fn.name(), w.grad, x.is_leaf
 
+# a tensor marked dirty that is no input
+import warnings
+def f(ctx, x):
+    y = x * 2
+    ctx.mark_dirty(y)
+    return y
+x = leaf(1., 2.)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    y = made(f, lambda ctx, g: g * 2).apply(x)
+y.sum().backward()
+[(w.category.__name__, "not an input" in str(w.message)) for w in caught], y, x.grad
+
 # a dirty leaf
 def f(ctx, x):
     x.mul_(2)

@@ -452,6 +452,19 @@ with graph.allow_mutation_on_saved_tensors():
     y.sum().backward()
 x.grad
 
+# allow_mutation clones a tensor once, however often it was saved
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors() as context:
+    t = x * 1
+    y = t * t + t.sin()
+    t.mul_(5)
+    first = len(context.cloned)
+    y = y + t * t + t[:1].cos() + t.cos()
+    t.mul_(7)
+    second = len(context.cloned)
+    y.sum().backward()
+first, second, x.grad
+
 # allow_mutation twice
 x = leaf(2., 3.)
 with graph.allow_mutation_on_saved_tensors():

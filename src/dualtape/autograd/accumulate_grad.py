@@ -82,8 +82,13 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
         extra = variable._extra
         if extra is not None and extra.post_hooks:
             for hook in tuple(extra.post_hooks.values()):
-                if not isinstance(hook(variable), (type(None), type(variable))):
-                    raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
+                returned = hook(variable)
+                if returned is not None:
+                    kind = RuntimeError if is_other(returned) else TypeError
+                    raise kind(
+                        f"Tensor post accumulate grad hooks should return None, got a {type(returned).__name__}: the"
+                        " gradient is in the tensor's .grad"
+                    )
         if node._extra is not None:
             post_hooks(node, (), buffer, task)
 

@@ -139,7 +139,7 @@ def grad(
         if found is not None:
             results.append(shown_gradient(found))
         elif materialize_grads:
-            results.append(_zeros(targets[i]))
+            results.append(_zeros(targets[i]).requires_grad_(create_graph))
         elif allow_unused:
             results.append(None)
         else:

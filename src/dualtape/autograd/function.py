@@ -6,6 +6,7 @@ Arguments may be given by keyword, and tensors may sit in nested lists, tuples a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -552,6 +553,13 @@ class _Wrapping:
         """Raise, before any history is attached, if the results break a rule."""
         ctx = self.ctx
         for tensor in ctx._dirty:
+            if not any(tensor is given for given in self.tensors):
+                warnings.warn(
+                    f"{ctx._cls.__name__}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors"
+                    " that have been mutated should be passed to ctx.mark_dirty()",
+                    UserWarning,
+                    stacklevel=5,
+                )
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
                     f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as"

@@ -177,7 +177,7 @@ class Scope:
                 f"only Tensors of floating point dtype can require gradients, got {tensor.dtype!r}: convert it first,"
                 " or leave it out of argnums"
             )
-        if tensor.requires_grad and self.outside.grad:
+        if tensor.requires_grad and not tensor.is_inference():
             return tensor.view_as(tensor)
         new = cut_off(tensor)
         if new.is_inference():  # its writes are counted from here on: the function is recorded
@@ -196,7 +196,7 @@ class Scope:
 
     def values_reach(self, tensor: Tensor) -> bool:
         """The same of its values alone."""
-        if not self.outside.grad or not tensor.requires_grad:
+        if not modes.current().grad or not tensor.requires_grad:
             return False
         edge = edge_of(tensor)
         if edge is None:
@@ -225,7 +225,7 @@ class Scope:
         """
         if not isinstance(value, Tensor):
             return value
-        levels = active(self.outside)
+        levels = active(modes.current())
         if not value.requires_grad and not levels:
             return value
         if value.requires_grad and reaches is None:

@@ -59,9 +59,7 @@ class Pulled:
         mode = modes.current()
         batch = (next(len(c) for c in cotangents if c is not None),) if batched else ()
         if create is None:
-            if self.reaching is None:
-                self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
-            create = mode.grad and (self.reaching or any(c is not None and has_history(c) for c in cotangents))
+            create = mode.grad and (self.reaches() or any(c is not None and has_history(c) for c in cotangents))
         pairs = [
             (o, c)
             for o, c in zip(self.outputs, cotangents, strict=True)
@@ -75,6 +73,12 @@ class Pulled:
             zeros_for(x, batch) if g is None else self.scope.outward(g) if create else g
             for x, g in zip(self.inputs, found, strict=True)
         ]
+
+    def reaches(self) -> bool:
+        """Whether the results reach out of the function: asked while grad mode is on."""
+        if self.reaching is None:
+            self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
+        return self.reaching
 
     def shown(self, tree: Any) -> Any:
         return tree_map(self.scope.outward, tree)
