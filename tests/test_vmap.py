@@ -462,6 +462,73 @@ def test_a_rule_that_returns_something_else(rule: Any, phrase: str) -> None:
         vmap(Old.apply)(X)
 
 
+# --- which tensors come back ----------------------------------------------------------------------
+
+KINSHIP = (
+    SETUP
+    + """
+r = x.clone().requires_grad_()
+kin = lambda y, of: (y is of, y._is_view(), y._base is of, y.data_ptr() == of.data_ptr(), y.is_leaf, y.requires_grad)
+"""
+)
+
+
+@needs_torch
+@pytest.mark.parametrize("program", programs("""
+kin(vmap(lambda a: a)(r), r)
+kin(vmap(lambda a: a, 1, 1)(r), r)
+kin(vmap(lambda a: a, 1, -1)(r), r)
+kin(vmap(lambda a: a, 0, 1)(r), r)
+kin(vmap(vmap(lambda a: a))(r), r)
+(lambda a, b: (a is b, kin(a, r)))(*vmap(lambda a: (a, a))(r))
+(lambda a, b: (a is b, kin(a, r)))(*vmap(lambda a: (a * 2,) * 2)(r))
+kin(vmap(lambda a: a * 2)(r), r)
+kin(vmap(lambda a: a.sum())(r), r)
+kin(vmap(lambda a: a[0])(r), r)
+kin(vmap(lambda a: a.detach())(r), r)
+kin(vmap(lambda a: w)(r), w)
+kin(vmap(lambda a: r, out_dims=1)(x), r)
+kin(vmap(lambda a: r, out_dims=None)(x), r)
+kin(vmap(lambda a: r[0].expand_as(a))(x), r)
+(lambda c: (kin(vmap(lambda a: a.mul_(2))(c), c), c))(r.clone())
+(lambda c: (kin(vmap(lambda a: a.mul_(2), 1, 1)(c), c), c))(r.clone())
+(lambda c: (kin(vmap(lambda a: a.mul_(2), 1, 0)(c), c), c))(r.clone())
+vmap(lambda a: a * 2)(r).detach_()
+vmap(lambda a: a[0])(r).detach_()
+vmap(lambda a: w)(r).mul_(2)
+"""))  # fmt: skip
+def test_the_same_tensors_and_views_come_back_as_from_pytorch(program: str) -> None:
+    same(KINSHIP + program)
+
+
+@needs_torch
+@pytest.mark.parametrize("program", [
+    "y = vmap(lambda a: a.sin())(r); y.register_hook(lambda g: seen.append(g)); y.mul_(2); y.sum().backward(); seen, r.grad",
+    "y = vmap(lambda a: a.exp())(r); y.mul_(2); y.sum().backward()",
+    "y, z = vmap(lambda a: (a.exp(), a.exp() * 2))(r); y.mul_(2); (y + z).sum().backward(); r.grad",
+    "c = r * 1; y = vmap(lambda a: a)(c); y.mul_(3); c.sum().backward(); r.grad",
+    "c = r * 1; y = vmap(lambda a: a[0])(c); y.mul_(3); c.sum().backward(); r.grad",
+    "c = r * 1; y = vmap(lambda a: a.mul_(a))(c); y.sin().sum().backward(); r.grad",
+])  # fmt: skip
+def test_results_are_written_to_and_hooked_as_pytorchs(program: str) -> None:
+    same(KINSHIP + "seen = []\n" + "\n".join(program.split("; ")))
+
+
+def test_a_write_to_a_result_is_in_the_history_of_its_views_that_came_back_too() -> None:
+    r = X.clone().requires_grad_()
+
+    def f(row: Any) -> Any:
+        y = row.sin()
+        return y, y[0]
+
+    whole, first = vmap(f)(r)
+    assert whole._base is first._base is not None
+    whole.mul_(3)
+    first.sum().backward()
+    np.testing.assert_allclose(r.grad[:, 0], 3 * X[:, 0].cos())
+    assert not r.grad[:, 1:].any()
+
+
 # --- randomness -----------------------------------------------------------------------------------
 
 DRAWS: dict[str, Any] = {
@@ -500,6 +567,11 @@ def test_random_numbers(name: str) -> None:
     )
     with pytest.raises(RuntimeError, match="randomness error mode"):
         vmap(draw)(dt.zeros(4, 3))
+    dt.manual_seed(1)
+    flat = vmap(draw, randomness="different")(dt.zeros(4, 3))
+    dt.manual_seed(1)
+    nested = vmap(vmap(draw, randomness="different"), randomness="different")(dt.zeros(2, 2, 3))
+    np.testing.assert_array_equal(nested.reshape(flat.shape), flat)  # in the order of one draw
     nested = vmap(vmap(draw, randomness="different"), randomness="same")(dt.zeros(2, 2, 3))
     assert str(nested[0].tolist()) == str(nested[1].tolist()) and str(nested[0, 0].tolist()) != str(
         nested[0, 1].tolist()

@@ -689,6 +689,13 @@ def warn_slow(name: str) -> None:
         )
 
 
+def sample_of(x: Any, level: BatchLevel, i: int) -> Any:
+    """One sample of ``level``; what is not batched by it is its own."""
+    if type(x) is not Batched:
+        return x
+    return x.sample(i) if x.level is level else Batched(sample_of(x.values, level, i), x.level)
+
+
 def per_sample(function: Callable, level: BatchLevel, args: Any, kwargs: dict, name: str) -> Any:
     """``function`` on each sample of ``level``, and what it gives stacked; said once for each ``name``, since it is
     slow.
