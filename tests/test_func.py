@@ -272,6 +272,23 @@ def test_a_gradient_whose_point_stands_still_is_differentiated_along_its_directi
     assert vjp(along, direction)[1](direction)[0].tolist() == [18.0, 48.0]
 
 
+@pytest.mark.parametrize("transform", [lambda f, x: jvp(f, (x,), (x,)), lambda f, x: jacfwd(f)(x)])
+@pytest.mark.parametrize(
+    "convert", [np.asarray, np.array, dt.Tensor.numpy, dt.Tensor.__array__, np.from_dlpack, lambda t: t[:1].numpy()]
+)
+def test_an_array_that_would_lose_a_tangent_is_refused(transform: Any, convert: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"doesn't have storage.*detach\(\)\.numpy\(\)"):
+        transform(lambda t: t * dt.from_numpy(convert(t * 2)).sum(), dt.ones(2))
+
+
+def test_arrays_of_what_stands_still_are_given_inside_transforms() -> None:
+    constant = dt.ones(2)
+    f = lambda t: t * t.detach().numpy() + np.asarray(constant) + t.numpy(force=True)
+    assert jvp(f, (dt.ones(2),), (dt.ones(2),))[1].tolist() == [1.0, 1.0]
+    with dt.autograd.forward_ad.dual_level():  # as in PyTorch
+        assert dt.autograd.forward_ad.make_dual(constant, constant).numpy().tolist() == [1.0, 1.0]
+
+
 def test_forward_levels_nest_without_confusion() -> None:
     x = dt.tensor(3.0, dtype=dt.float64)
     assert along(lambda x: x * along(lambda y: x + y)(dt.tensor(1.0)))(x).item() == 1

@@ -30,14 +30,16 @@ STILL = None  # the tangent of a view that is cut off from its base's: none
 class ForwardLevel:
     """A scope in which tangents live. Closing it takes its tangents from everything that has any.
 
-    A ``loose`` one was opened by hand, and ends at the latest with the block around it.
+    A ``loose`` one was opened by hand, and ends at the latest with the block around it; one of a ``transform`` gives
+    no array away that would leave its tangent behind.
     """
 
-    __slots__ = ("open", "loose", "_held", "_room", "_inside")
+    __slots__ = ("open", "loose", "transform", "_held", "_room", "_inside")
 
-    def __init__(self, loose: bool = False) -> None:
+    def __init__(self, loose: bool = False, transform: bool = False) -> None:
         self.open = True
         self.loose = loose
+        self.transform = transform
         self._held: deque[weakref.ref] = deque()  # what has tangents here
         self._room = 100  # with more than so many held, those that are gone are looked for
         self._inside: tuple[modes.Mode, modes.Mode] | None = None
@@ -244,6 +246,17 @@ def without(tensor: Tensor) -> Tensor:
         new._edge = edge_of(tensor)
         new._requires_grad = True
     return new
+
+
+def check_exportable(tensor: Any) -> None:
+    """Raise if a transform follows how ``tensor`` moves: an array made of it would stand still."""
+    for level in active(modes.current()):
+        if level.transform and tangent(tensor, level) is not None:
+            raise RuntimeError(
+                "Cannot access data pointer of Tensor that doesn't have storage: jvp or jacfwd differentiates with"
+                " respect to it, and an array would lose its tangent. Use tensor operations, or, for a constant,"
+                " tensor.detach().numpy()"
+            )
 
 
 # --- for later ------------------------------------------------------------------------------------

@@ -250,7 +250,7 @@ class forward_level(modes.ModeContext):
     stack = "levels"
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        self.level = ForwardLevel()
+        self.level = ForwardLevel(transform=True)
         return mode.replace(levels=(*(one for one in mode.levels if one.open), self.level), forward=True)
 
     def __enter__(self) -> ForwardLevel:
