@@ -530,6 +530,14 @@ graph.increment_version(x)
 graph.increment_version([x, x])
 x._version
 
+# increment_version of an inference tensor, among others
+with torch.inference_mode():
+    i = torch.ones(2)
+x = torch.ones(2)
+graph.increment_version(i)
+graph.increment_version([x, i])
+x._version, kind(lambda: graph.increment_version(3)), kind(lambda: graph.increment_version([3]))
+
 # increment_version of a saved tensor
 x = leaf(2.)
 t = x * 1

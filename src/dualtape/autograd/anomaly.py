@@ -6,6 +6,7 @@ did. The engine then asks about each node it runs: what to say of its failure, a
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,8 @@ class Anomaly:
             parent = None if extra is None else extra.parent
         text = "\n\n".join(lines)
         error.add_note(text)
-        warnings.warn(text, UserWarning, stacklevel=2)
+        with contextlib.suppress(UserWarning):  # where warnings are errors, it must not take the place of this one
+            warnings.warn(text, UserWarning, stacklevel=2)
 
     def look(self, node: Node, arrived: list, grads: Any) -> None:
         """Raise if a gradient that ``node`` has computed has NaN."""
