@@ -530,6 +530,19 @@ graph.increment_version(x)
 graph.increment_version([x, x])
 x._version
 
+# hooks on what was saved as None
+class Keeps(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, None)
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g
+x = leaf(2., 3.)
+raws = [(x * 2.0).grad_fn._raw_saved_self, Keeps.apply(x).grad_fn._raw_saved_tensors[1]]
+[(raw.data, said(lambda: raw.register_hooks(same, same), "with value None is forbidden")) for raw in raws]
+
 # increment_version of an inference tensor, among others
 with torch.inference_mode():
     i = torch.ones(2)

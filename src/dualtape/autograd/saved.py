@@ -204,7 +204,7 @@ class SavedVariable:
         from .node import Freed
 
         node = self._node() if self._node is not None else None
-        return self.is_none() or (node is not None and type(node._saved) is Freed)
+        return node is not None and type(node._saved) is Freed
 
     @property
     def data(self) -> Any:
@@ -239,6 +239,10 @@ class SavedVariable:
         check_hooks(pack_hook, unpack_hook)
         if self._freed():
             raise errors.freed("the node")
+        if self.is_none():
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden: nothing is saved here to pack"
+            )
         if self.hooks is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved"
