@@ -319,9 +319,9 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
                     " is complex. Differentiate its real and imaginary parts, or use forward mode"
                 )
             if vectorize:
-                columns = list(grad(output, x, units, True, create, True, is_grads_batched=True))
+                columns = list(grad(output, x, units, True, create, allow_unused=True, is_grads_batched=True))
             else:
-                each = [grad(output, x, units[row], True, create, True) for row in range(n)]
+                each = [grad(output, x, units[row], True, create, allow_unused=True) for row in range(n)]
                 columns = [_stacked(list(column)) for column in zip(*each, strict=True)]
             columns = _filled(columns, x, strict, create, f"Output {k}", "jacobian", (n,))
         shape = output._array.shape

@@ -68,7 +68,15 @@ class Pulled:
         if not pairs:
             return [zeros_for(x, batch) for x in self.inputs]
         outputs, starts = zip(*pairs, strict=True)
-        found = gradients(list(outputs), self.inputs, list(starts), retain or create, create, True, batched)
+        found = gradients(
+            list(outputs),
+            self.inputs,
+            list(starts),
+            retain or create,
+            create,
+            allow_unused=True,
+            is_grads_batched=batched,
+        )
         return [
             zeros_for(x, batch) if g is None else self.scope.outward(g) if create else g
             for x, g in zip(self.inputs, found, strict=True)
@@ -358,7 +366,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
         starts = [scope.inward(zeros_for(o)) if o.requires_grad else None for o in outputs]
         rooted = [(o, s) for o, s in zip(outputs, starts, strict=True) if s is not None]
         back = (
-            gradients([o for o, _ in rooted], pulled.inputs, [s for _, s in rooted], True, True, True)
+            gradients([o for o, _ in rooted], pulled.inputs, [s for _, s in rooted], True, True, allow_unused=True)
             if rooted
             else (None,) * len(pulled.inputs)
         )
@@ -385,7 +393,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
         if total is None or not total.requires_grad:
             found: Any = iter([None] * len(asked))
         else:
-            found = iter(gradients([total], asked, None, True, create, True))
+            found = iter(gradients([total], asked, None, True, create, allow_unused=True))
         moved = [None if s is None else next(found) for s in starts]
         result = [zeros_for(o) if t is None else scope.outward(t) for o, t in zip(outputs, moved, strict=True)]
         return convert(tree_unflatten(result, pulled.out_spec))
