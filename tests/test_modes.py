@@ -112,6 +112,25 @@ stays = torch.is_anomaly_enabled()
 torch.autograd.set_detect_anomaly(False)
 stays, on()
 
+# the layout of gradients
+def strides(enforced, decorated=False):
+    x = torch.ones(3, 2).t().requires_grad_()
+    def run():
+        (x.contiguous() ** 2).sum().backward()
+    policy = torch.autograd.enforce_grad_layout_policy(enforced)
+    if decorated:
+        policy(run)()
+    else:
+        with policy:
+            run()
+    return x.grad.stride()
+x = torch.ones(3, 2).t().requires_grad_()
+torch.autograd.enforce_grad_layout_policy(False)
+g = torch.ones(2, 3)
+x.contiguous().backward(g)
+torch.autograd.enforce_grad_layout_policy()
+[strides(e, d) for e in (True, False) for d in (True, False)], x.grad.stride(), x.grad.data_ptr() == g.data_ptr()
+
 # contexts nest
 with torch.no_grad():
     a = on()

@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 __all__ = [
-    "Mode", "ModeContext", "current", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "Mode", "ModeContext", "current", "enable_grad", "enforce_grad_layout_policy", "inference_mode",
+    "is_grad_enabled", "is_inference_mode_enabled",
     "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
@@ -43,6 +44,8 @@ class Mode:
         Stacks of function modes and dispatch modes.
     threads : bool
         Whether backward may use several threads.
+    layout : bool
+        Whether a leaf's gradient must lie in memory as the leaf does.
     profiler : object or None
         Receiver of operation events.
     asked : bool
@@ -57,7 +60,7 @@ class Mode:
 
     __slots__ = (
         "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches",
-        "threads",
+        "threads", "layout",
         "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "no_grad", "unhooked",
     )  # fmt: skip
 
@@ -71,6 +74,7 @@ class Mode:
     functions: tuple
     dispatches: tuple
     threads: bool
+    layout: bool
     profiler: Any
     asked: bool
     subclass_functions: bool
@@ -97,7 +101,7 @@ class Mode:
             self.dispatches,
             self.threads,
         )
-        new.profiler, new.asked = self.profiler, self.asked
+        new.layout, new.profiler, new.asked = self.layout, self.profiler, self.asked
         new.subclass_functions, new.subclass_dispatch = self.subclass_functions, self.subclass_dispatch
         for name, value in changes.items():
             if name not in _SETTINGS:
@@ -114,9 +118,8 @@ _SETTINGS = frozenset(Mode.__slots__[:-4])  # the others are derived
 
 def _initial() -> Mode:
     mode = object.__new__(Mode)
-    mode.grad = mode.forward = mode.threads = mode.plain = mode.quick = mode.subclass_functions = (
-        mode.subclass_dispatch
-    ) = True
+    mode.grad = mode.forward = mode.threads = mode.layout = mode.plain = mode.quick = True
+    mode.subclass_functions = mode.subclass_dispatch = True
     mode.inference = mode.asked = False
     mode.anomaly = mode.profiler = mode.no_grad = mode.unhooked = None
     mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
@@ -334,6 +337,30 @@ class set_multithreading_enabled(Switch):
 
     def change(self, mode: Mode) -> Mode:
         return mode if mode.threads == self.enabled else mode.replace(threads=self.enabled)
+
+
+class enforce_grad_layout_policy(Switch):
+    """Say whether a leaf's gradient must lie in memory as the leaf does: at once, until the end of a ``with`` block.
+
+    Where it need not, a gradient that nothing else holds is taken over as it comes, without a copy.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.ones(3, 2).t().requires_grad_()
+    >>> with dt.autograd.enforce_grad_layout_policy(False):
+    ...     (x.contiguous() ** 2).sum().backward()
+    >>> x.stride(), x.grad.stride()
+    ((1, 2), (3, 1))
+    """
+
+    fields = ("layout",)
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
+
+    def change(self, mode: Mode) -> Mode:
+        return mode if mode.layout == self.enabled else mode.replace(layout=self.enabled)
 
 
 def is_multithreading_enabled() -> bool:

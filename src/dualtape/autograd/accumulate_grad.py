@@ -69,7 +69,9 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
                     # does.
                     unshared = getrefcount(buffer[0]) <= ONLY_IN_LIST
                     grad = buffer[0]
-                    if not _laid_out(grad, leaf):
+                    if not _laid_out(grad, leaf) and not (
+                        unshared and grad.base is None and not modes.current().layout
+                    ):
                         grad = (
                             np.empty_like(leaf, dtype=grad.dtype) if _dense(leaf) else np.empty(leaf.shape, grad.dtype)
                         )

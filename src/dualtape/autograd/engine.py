@@ -283,6 +283,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 error.add_note(f"dualtape: raised in the backward of {node._title()}")
                 raise
         if pairs is None:
+            grad = grad if type(grad) is list else [grad]  # which a node may empty: gradients go as soon as may be
             pairs = _general(node, grad, task)
         for edge, grad in pairs:
             child = edge[0]
@@ -332,11 +333,9 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     task.node = None
 
 
-def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
+def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
     """Run a node in the general way, with hooks and captures: the edges to follow, each with its gradient."""
-    buffer = grad if type(grad) is list else [grad]
     extra, wanted, anomaly, record = node._extra, task.wanted, task.anomaly, task.record
-    grad = None
     if extra is not None:
         tensor_hooks(node, buffer, task)
     if wanted is not None:

@@ -93,8 +93,7 @@ class FunctionCtx(Node):
             return tuple(self._to_save_forward)
         if not self._recorded:
             return tuple(self._to_save or ())
-        if type(self._saved) is Freed:
-            check_not_freed(self)
+        self._check_saved()
         found: list = []
         for i, place in enumerate(self._saved):
             entry, is_output, number = place or (None, False, 0)
@@ -104,12 +103,22 @@ class FunctionCtx(Node):
                 found.append(entry)
             else:
                 found.append(saving.unpack(entry, self, f"saved_tensors[{i}]", is_output, number))
+        if self._cls.clear_saved_tensors_on_access:
+            self._saved = _GIVEN_AWAY
         return tuple(found)
+
+    def _check_saved(self) -> None:
+        if type(self._saved) is Freed:
+            check_not_freed(self)
+        if self._saved is _GIVEN_AWAY:
+            raise RuntimeError(
+                f"{self._cls.__name__}: saved_tensors can only be accessed once when clear_saved_tensors_on_access=True"
+                " is set on the autograd.Function: keep what the first access gave, or set it to False"
+            )
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        if type(self._saved) is Freed:
-            check_not_freed(self)
+        self._check_saved()
         places = []
         for place in self._saved:
             entry, is_output, number = place or (None, False, 0)
@@ -131,7 +140,12 @@ class FunctionCtx(Node):
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The same where ``forward`` returned one tensor, on NumPy's arrays."""
         cls = self._cls
-        if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp:
+        if (
+            self._results is not _TENSOR
+            or type(g) is not np.ndarray
+            or cls.vjp is not Function.vjp
+            or cls.boxed_grads_call
+        ):
             return None
         grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self._edges))
         if freed is not None and self._saved:
@@ -164,10 +178,14 @@ class FunctionCtx(Node):
             )  # a number may come as NumPy's scalar, which cannot be written to
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
+        given: Any = filled if isinstance(filled, tuple) else (filled,)
+        if cls.boxed_grads_call:
+            given = (list(given),)
+            filled = rest = None  # type: ignore[assignment]
+            if modes.current().anomaly is None and (self._extra is None or not self._extra.post_hooks):
+                grads.clear()  # nobody else looks at them: they go as soon as backward drops them
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
-        return self._arranged(
-            backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record, iter(edges)
-        )
+        return self._arranged(backward(self, *given), record, iter(edges))
 
     def _arranged(self, results: Any, record: bool, edges: Any) -> list:
         """The gradients that backward returned, one for each edge."""
@@ -241,6 +259,7 @@ class _Marker:
 
 
 _TENSOR = _Marker()  # stands where a tensor was, in the remembered structure of arguments and results
+_GIVEN_AWAY = ((None, False, 0),)  # in the place of saved tensors that only who read them still has
 _NO_TENSOR = ((), np.dtype("f4"))  # what a node says of an output that is no tensor; no gradient ever comes there
 
 
@@ -312,6 +331,8 @@ class Function:
     """
 
     generate_vmap_rule = False
+    boxed_grads_call = False  # whether backward gets its gradients as one list, which nothing else holds
+    clear_saved_tensors_on_access = False  # whether ctx.saved_tensors gives them away: it can then be read once
     _backward_cls: type[FunctionCtx]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
