@@ -14,6 +14,8 @@ import dualtape as dt
 from blocks import blocks
 from dualtape.arrays.batched.array import Batched
 from dualtape.func import (
+    chunk_vmap,
+    debug_unwrap,
     functional_call,
     grad,
     grad_and_value,
@@ -22,6 +24,7 @@ from dualtape.func import (
     jacrev,
     jvp,
     linearize,
+    stack_module_state,
     value_and_grad,
     vjp,
     vmap,
@@ -51,6 +54,23 @@ with torch.no_grad():
     inside, = back(x)
 found, = back(x)
 [out.requires_grad, inside.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
+# functionalize
+w = x.clone()
+[F.functionalize(lambda t, k=1: t.clone().add_(k) * 2)(x, k=3), F.functionalize(lambda t: t.add_(1))(w), w, F.functionalize(torch.sin).__name__]
+# functionalize without views
+[F.functionalize(lambda t: t.view(-1), remove=r)(x.clone())._is_view() for r in ("mutations", "mutations_and_views")]
+# functionalize differentiated
+F.grad(F.functionalize(lambda t: t.clone().mul_(t).sum()))(x)
+# functionalize of something else
+F.functionalize(lambda t: t, remove="x")
+# debug_unwrap
+seen = [F.debug_unwrap(x)]
+F.vmap(lambda t: seen.append(F.debug_unwrap(t * 2)) or t)(x)
+m = torch.ones(2, 3)
+F.vmap(F.vmap(lambda t: seen.append(F.debug_unwrap(t + 1)) or seen.append(F.debug_unwrap(t, recurse=False).shape) or t))(m)
+[seen, F.debug_unwrap(x) is x]
+# debug_unwrap of something else
+F.debug_unwrap(3)
 # jacrev of complex arguments
 F.jacrev(lambda z: 1j * z)(x * 1j)
 # jacfwd of complex arguments
@@ -513,6 +533,36 @@ class Net:
             x = layer(x)
         x = x + self.scale
         return x * 2 if twice else x
+
+
+def test_states_of_several_models_are_stacked() -> None:
+    nets = [Net(), Net()]
+    nets[1].first.bias = nets[1].scale = dt.ones(2)
+    params, buffers = stack_module_state(nets)
+    x = dt.tensor([0.1, 0.2])
+    found = vmap(lambda *state: functional_call(nets[0], state, x))(params, buffers)
+    np.testing.assert_allclose(found.detach(), dt.stack([net(x) for net in nets]).detach())
+    assert all(p.is_leaf and p.requires_grad for p in params.values())
+    nets[0].first.bias.requires_grad_(not nets[0].first.bias.requires_grad)
+    for models, said in (([], "at least one"), ([nets[0], print], "same class"), (nets, "same .requires_grad")):
+        with pytest.raises(RuntimeError, match=said):
+            stack_module_state(models)
+    nets[0].training = True
+    with pytest.raises(RuntimeError, match="training/eval mode"):
+        stack_module_state(nets)
+
+
+def test_chunks_are_as_many_as_asked_for() -> None:
+    sizes: list = []
+    f = lambda row: sizes.append(debug_unwrap(row).shape[0]) or row * 2
+    x = dt.arange(7.0)
+    assert chunk_vmap(f, chunks=3)(x).tolist() == (2 * x).tolist() and sizes == [3, 3, 1]
+    assert chunk_vmap(lambda a, b: a + b, in_dims=(0, None), out_dims=1, chunks=9)(dt.eye(2), dt.ones(2)).tolist() == [
+        [2.0, 1.0],
+        [1.0, 2.0],
+    ]
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        chunk_vmap(f, chunks=0)(x)
 
 
 def test_functional_call_replaces_and_restores() -> None:

@@ -12,15 +12,15 @@ from typing import Any
 
 from .. import modes
 from .._tensor.creation import as_tensor
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, wrap
 from ..arrays import is_array
-from ..arrays.batched.array import BatchLevel, extent, is_batched
+from ..arrays.batched.array import Batched, BatchLevel, extent, innermost, is_batched
 from ..ops import FUNCTIONS
 from ..ops.batching import batch, reveal, unbatch
 from ..pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .scope import named_as
 
-__all__ = ["vmap"]
+__all__ = ["chunk_vmap", "debug_unwrap", "vmap"]
 
 
 def vmap(
@@ -85,6 +85,56 @@ def vmap(
         )
 
     return mapped
+
+
+def chunk_vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable:
+    """:func:`vmap` in so many chunks; ``vmap(..., chunk_size=)`` says how large they are.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.func.chunk_vmap(lambda row: row.sum(), chunks=2)(dt.ones(5, 3))
+    tensor([3., 3., 3., 3., 3.])
+    """
+
+    @named_as(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if chunks < 1:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        size = -(-_inputs(args, in_dims, func)[0] // chunks)
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=size or None)(*args, **kwargs)
+
+    return mapped
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """All samples of a tensor inside :func:`vmap`, in a dimension in front, to look at; a constant.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        One that is no sample is given back.
+    recurse : bool
+        Whether the samples of outer ``vmap`` are shown, too.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> def f(row):
+    ...     print(dt.func.debug_unwrap(row * 10))
+    ...     return row.sum()
+    >>> sums = dt.func.vmap(f)(dt.eye(2))
+    tensor([[10.,  0.],
+            [ 0., 10.]])
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap takes a Tensor, got {type(tensor).__name__}")
+    array = tensor._array
+    if type(array) is not Batched:
+        return tensor
+    return wrap(innermost(array) if recurse else array.values)
 
 
 def _name(func: Callable) -> str:
