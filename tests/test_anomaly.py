@@ -303,3 +303,30 @@ def test_stacks_and_the_search_for_nan_are_switched_separately() -> None:
         y = x.sqrt() * 0
         assert y.grad_fn._extra.stack
         y.backward()
+
+
+@pytest.mark.parametrize(
+    "error, backward", [("KeyError", lambda x: fails(x)), ("RuntimeError", lambda x: x.sqrt() * 0)]
+)
+def test_warnings_as_errors_do_not_take_the_place_of_the_error(error: str, backward) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mode = dt.autograd.detect_anomaly()
+        warnings.simplefilter("error")
+        with mode, pytest.raises(Exception, match="no|nan values") as caught:
+            backward(dt.zeros(2, requires_grad=True)).sum().backward()
+    assert caught.type.__name__ == error
+    assert any("Traceback of forward call" in note for note in caught.value.__notes__)
+
+
+def fails(x: dt.Tensor) -> dt.Tensor:
+    class Fails(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise KeyError("no")
+
+    return Fails.apply(x)

@@ -43,6 +43,48 @@ y = checkpoint(part, x, use_reentrant=REENTRANT)
 y.sum().backward()
 y.detach(), x.grad, calls
 
+# a vmap inside
+y = checkpoint(lambda t: torch.func.vmap(lambda row: row * t.sum() + row.sin())(t).sum(), x, use_reentrant=REENTRANT)
+y.backward()
+x.grad
+
+# nested vmap inside
+v = torch.func.vmap
+f = lambda t: v(v(torch.exp))(t * torch.ones(2, 1, dtype=torch.float64)).sum()
+checkpoint(f, x, use_reentrant=REENTRANT).backward()
+x.grad
+
+# backward calls in a group run a part again once
+def f(t):
+    calls.append(1)
+    return t.sin(), t.exp()
+a, b = checkpoint(f, x, use_reentrant=False)
+group = module.GraphExecGroup()
+with group:
+    a.sum().backward()
+    current = module.GraphExecGroup._get_current_group() is group
+with group:
+    b.sum().backward()
+nested = kind(lambda: [each.__enter__() for each in (module.GraphExecGroup(), module.GraphExecGroup())])
+module.GraphExecGroup._get_current_group().__exit__(None, None, None)
+len(calls), x.grad, current, nested, module.GraphExecGroup._get_current_group()
+
+# the context goes before the argument
+def f(t):
+    calls.append("begin")
+    y = t.sin() + 1
+    calls.append("end")
+    return y
+for context in (True, False):
+    for argument in (True, False):
+        with module.set_checkpoint_early_stop(context):
+            y = checkpoint(f, x, use_reentrant=False, early_stop=argument)
+        y.sum().backward()
+calls
+
+# debug and contexts of one's own
+kind(lambda: checkpoint(part, x, use_reentrant=False, debug=True, context_fn=lambda: module.noop_context_fn()))
+
 # several arguments and results
 def f(a, n, b, word=None):
     calls.append(1)
@@ -433,6 +475,48 @@ def test_everything_goes_with_the_result() -> None:
         gc.enable()
 
 
+def test_per_sample_gradients_inside_a_checkpoint() -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    f = lambda t: dt.func.vmap(dt.func.grad(dt.sin))(t).sum()
+    checkpoint = dt.utils.checkpoint.checkpoint
+    (found,) = dt.autograd.grad(checkpoint(f, x, use_reentrant=False), x)
+    assert found.tolist() == pytest.approx((-x.sin()).tolist())
+
+
+def test_an_error_shows_the_ops_of_both_runs_if_asked_to() -> None:
+    from dualtape.utils.checkpoint import CheckpointError, checkpoint, set_checkpoint_debug_enabled
+
+    def changing(t: dt.Tensor) -> dt.Tensor:
+        runs.append(1)
+        return t.sin().exp() if len(runs) == 1 else t.sin().cos().exp()
+
+    x = dt.ones(2, requires_grad=True)
+    for enabled, debug, shown in ((None, True, True), (True, False, True), (False, True, False), (None, False, False)):
+        runs: list = []
+        with set_checkpoint_debug_enabled(enabled):
+            y = checkpoint(changing, x, use_reentrant=False, debug=debug, early_stop=False)
+        with pytest.raises(CheckpointError, match="more tensors") as caught:
+            y.sum().backward()
+        text = str(caught.value)
+        first, _, second = text.partition("Ops that ran in the recomputation")
+        assert ("exp(" in first and "cos(" not in first and "cos(" in second and __file__ in text) == shown
+        assert shown == ("Ops that ran" in text)
+        assert shown != ("debug=True" in str(getattr(caught.value, "__notes__", "")))
+
+
+def test_backward_calls_of_a_group_may_overlap() -> None:
+    from dualtape.utils.checkpoint import GraphExecGroup, checkpoint
+
+    runs: list = []
+    x = dt.ones(2, requires_grad=True)
+    y = checkpoint(lambda t: runs.append(1) or t.sin().exp(), x, use_reentrant=False)
+    with GraphExecGroup() as group:
+        first, second = (dt.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() for _ in range(2))
+    assert first == second and len(runs) == 2 and len(group.found) == 1
+    del y
+    assert not group.found
+
+
 def test_an_error_says_which_tensor_is_different() -> None:
     calls = []
 
@@ -513,19 +597,22 @@ def test_selective_checkpointing_computes_again_only_what_was_not_kept() -> None
     assert x.grad.tolist() == y.grad.tolist()
 
 
-def test_a_selective_policy_is_asked_with_the_run_and_must_answer_properly() -> None:
+def test_a_selective_policy_is_asked_in_the_first_run_only_and_must_answer_properly() -> None:
     from dualtape.utils.checkpoint import CheckpointPolicy, checkpoint
 
-    runs = set()
+    runs: list = []
 
     def policy(ctx, op, *args, **kwargs):
-        runs.add(ctx.is_recompute)
+        runs.append(ctx.is_recompute)
         return CheckpointPolicy.MUST_SAVE if op is dt.exp else CheckpointPolicy.MUST_RECOMPUTE
 
     contexts, log = counted(policy)
     x = dt.ones(2, requires_grad=True)
-    checkpoint(lambda t: (t.exp() * t).sin().sum(), x, use_reentrant=False, context_fn=contexts).backward()
-    assert runs == {False, True} and log.count("exp") == 1 and log.count("mul") == 2
+    y = checkpoint(lambda t: (t.exp() * t).sin().sum(), x, use_reentrant=False, context_fn=contexts)
+    y.backward(retain_graph=True)
+    assert runs == [False] * 4 and log.count("exp") == 1 and log.count("mul") == 2
+    y.backward()
+    assert runs == [False] * 4 and log.count("exp") == 1 and log.count("mul") == 3
     contexts, _ = counted(lambda ctx, op, *args, **kwargs: "perhaps")
     with pytest.raises(TypeError, match="CheckpointPolicy"):
         checkpoint(lambda t: t.exp(), x, use_reentrant=False, context_fn=contexts)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from tests.same_program import needs_torch, same
 
 
 def leaf(*values: float) -> dt.Tensor:
@@ -83,6 +84,17 @@ def test_unused_inputs_are_an_error_none_or_zeros() -> None:
     assert dt.autograd.grad(out, [x, y], retain_graph=True, materialize_grads=True)[1].tolist() == [0.0]
     with pytest.raises(ValueError):
         dt.autograd.grad(out, [x, y], allow_unused=False, materialize_grads=True)
+
+
+@needs_torch
+@pytest.mark.parametrize("more", ["", ", create_graph=True", ", create_graph=True, is_grads_batched=True"])
+def test_zeros_for_an_unused_input_require_grad_if_the_others_do(more: str) -> None:
+    start = "torch.eye(2)" if "batched" in more else "torch.ones(2)"
+    same(
+        "x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)\n"
+        f"found = torch.autograd.grad(x * x, [x, y, y * 2], {start}, materialize_grads=True{more})\n"
+        "[(g.requires_grad, g.sum().detach()) for g in found]"
+    )
 
 
 def test_backward_with_inputs_fills_only_those() -> None:

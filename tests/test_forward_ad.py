@@ -515,6 +515,28 @@ p = torch.tensor([1.0, 2.0], requires_grad=True)
 g = fwAD.make_dual(torch.ones(2), torch.tensor([1.0, 10.0]))
 found, = torch.autograd.grad(p ** 2, p, g, create_graph=True)
 [found, T(found)]
+# the gradient that is given moves, and nothing is recorded
+p = torch.tensor([1.0, 2.0], requires_grad=True)
+g = fwAD.make_dual(torch.ones(2), torch.tensor([1.0, 10.0]))
+found, = torch.autograd.grad(p ** 2, p, g)
+[found, T(found)]
+# of several outputs, one gradient moves
+p = torch.tensor([1.0, 2.0], requires_grad=True)
+g = fwAD.make_dual(torch.ones(2), torch.tensor([1.0, 10.0]))
+found, = torch.autograd.grad([p ** 2, p ** 3], p, [torch.ones(2), g])
+[found, T(found)]
+# a batch of gradients moves
+p = torch.tensor([1.0, 2.0], requires_grad=True)
+g = fwAD.make_dual(torch.eye(2), torch.tensor([[1.0, 10.0], [100.0, 1000.0]]))
+found, = torch.autograd.grad(p ** 2, p, g, is_grads_batched=True)
+[found, T(found)]
+# a node called by hand, its gradient moves
+p = torch.tensor([1.0, 2.0], requires_grad=True)
+g = fwAD.make_dual(torch.ones(2), torch.tensor([1.0, 10.0]))
+y = p * p
+with torch.no_grad():
+    found = y.grad_fn(g)[0]
+[found, T(found)]
 # reverse over forward
 p = torch.tensor([1.0, 2.0], requires_grad=True)
 y = fwAD.make_dual(p, torch.tensor([1.0, 10.0]))
@@ -1545,3 +1567,10 @@ class TestNothingIsKeptAlive:
             ref = weakref.ref(tangent(view))
             del view
             assert ref() is None
+
+
+def test_a_gradient_that_moves_leaves_a_tangent_in_grad() -> None:
+    p = dt.tensor([1.0, 2.0], requires_grad=True)
+    with fwAD.dual_level():
+        (p**2).backward(dual([1.0, 1.0], [1.0, 10.0]))
+        assert tangent(p.grad).tolist() == [2.0, 40.0]

@@ -14,6 +14,8 @@ import dualtape as dt
 from blocks import blocks
 from dualtape.arrays.batched.array import Batched
 from dualtape.func import (
+    chunk_vmap,
+    debug_unwrap,
     functional_call,
     grad,
     grad_and_value,
@@ -22,6 +24,7 @@ from dualtape.func import (
     jacrev,
     jvp,
     linearize,
+    stack_module_state,
     value_and_grad,
     vjp,
     vmap,
@@ -31,6 +34,55 @@ from same_program import needs_torch, same
 # --- against PyTorch ------------------------------------------------------------------------------
 
 PROGRAMS = """
+# a vjp made under no_grad, called outside, of what a closure holds
+w = x.clone().requires_grad_()
+with torch.no_grad():
+    out, back = F.vjp(lambda t: t * t * w, x)
+found, = back(x)
+[out, found.detach(), found.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
+# a vjp made under no_grad, called outside, of what requires grad
+w = x.clone().requires_grad_()
+with torch.no_grad():
+    out, back = F.vjp(lambda t: t * t, w)
+    inside, = back(x)
+found, = back(x)
+[out.requires_grad, inside.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
+# a vjp made outside, called under no_grad and then outside
+w = x.clone().requires_grad_()
+out, back = F.vjp(lambda t: t * t, w)
+with torch.no_grad():
+    inside, = back(x)
+found, = back(x)
+[out.requires_grad, inside.requires_grad, torch.autograd.grad(found.sum(), w)[0]]
+# functionalize
+w = x.clone()
+[F.functionalize(lambda t, k=1: t.clone().add_(k) * 2)(x, k=3), F.functionalize(lambda t: t.add_(1))(w), w, F.functionalize(torch.sin).__name__]
+# functionalize without views
+[F.functionalize(lambda t: t.view(-1), remove=r)(x.clone())._is_view() for r in ("mutations", "mutations_and_views")]
+# functionalize differentiated
+F.grad(F.functionalize(lambda t: t.clone().mul_(t).sum()))(x)
+# functionalize of something else
+F.functionalize(lambda t: t, remove="x")
+# debug_unwrap
+seen = [F.debug_unwrap(x)]
+F.vmap(lambda t: seen.append(F.debug_unwrap(t * 2)) or t)(x)
+m = torch.ones(2, 3)
+F.vmap(F.vmap(lambda t: seen.append(F.debug_unwrap(t + 1)) or seen.append(F.debug_unwrap(t, recurse=False).shape) or t))(m)
+[seen, F.debug_unwrap(x) is x]
+# debug_unwrap of something else
+F.debug_unwrap(3)
+# jacrev of complex arguments
+F.jacrev(lambda z: 1j * z)(x * 1j)
+# jacfwd of complex arguments
+F.jacfwd(lambda z: 1j * z)(x * 1j)
+# jacrev with complex results
+F.jacrev(lambda x: (x, x * (1 + 1j)))(x)
+# jacfwd with complex results
+F.jacfwd(lambda x: (x, x * (1 + 1j)))(x)
+# hessian with complex results
+F.hessian(lambda x: (1j * x * x).sum())(x)
+# hessian of complex arguments
+F.hessian(lambda z: (z.abs() ** 2).sum())(x * 1j)
 # gradient of a scalar function
 F.grad(lambda x: (x ** 3).sum())(x)
 # of a function that is no scalar
@@ -231,6 +283,30 @@ def test_transforms_behave_as_pytorchs(source: str) -> None:
 def along(f: Any) -> Any:
     """The derivative of a function of one number, forward."""
     return lambda x: jvp(f, (x,), (dt.ones_like(x),))[1]
+
+
+def test_a_gradient_whose_point_stands_still_is_differentiated_along_its_direction() -> None:
+    point, direction = dt.tensor([3.0, 4.0]), dt.tensor([1.0, 2.0])
+    along = lambda v: jvp(grad(lambda t: (t**3).sum()), (point,), (v,))[1]
+    assert grad(lambda v: along(v).sum())(direction).tolist() == [18.0, 24.0]
+    assert vjp(along, direction)[1](direction)[0].tolist() == [18.0, 48.0]
+
+
+@pytest.mark.parametrize("transform", [lambda f, x: jvp(f, (x,), (x,)), lambda f, x: jacfwd(f)(x)])
+@pytest.mark.parametrize(
+    "convert", [np.asarray, np.array, dt.Tensor.numpy, dt.Tensor.__array__, np.from_dlpack, lambda t: t[:1].numpy()]
+)
+def test_an_array_that_would_lose_a_tangent_is_refused(transform: Any, convert: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"doesn't have storage.*detach\(\)\.numpy\(\)"):
+        transform(lambda t: t * dt.from_numpy(convert(t * 2)).sum(), dt.ones(2))
+
+
+def test_arrays_of_what_stands_still_are_given_inside_transforms() -> None:
+    constant = dt.ones(2)
+    f = lambda t: t * t.detach().numpy() + np.asarray(constant) + t.numpy(force=True)
+    assert jvp(f, (dt.ones(2),), (dt.ones(2),))[1].tolist() == [1.0, 1.0]
+    with dt.autograd.forward_ad.dual_level():  # as in PyTorch
+        assert dt.autograd.forward_ad.make_dual(constant, constant).numpy().tolist() == [1.0, 1.0]
 
 
 def test_forward_levels_nest_without_confusion() -> None:
@@ -457,6 +533,36 @@ class Net:
             x = layer(x)
         x = x + self.scale
         return x * 2 if twice else x
+
+
+def test_states_of_several_models_are_stacked() -> None:
+    nets = [Net(), Net()]
+    nets[1].first.bias = nets[1].scale = dt.ones(2)
+    params, buffers = stack_module_state(nets)
+    x = dt.tensor([0.1, 0.2])
+    found = vmap(lambda *state: functional_call(nets[0], state, x))(params, buffers)
+    np.testing.assert_allclose(found.detach(), dt.stack([net(x) for net in nets]).detach())
+    assert all(p.is_leaf and p.requires_grad for p in params.values())
+    nets[0].first.bias.requires_grad_(not nets[0].first.bias.requires_grad)
+    for models, said in (([], "at least one"), ([nets[0], print], "same class"), (nets, "same .requires_grad")):
+        with pytest.raises(RuntimeError, match=said):
+            stack_module_state(models)
+    nets[0].training = True
+    with pytest.raises(RuntimeError, match="training/eval mode"):
+        stack_module_state(nets)
+
+
+def test_chunks_are_as_many_as_asked_for() -> None:
+    sizes: list = []
+    f = lambda row: sizes.append(debug_unwrap(row).shape[0]) or row * 2
+    x = dt.arange(7.0)
+    assert chunk_vmap(f, chunks=3)(x).tolist() == (2 * x).tolist() and sizes == [3, 3, 1]
+    assert chunk_vmap(lambda a, b: a + b, in_dims=(0, None), out_dims=1, chunks=9)(dt.eye(2), dt.ones(2)).tolist() == [
+        [2.0, 1.0],
+        [1.0, 2.0],
+    ]
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        chunk_vmap(f, chunks=0)(x)
 
 
 def test_functional_call_replaces_and_restores() -> None:

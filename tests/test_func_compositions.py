@@ -1,8 +1,10 @@
 """Every composition of transforms to depth three, on ten functions, against finite differences.
 
 By induction: a transform of ``g`` is checked against differences of ``g`` itself, where ``g`` is a composition one
-shorter that was checked the same way. Some of the functions use transforms inside, with tensors of the outside in
-their closures: the cases in which one perturbation may be taken for another.
+shorter that was checked the same way. Directions and cotangents depend on the argument, too, so that an outer
+transform differentiates with respect to them; in the transforms ``along`` and ``pull`` nothing else does. Some of
+the functions use transforms inside, with tensors of the outside in their closures: the cases in which one
+perturbation may be taken for another.
 """
 
 from __future__ import annotations
@@ -15,15 +17,24 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.func import grad, jacfwd, jacrev, jvp, vjp, vmap
+from dualtape.func import grad, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
 POINT = np.array([0.6, -0.4])
+ELSEWHERE = np.array([-0.3, 0.8])
 WEIGHTS = dt.tensor([[0.7, -0.2], [0.3, 0.9]], dtype=dt.float64)
 
 
 def ramp(shape: Any) -> Any:
     """A direction of any shape."""
     return dt.linspace(0.5, -0.8, int(np.prod(shape)), dtype=dt.float64).reshape(tuple(shape))
+
+
+def direction(x: Any) -> Any:
+    return ramp(x.shape) + x.sin()
+
+
+def cotangent(x: Any, shape: Any) -> Any:
+    return ramp(shape) * x[0].exp() + x[1]
 
 
 def written(x: Any) -> Any:
@@ -67,8 +78,11 @@ FUNCTIONS: dict[str, Callable] = {
 
 TRANSFORMS: dict[str, Callable] = {
     "grad": lambda f: lambda x: grad(lambda y: f(y).sum())(x),
-    "jvp": lambda f: lambda x: jvp(f, (x,), (ramp(x.shape),))[1],
-    "vjp": lambda f: lambda x: (lambda out, back: back(ramp(out.shape))[0])(*vjp(f, x)),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (direction(x),))[1],
+    "along": lambda f: lambda x: jvp(f, (dt.tensor(ELSEWHERE),), (direction(x),))[1],
+    "linearize": lambda f: lambda x: linearize(f, x)[1](direction(x)),
+    "vjp": lambda f: lambda x: (lambda out, back: back(cotangent(x, out.shape))[0])(*vjp(f, x)),
+    "pull": lambda f: lambda x: (lambda out, back: back(cotangent(x, out.shape))[0])(*vjp(f, dt.tensor(ELSEWHERE))),
     "vmap": lambda f: lambda x: vmap(f)(dt.stack([x, 1.5 * x, x.cos()])),
     "jacfwd": jacfwd,
     "jacrev": jacrev,
@@ -95,13 +109,12 @@ def differences(g: Callable, x: np.ndarray, h: float = 1e-4) -> np.ndarray:
 
 
 def expected(name: str, g: Callable, x: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
-    shape = jacobian.shape[:-1]
     if name == "grad":
         return jacobian.reshape(-1, len(x)).sum(0)
-    if name == "jvp":
-        return jacobian @ ramp(x.shape).numpy()
-    if name == "vjp":
-        return ramp(shape).numpy().reshape(-1) @ jacobian.reshape(-1, len(x))
+    if name in ("jvp", "along", "linearize"):
+        return jacobian @ direction(dt.tensor(x)).numpy()
+    if name in ("vjp", "pull"):
+        return cotangent(dt.tensor(x), jacobian.shape[:-1]).numpy().reshape(-1) @ jacobian.reshape(-1, len(x))
     if name == "vmap":
         return np.stack([value(g, row) for row in (x, 1.5 * x, np.cos(x))])
     return jacobian
@@ -113,8 +126,9 @@ def expected(name: str, g: Callable, x: np.ndarray, jacobian: np.ndarray) -> np.
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_compositions_to_depth_three(function: str, inner: tuple[str, ...]) -> None:
     g = composed(inner, FUNCTIONS[function])
-    jacobian = differences(g, POINT)
+    here, there = differences(g, POINT), differences(g, ELSEWHERE)
     for name in TRANSFORMS:
+        jacobian = there if name in ("along", "pull") else here
         found = value(TRANSFORMS[name](g), POINT)
         np.testing.assert_allclose(
             found, expected(name, g, POINT, jacobian), rtol=1e-6, atol=1e-6, err_msg=f"{name} of {inner}"

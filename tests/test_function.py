@@ -228,6 +228,64 @@ y = made(f, lambda ctx, g: g * 2).apply(x)
 y.sum().backward()
 y is x, x._version, x.grad_fn.name(), w.grad, x.is_leaf
 
+# gradients in one list
+log = []
+def b(ctx, grads):
+    log.append((type(grads).__name__, [None if g is None else g.tolist() for g in grads]))
+    return grads.pop(0) * 2
+x = leaf(1., 2.)
+boxed = {"boxed_grads_call": True}
+one = type("One", (made(lambda ctx, x: x * 2, b),), boxed)
+two = type("Two", (made(lambda ctx, x: (x * 2, x * 3), b),), boxed)
+def f(ctx, x):
+    ctx.set_materialize_grads(False)
+    return x * 2, x * 3
+undefined = type("Undefined", (made(f, b),), boxed)
+once = type("Once", (made(lambda ctx, x: x * 2, torch.autograd.function.once_differentiable(b)),), boxed)
+for y in (one.apply(x), two.apply(x)[0], undefined.apply(x)[0], once.apply(x)):
+    y.sum().backward()
+(g,) = grad(one.apply(x * x).sum(), x, create_graph=True)
+(h,) = grad(g.sum(), x)
+log, x.grad, h
+
+# gradients in one list, beside hooks
+log = []
+x = leaf(1., 2.)
+y = type("One", (made(lambda ctx, x: x * 2, lambda ctx, grads: grads.pop() * 2),), {"boxed_grads_call": True}).apply(x)
+y.grad_fn.register_hook(lambda inputs, outputs: log.append((inputs, outputs)))
+y.sum().backward()
+log, x.grad
+
+# saved tensors that are given away
+log = []
+def f(ctx, x):
+    ctx.save_for_backward(x.sin(), x)
+    return x * 2
+def b(ctx, g):
+    s, x = ctx.saved_tensors
+    log.append(kind(lambda: ctx.saved_tensors))
+    return s * g
+Clears = type("Clears", (made(f, b),), {"clear_saved_tensors_on_access": True})
+x = leaf(1., 2.)
+y = Clears.apply(x)
+y.sum().backward(retain_graph=True)
+z = Clears.apply(x)
+read = z.grad_fn.saved_tensors
+log, x.grad, kind(lambda: y.sum().backward()), kind(lambda: z.sum().backward()), read
+
+# a tensor marked dirty that is no input
+import warnings
+def f(ctx, x):
+    y = x * 2
+    ctx.mark_dirty(y)
+    return y
+x = leaf(1., 2.)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    y = made(f, lambda ctx, g: g * 2).apply(x)
+y.sum().backward()
+[(w.category.__name__, "not an input" in str(w.message)) for w in caught], y, x.grad
+
 # a dirty leaf
 def f(ctx, x):
     x.mul_(2)
@@ -1287,3 +1345,49 @@ def test_a_context_takes_attributes_of_any_name(name: str, recorded: bool) -> No
     Scaled.backward = staticmethod(lambda ctx, g: (g, None, g))
     with pytest.raises(RuntimeError, match="ScaledBackward returned an incorrect number of gradients"):
         dt.autograd.grad(Scaled.apply(x, 3.0).sum(), x, create_graph=recorded)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_gradients_in_one_list_and_saved_tensors_given_away_go_as_soon_as_backward_drops_them(several: bool) -> None:
+    class Boxed(dt.autograd.Function):
+        boxed_grads_call = clear_saved_tensors_on_access = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x.sin())
+            return (x * 2, x * 3) if several else x * 2
+
+        @staticmethod
+        def backward(ctx, grads):
+            (saved,) = ctx.saved_tensors
+            refs = [weakref.ref(tensor._array) for tensor in (saved, *grads)]
+            result = saved * grads[0]
+            del saved
+            grads.clear()
+            gone.extend(ref() is None for ref in refs)
+            return result
+
+    gone: list = []
+    x = dt.ones(2, requires_grad=True)
+    y = Boxed.apply(x * 1)
+    (sum(part * x.detach() for part in y) if several else y * x.detach()).sum().backward()
+    assert gone == [True] * (3 if several else 2)
+
+
+def test_a_once_differentiable_backward_of_gradients_in_one_list_is_not_differentiated_twice() -> None:
+    class Once(dt.autograd.Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @dt.autograd.function.once_differentiable
+        def backward(ctx, grads):
+            return grads.pop() * 2
+
+    x = dt.ones(2, requires_grad=True)
+    (g,) = dt.autograd.grad(Once.apply(x), x, dt.ones(2, requires_grad=True), create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g.sum().backward()

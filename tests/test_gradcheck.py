@@ -666,3 +666,20 @@ x = torch.tensor([0.5, 1.2], dtype=torch.float64, requires_grad=True)
 y = torch.tensor([0.7, 0.3], dtype=torch.float64, requires_grad=True)
 torch.autograd.{check}({func}, (x, y), raise_exception=False, fast_mode=True, {given})
 """)
+
+
+@MODES
+@pytest.mark.parametrize(
+    "func, what",
+    [
+        (lambda x: x[x > 1e-7], "shape"),
+        (lambda x: x.expand(2, 3) if x[1] > 1e-7 else x.expand(1, 3), "shape"),
+        (lambda x: x if x[1] > 1e-7 else x.float(), "dtype"),
+        (lambda x: x if x[1] > 1e-7 else (x, x), "number"),
+    ],
+)
+def test_outputs_that_change_their_form_are_found_out(func, what, fast_mode):
+    x = dt.tensor([1.0, 1e-7, -1.0], dtype=dt.float64, requires_grad=True)
+    with pytest.raises(AssertionError, match=f"outputs with the same {what} when inputs are perturbed"):
+        gradcheck(func, x, fast_mode=fast_mode, raise_exception=False)
+    assert x.tolist() == [1.0, 1e-7, -1.0]

@@ -31,6 +31,39 @@ y = x.exp()
 n = y.grad_fn
 issubclass(type(n), graph.Node), [isinstance(t, graph.Node) for t in (n, n.next_functions[0][0], 3, y)]
 
+# a dict of inputs gives a dict
+x, w, u = leaf(1., 2.), leaf(3., 4.), leaf(5.)
+y = lambda: (x * w).sum()
+found = [
+    grad(y(), {"w": w, 0: x}),
+    grad(y(), {"x": x, (1, 2): edge(w)}, create_graph=True),
+    grad(y(), {"x": x, "u": u}, allow_unused=True),
+    grad(y(), {"x": x, "u": u}, materialize_grads=True),
+    grad(x * w, {"x": x}, torch.eye(2, dtype=torch.float64), is_grads_batched=True),
+]
+found, [type(one).__name__ for one in found]
+
+# dicts of inputs that are refused
+from collections import OrderedDict
+x, u = leaf(1., 2.), leaf(5.)
+y = lambda: (x * x).sum()
+given = [{}, OrderedDict(x=x), {"x": x, "u": u}, {"x": 3}, {"x": [x]}, {"x": torch.ones(2)}, [3], 3]
+[kind(lambda: grad(y(), each)) for each in given], [kind(lambda: y().backward(inputs=each)) for each in given[:2] + given[3:]]
+
+# a dict of inputs of backward
+x, w = leaf(1., 2.), leaf(3., 4.)
+(x * w).sum().backward(inputs={"x": x})
+torch.autograd.backward((x * w).sum(), inputs={"x": x})
+x.grad, w.grad
+
+# arguments of grad by position
+import warnings
+x, u = leaf(1., 2.), leaf(5.)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    found = grad((x * x).sum(), [x, u], None, True, False, False, True)
+found, [w.category.__name__ for w in caught]
+
 # a leaf's edge
 x = leaf(2.)
 e = edge(x)

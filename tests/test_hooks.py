@@ -169,6 +169,11 @@ x = leaf(2.)
 x.register_post_accumulate_grad_hook(lambda t: 3)
 kind(lambda: (x * 3).backward())
 
+# a post-accumulate hook that returns a tensor
+x = leaf(2.)
+x.register_post_accumulate_grad_hook(lambda t: t.grad * 2)
+kind(lambda: (x * 3).backward())
+
 # a post-accumulate hook may reset the gradient
 x = leaf(2.)
 def step(t):

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import dualtape as dt
+from dualtape import modes
 from tests.blocks import blocks
 from tests.same_program import needs_torch, same
 
@@ -29,6 +30,107 @@ x = torch.ones(2, dtype=torch.float64, requires_grad=True)
 """
 
 PROGRAMS = """
+# generators that hold contexts are closed first in, first out
+def holding(context):
+    with context:
+        yield
+def crosswise(*contexts):
+    held = [holding(context) for context in contexts]
+    for one in held:
+        next(one)
+    for one in held:
+        one.close()
+        note()
+graph = torch.autograd.graph
+crosswise(torch.no_grad(), graph.save_on_cpu())
+crosswise(graph.save_on_cpu(), torch.no_grad())
+crosswise(graph.disable_saved_tensors_hooks("no"), torch.no_grad())
+crosswise(torch.autograd.detect_anomaly(), torch.no_grad())
+crosswise(torch.autograd.set_detect_anomaly(True), torch.no_grad(), torch.autograd.set_multithreading_enabled(False))
+log, torch.is_anomaly_enabled(), torch.autograd.is_multithreading_enabled()
+
+# inference mode and no_grad, left crosswise
+a, b = torch.no_grad(), torch.inference_mode()
+a.__enter__()
+b.__enter__()
+a.__exit__(None, None, None)
+note()
+b.__exit__(None, None, None)
+note()
+torch.set_grad_enabled(True)
+b.__enter__()
+a.__enter__()
+b.__exit__(None, None, None)
+note()
+a.__exit__(None, None, None)
+note()
+torch.set_grad_enabled(True)
+log, torch.is_inference_mode_enabled()
+
+# a switch that acts before its block begins puts back its own setting only
+torch.set_grad_enabled(True)
+switch = torch.set_grad_enabled(False)
+hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: log.append("packed") or t, lambda t: t)
+hooks.__enter__()
+with switch:
+    pass
+y = x.sin()
+hooks.__exit__(None, None, None)
+log, on()
+
+# hooks entered in the forward of a Function stay
+hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: log.append("packed") or t, lambda t: t)
+class Entering(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        hooks.__enter__()
+        return t * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+Entering.apply(x)
+y = x.sin()
+hooks.__exit__(None, None, None)
+y = x.sin()
+log, on()
+
+# anomaly mode switched in a hook stays
+y = x.sin()
+y.register_hook(lambda g: torch.autograd.set_detect_anomaly(True) and None)
+y.sum().backward()
+stays = torch.is_anomaly_enabled()
+torch.autograd.set_detect_anomaly(False)
+stays, on()
+
+# anomaly mode switched in a pack hook stays
+def pack(t):
+    torch.autograd.set_detect_anomaly(True)
+    return t
+with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+    y = x.sin()
+stays = torch.is_anomaly_enabled()
+torch.autograd.set_detect_anomaly(False)
+stays, on()
+
+# the layout of gradients
+def strides(enforced, decorated=False):
+    x = torch.ones(3, 2).t().requires_grad_()
+    def run():
+        (x.contiguous() ** 2).sum().backward()
+    policy = torch.autograd.enforce_grad_layout_policy(enforced)
+    if decorated:
+        policy(run)()
+    else:
+        with policy:
+            run()
+    return x.grad.stride()
+x = torch.ones(3, 2).t().requires_grad_()
+torch.autograd.enforce_grad_layout_policy(False)
+g = torch.ones(2, 3)
+x.contiguous().backward(g)
+torch.autograd.enforce_grad_layout_policy()
+[strides(e, d) for e in (True, False) for d in (True, False)], x.grad.stride(), x.grad.data_ptr() == g.data_ptr()
+
 # contexts nest
 with torch.no_grad():
     a = on()
@@ -343,3 +445,56 @@ def test_modes_of_threads_do_not_meet() -> None:
     for thread in threads:
         thread.join()
     assert seen == {"off": False, "on": True}
+
+
+def test_hooks_entered_while_backward_unpacks_are_left_without_a_trace() -> None:
+    x = dt.ones(2, requires_grad=True)
+    late = dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+
+    def unpack(tensor: dt.Tensor) -> dt.Tensor:
+        late.__enter__()
+        return tensor
+
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.sin()
+    y.sum().backward()
+    late.__exit__()
+    assert dt.is_grad_enabled() and not modes.current().saved_hooks
+
+
+def test_every_context_is_left_without_arguments() -> None:
+    graph, forward = dt.autograd.graph, dt.autograd.forward_ad
+    contexts = [
+        dt.no_grad(), dt.enable_grad(), dt.inference_mode(), dt.set_grad_enabled(False), forward.dual_level(),
+        dt.autograd.set_multithreading_enabled(False), forward.set_fwd_grad_enabled(False), graph.save_on_cpu(),
+        graph.disable_saved_tensors_hooks("no"), graph.allow_mutation_on_saved_tensors(),
+        dt.autograd.set_detect_anomaly(True), dt.overrides.BaseTorchFunctionMode(),
+    ]  # fmt: skip
+    for context in contexts:
+        context.__enter__()
+        context.__exit__()
+    assert modes.current().plain and dt.is_grad_enabled()
+
+
+def test_two_stacks_of_hooks_and_two_levels_are_left_in_any_order() -> None:
+    x = dt.ones(2, requires_grad=True)
+    packed: list = []
+    first, second = (
+        dt.autograd.graph.saved_tensors_hooks(lambda t, name=name: packed.append(name) or t, lambda t: t)
+        for name in "ab"
+    )
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    x.sin()
+    second.__exit__()
+    assert packed == ["b"] and modes.current().plain
+    forward = dt.autograd.forward_ad
+    older, newer = forward.dual_level(), forward.dual_level()
+    older.__enter__()
+    newer.__enter__()
+    dual = forward.make_dual(dt.ones(2), dt.ones(2))
+    older.__exit__()
+    assert forward.unpack_dual(dual * 2).tangent.tolist() == [2.0, 2.0]
+    newer.__exit__()
+    assert modes.current().plain

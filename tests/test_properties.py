@@ -143,6 +143,18 @@ x._backward_hooks = {1: lambda g: g * 5}
 x.sum().backward()
 before, count, x.grad
 
+# hooks read back as they were set
+from collections import OrderedDict
+x = torch.ones(2, requires_grad=True)
+y, n = x * 1, torch.ones(2)
+found = []
+for t in (x, y, n):
+    hooks = t._backward_hooks = OrderedDict()
+    found.append(t._backward_hooks is hooks)
+x._backward_hooks[5] = lambda g: g * 7
+y.sum().backward()
+found, x.grad
+
 # hooks of a result as a dictionary
 x = torch.ones(2, requires_grad=True)
 y = x * 1

@@ -452,6 +452,19 @@ with graph.allow_mutation_on_saved_tensors():
     y.sum().backward()
 x.grad
 
+# allow_mutation clones a tensor once, however often it was saved
+x = leaf(2., 3.)
+with graph.allow_mutation_on_saved_tensors() as context:
+    t = x * 1
+    y = t * t + t.sin()
+    t.mul_(5)
+    first = len(context.cloned)
+    y = y + t * t + t[:1].cos() + t.cos()
+    t.mul_(7)
+    second = len(context.cloned)
+    y.sum().backward()
+first, second, x.grad
+
 # allow_mutation twice
 x = leaf(2., 3.)
 with graph.allow_mutation_on_saved_tensors():
@@ -516,6 +529,27 @@ x = leaf(2.).detach()
 graph.increment_version(x)
 graph.increment_version([x, x])
 x._version
+
+# hooks on what was saved as None
+class Keeps(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, None)
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g
+x = leaf(2., 3.)
+raws = [(x * 2.0).grad_fn._raw_saved_self, Keeps.apply(x).grad_fn._raw_saved_tensors[1]]
+[(raw.data, said(lambda: raw.register_hooks(same, same), "with value None is forbidden")) for raw in raws]
+
+# increment_version of an inference tensor, among others
+with torch.inference_mode():
+    i = torch.ones(2)
+x = torch.ones(2)
+graph.increment_version(i)
+graph.increment_version([x, i])
+x._version, kind(lambda: graph.increment_version(3)), kind(lambda: graph.increment_version([3]))
 
 # increment_version of a saved tensor
 x = leaf(2.)

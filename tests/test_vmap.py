@@ -461,6 +461,73 @@ def test_a_rule_that_returns_something_else(rule: Any, phrase: str) -> None:
         vmap(Old.apply)(X)
 
 
+# --- which tensors come back ----------------------------------------------------------------------
+
+KINSHIP = (
+    SETUP
+    + """
+r = x.clone().requires_grad_()
+kin = lambda y, of: (y is of, y._is_view(), y._base is of, y.data_ptr() == of.data_ptr(), y.is_leaf, y.requires_grad)
+"""
+)
+
+
+@needs_torch
+@pytest.mark.parametrize("program", programs("""
+kin(vmap(lambda a: a)(r), r)
+kin(vmap(lambda a: a, 1, 1)(r), r)
+kin(vmap(lambda a: a, 1, -1)(r), r)
+kin(vmap(lambda a: a, 0, 1)(r), r)
+kin(vmap(vmap(lambda a: a))(r), r)
+(lambda a, b: (a is b, kin(a, r)))(*vmap(lambda a: (a, a))(r))
+(lambda a, b: (a is b, kin(a, r)))(*vmap(lambda a: (a * 2,) * 2)(r))
+kin(vmap(lambda a: a * 2)(r), r)
+kin(vmap(lambda a: a.sum())(r), r)
+kin(vmap(lambda a: a[0])(r), r)
+kin(vmap(lambda a: a.detach())(r), r)
+kin(vmap(lambda a: w)(r), w)
+kin(vmap(lambda a: r, out_dims=1)(x), r)
+kin(vmap(lambda a: r, out_dims=None)(x), r)
+kin(vmap(lambda a: r[0].expand_as(a))(x), r)
+(lambda c: (kin(vmap(lambda a: a.mul_(2))(c), c), c))(r.clone())
+(lambda c: (kin(vmap(lambda a: a.mul_(2), 1, 1)(c), c), c))(r.clone())
+(lambda c: (kin(vmap(lambda a: a.mul_(2), 1, 0)(c), c), c))(r.clone())
+vmap(lambda a: a * 2)(r).detach_()
+vmap(lambda a: a[0])(r).detach_()
+vmap(lambda a: w)(r).mul_(2)
+"""))  # fmt: skip
+def test_the_same_tensors_and_views_come_back_as_from_pytorch(program: str) -> None:
+    same(KINSHIP + program)
+
+
+@needs_torch
+@pytest.mark.parametrize("program", [
+    "y = vmap(lambda a: a.sin())(r); y.register_hook(lambda g: seen.append(g)); y.mul_(2); y.sum().backward(); seen, r.grad",
+    "y = vmap(lambda a: a.exp())(r); y.mul_(2); y.sum().backward()",
+    "y, z = vmap(lambda a: (a.exp(), a.exp() * 2))(r); y.mul_(2); (y + z).sum().backward(); r.grad",
+    "c = r * 1; y = vmap(lambda a: a)(c); y.mul_(3); c.sum().backward(); r.grad",
+    "c = r * 1; y = vmap(lambda a: a[0])(c); y.mul_(3); c.sum().backward(); r.grad",
+    "c = r * 1; y = vmap(lambda a: a.mul_(a))(c); y.sin().sum().backward(); r.grad",
+])  # fmt: skip
+def test_results_are_written_to_and_hooked_as_pytorchs(program: str) -> None:
+    same(KINSHIP + "seen = []\n" + "\n".join(program.split("; ")))
+
+
+def test_a_write_to_a_result_is_in_the_history_of_its_views_that_came_back_too() -> None:
+    r = X.clone().requires_grad_()
+
+    def f(row: Any) -> Any:
+        y = row.sin()
+        return y, y[0]
+
+    whole, first = vmap(f)(r)
+    assert whole._base is first._base is not None
+    whole.mul_(3)
+    first.sum().backward()
+    np.testing.assert_allclose(r.grad[:, 0], 3 * X[:, 0].cos())
+    assert not r.grad[:, 1:].any()
+
+
 # --- randomness -----------------------------------------------------------------------------------
 
 DRAWS: dict[str, Any] = {
@@ -499,6 +566,11 @@ def test_random_numbers(name: str) -> None:
     )
     with pytest.raises(RuntimeError, match="randomness error mode"):
         vmap(draw)(dt.zeros(4, 3))
+    dt.manual_seed(1)
+    flat = vmap(draw, randomness="different")(dt.zeros(4, 3))
+    dt.manual_seed(1)
+    nested = vmap(vmap(draw, randomness="different"), randomness="different")(dt.zeros(2, 2, 3))
+    np.testing.assert_array_equal(nested.reshape(flat.shape), flat)  # in the order of one draw
     nested = vmap(vmap(draw, randomness="different"), randomness="same")(dt.zeros(2, 2, 3))
     assert str(nested[0].tolist()) == str(nested[1].tolist()) and str(nested[0, 0].tolist()) != str(
         nested[0, 1].tolist()
@@ -566,14 +638,63 @@ def test_what_vmap_made_is_freed_at_once() -> None:
 # --- a batched tensor after its time --------------------------------------------------------------
 
 
-def test_a_tensor_kept_from_inside_still_computes() -> None:
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t * 2,
+        lambda t: 2 - t,
+        lambda t: t.sin(),
+        lambda t: t.sum(),
+        lambda t: t @ t,
+        lambda t: t[0],
+        lambda t: t[None],
+        lambda t: t.view(-1),
+        lambda t: t.detach().zero_(),
+        lambda t: t.detach().mul_(2),
+        lambda t: t.add(dt.ones(3)),
+        lambda t: dt.stack([t, t]),
+        lambda t: dt.zeros_like(t),
+        lambda t: t.new_zeros(2),
+        lambda t: t.detach().numpy(),
+        lambda t: t[0].item(),
+        lambda t: bool((t > 0).all()),
+        lambda t: vmap(lambda row: row * t)(X),
+        lambda t: t.backward(dt.ones(3)),
+        lambda t: dt.autograd.grad(t, t, dt.ones(3)),
+        lambda t: dt.autograd.forward_ad.make_dual(t, t),
+        lambda t: np.sin(t),
+    ],
+)
+def test_a_tensor_that_escaped_is_refused_by_name(use: Any) -> None:
     kept: list = []
-    w = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    vmap(lambda a: kept.append(a * w) or a)(X)
-    total = (kept[0] * w).sum()
-    assert total.shape == () and "BatchedTensor" in repr(total)
-    (g,) = dt.autograd.grad(total, w)
-    np.testing.assert_allclose(g, (2 * X * w).sum(0).detach())
+
+    def keeping(row: Any) -> Any:
+        kept.append(row * 2)
+        return row
+
+    x = X.clone().requires_grad_()
+    vmap(keeping)(x)
+    assert kept[0].shape == (3,) and "BatchedTensor" in repr(kept[0])
+    with (
+        dt.autograd.forward_ad.dual_level(),
+        pytest.raises(RuntimeError, match=r"escaped from inside a function being vmapped.* vmap\(keeping\)"),
+    ):
+        use(kept[0])
+
+
+def test_hooks_and_second_derivatives_compute_with_samples_of_a_vmap_that_has_ended() -> None:
+    seen: list = []
+
+    def f(row: Any) -> Any:
+        y = row.sin()
+        y.register_hook(lambda g: seen.append(g * 2) or g * 3)
+        return (y * row).sum()
+
+    x = X.clone().requires_grad_()
+    (g,) = dt.autograd.grad(vmap(f)(x).sum(), x, create_graph=True)
+    dt.autograd.grad(g.sum(), x)
+    assert seen
+    np.testing.assert_allclose(g.detach(), X.sin() + 3 * X.cos() * X)
 
 
 def test_a_slow_function_says_so_once() -> None:

@@ -1,19 +1,20 @@
 """Modes: what a thread's operations do beside computing, as one immutable record.
 
-Every operation reads :func:`current` once. A context manager replaces the record by a changed copy and puts the
-previous one back on exit, so that an exception, a generator or a coroutine never leaves a mode behind. ``plain`` is
-true when nothing but grad mode matters: that one attribute is what the fast path of every operation looks at.
+Every operation reads :func:`current` once. A context manager replaces the record by a changed copy, and on exit puts
+back what it changed and nothing else, so that an exception, a generator or a coroutine never leaves a mode behind, in
+whatever order contexts are left. ``plain`` is true when nothing but grad mode matters: that one attribute is what
+the fast path of every operation looks at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, TypeVar
 
 __all__ = [
-    "Mode", "ModeContext", "current", "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "Mode", "ModeContext", "current", "enable_grad", "enforce_grad_layout_policy", "inference_mode",
+    "is_grad_enabled", "is_inference_mode_enabled",
     "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
@@ -43,6 +44,8 @@ class Mode:
         Stacks of function modes and dispatch modes.
     threads : bool
         Whether backward may use several threads.
+    layout : bool
+        Whether a leaf's gradient must lie in memory as the leaf does.
     profiler : object or None
         Receiver of operation events.
     asked : bool
@@ -57,7 +60,7 @@ class Mode:
 
     __slots__ = (
         "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches",
-        "threads",
+        "threads", "layout",
         "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "no_grad", "unhooked",
     )  # fmt: skip
 
@@ -71,6 +74,7 @@ class Mode:
     functions: tuple
     dispatches: tuple
     threads: bool
+    layout: bool
     profiler: Any
     asked: bool
     subclass_functions: bool
@@ -97,7 +101,7 @@ class Mode:
             self.dispatches,
             self.threads,
         )
-        new.profiler, new.asked = self.profiler, self.asked
+        new.layout, new.profiler, new.asked = self.layout, self.profiler, self.asked
         new.subclass_functions, new.subclass_dispatch = self.subclass_functions, self.subclass_dispatch
         for name, value in changes.items():
             if name not in _SETTINGS:
@@ -114,9 +118,8 @@ _SETTINGS = frozenset(Mode.__slots__[:-4])  # the others are derived
 
 def _initial() -> Mode:
     mode = object.__new__(Mode)
-    mode.grad = mode.forward = mode.threads = mode.plain = mode.quick = mode.subclass_functions = (
-        mode.subclass_dispatch
-    ) = True
+    mode.grad = mode.forward = mode.threads = mode.layout = mode.plain = mode.quick = True
+    mode.subclass_functions = mode.subclass_dispatch = True
     mode.inference = mode.asked = False
     mode.anomaly = mode.profiler = mode.no_grad = mode.unhooked = None
     mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
@@ -153,35 +156,69 @@ def with_grad(mode: Mode, enabled: bool) -> Mode:
     return mode if mode.grad == enabled else mode.replace(grad=enabled)
 
 
+def leave(inside: Mode | None, outside: Mode, *fields: str) -> None:
+    """End what began by exchanging the mode ``outside`` for ``inside``: what it changed, ``fields``, is as before.
+
+    What else was changed since stays, and is not looked for if the mode is still the same one.
+    """
+    now = current()
+    _set(outside if now is inside else now.replace(**{name: getattr(outside, name) for name in fields}))
+
+
+def without_last(stack: tuple, entry: Any) -> tuple:
+    """``stack`` without the last occurrence of ``entry``, if it is there."""
+    for place in reversed(range(len(stack))):
+        if stack[place] is entry:
+            return stack[:place] + stack[place + 1 :]
+    return stack
+
+
 class ModeContext:
     """Base of the context managers that change the mode; each also works as a decorator.
 
     A decorated generator or coroutine has the mode while its own code runs, and its caller keeps the caller's.
+
+    Attributes
+    ----------
+    fields : tuple of str
+        The settings that it changes, and puts back on exit.
+    stack : str
+        The setting that it puts an entry on top of, and takes that entry from on exit.
     """
 
-    _stack: list[Mode] | None = None
+    fields: tuple[str, ...] = ()
+    stack: str = ""
+    _entered: list[tuple[Mode | None, Mode]] | None = None  # the modes inside and outside; None if others came between
 
     def change(self, mode: Mode) -> Mode:
         """The mode inside, given the mode outside."""
         raise NotImplementedError  # each subclass says what it changes
+
+    def restored(self, now: Mode, inside: Mode | None, outside: Mode) -> Mode:
+        """The mode ``now`` with what this changed as it was outside."""
+        changes = {name: getattr(outside, name) for name in self.fields}
+        if self.stack:
+            changes[self.stack] = without_last(getattr(now, self.stack), getattr(inside, self.stack)[-1])
+        return now.replace(**changes)
 
     def clone(self) -> ModeContext:
         """A fresh manager with the same settings: a decorated function may recurse or run in several threads."""
         return type(self)()
 
     def __enter__(self) -> Any:
-        previous = current()
-        _set(self.change(previous))
-        if self._stack is None:
-            self._stack = []
-        self._stack.append(previous)
+        outside = current()
+        inside = self.change(outside)
+        _set(inside)
+        if self._entered is None:
+            self._entered = []
+        self._entered.append((inside, outside))
         return None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._stack, "a mode is left that was not entered"
-        _set(self._stack.pop())
+    def __exit__(self, *error: Any) -> None:
+        assert self._entered, "a mode is left that was not entered"
+        inside, outside = self._entered.pop()
+        now = current()
+        _set(outside if now is inside else self.restored(now, inside, outside))
 
     def __call__(self, function: F) -> F:
         from ._contextlib import decorate
@@ -189,7 +226,14 @@ class ModeContext:
         return decorate(self.clone, function)
 
 
-class no_grad(ModeContext):
+class _GradContext(ModeContext):
+    """Base of those that change grad mode, which shows in inference mode, too."""
+
+    def restored(self, now: Mode, inside: Mode | None, outside: Mode) -> Mode:
+        return with_grad(now, outside.asked if outside.inference else outside.grad)
+
+
+class no_grad(_GradContext):
     """Operations inside record no history.
 
     Examples
@@ -210,7 +254,7 @@ class no_grad(ModeContext):
         return with_grad(mode, False) if mode.inference else without_grad(mode)
 
 
-class enable_grad(ModeContext):
+class enable_grad(_GradContext):
     """Operations inside record history, also within :class:`no_grad`.
 
     Examples
@@ -245,21 +289,22 @@ class Switch(ModeContext):
     def clone(self) -> ModeContext:
         fresh = object.__new__(type(self))
         fresh.__dict__.update(self.__dict__)
-        fresh._stack, fresh._outside = None, current()
+        fresh._entered, fresh._outside = None, current()
         return fresh
 
     def __enter__(self) -> None:
-        previous = self._outside if self._stack is None else current()
-        _set(self.change(current()))
-        self._stack = self._stack or []
-        self._stack.append(previous)
+        first = self._entered is None
+        super().__enter__()
+        if first:
+            assert self._entered
+            self._entered[-1] = (None, self._outside)
 
     def __call__(self, function: F) -> F:
-        _set(self._outside)  # as a decorator it acts inside the function only
+        _set(self.restored(current(), None, self._outside))  # as a decorator it acts inside the function only
         return super().__call__(function)
 
 
-class set_grad_enabled(Switch):
+class set_grad_enabled(Switch, _GradContext):
     """Switch grad mode on or off: at once, when called as a function, and until the end of a ``with`` block.
 
     Examples
@@ -288,8 +333,34 @@ class set_multithreading_enabled(Switch):
     False
     """
 
+    fields = ("threads",)
+
     def change(self, mode: Mode) -> Mode:
         return mode if mode.threads == self.enabled else mode.replace(threads=self.enabled)
+
+
+class enforce_grad_layout_policy(Switch):
+    """Say whether a leaf's gradient must lie in memory as the leaf does: at once, until the end of a ``with`` block.
+
+    Where it need not, a gradient that nothing else holds is taken over as it comes, without a copy.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.ones(3, 2).t().requires_grad_()
+    >>> with dt.autograd.enforce_grad_layout_policy(False):
+    ...     (x.contiguous() ** 2).sum().backward()
+    >>> x.stride(), x.grad.stride()
+    ((1, 2), (3, 1))
+    """
+
+    fields = ("layout",)
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
+
+    def change(self, mode: Mode) -> Mode:
+        return mode if mode.layout == self.enabled else mode.replace(layout=self.enabled)
 
 
 def is_multithreading_enabled() -> bool:
@@ -320,6 +391,7 @@ class inference_mode(ModeContext):
     """
 
     enabled: bool
+    fields = ("inference", "grad", "forward", "asked")
 
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..autograd.hooks import NoHooks, shown_hooks
 from . import dtypes
 from .tensor import SAME, Tensor
 
@@ -20,15 +21,15 @@ _NEVER = (
 def _hooks(tensor: Tensor) -> Any:
     """The hooks on a tensor's gradient, None if there never were any."""
     if tensor.grad_fn is None:
-        return None if tensor._extra is None else tensor._extra.hooks or None
+        return None if tensor._extra is None else shown_hooks(tensor._extra.hooks)
     node, number = tensor._edge[:2]  # type: ignore[index]
-    return None if node._extra is None else node._extra.tensor_hooks.get(number) or None
+    return None if node._extra is None else shown_hooks(node._extra.tensor_hooks.get(number))
 
 
 def _as_hooks(hooks: Any) -> dict:
     if hooks is not None and not isinstance(hooks, dict):
         raise TypeError(f"hooks are kept in a dictionary, got {type(hooks).__name__}")
-    return {} if hooks is None else hooks
+    return NoHooks() if hooks is None else hooks
 
 
 def _set_hooks(tensor: Tensor, hooks: Any) -> None:
@@ -45,7 +46,7 @@ def _delete_hooks(tensor: Tensor) -> None:
 
 
 def _post_hooks(tensor: Tensor) -> Any:
-    return None if tensor._extra is None else tensor._extra.post_hooks or None
+    return None if tensor._extra is None else shown_hooks(tensor._extra.post_hooks)
 
 
 def _set_post_hooks(tensor: Tensor, hooks: Any) -> None:

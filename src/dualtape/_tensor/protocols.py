@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import Batched
+from ..autograd.tangents import check_exportable
 
 
 class Protocols:
@@ -34,6 +35,7 @@ class Protocols:
         if not force:
             if self.requires_grad:
                 raise errors.needs_detach()
+            check_exportable(self)
             if type(self._array) is Batched:
                 return self._array.get()  # refuses
             if not isinstance(self._array, np.ndarray):
@@ -81,6 +83,7 @@ class Protocols:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("can't export tensors that require gradient: use tensor.detach()")
+        check_exportable(self)
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:

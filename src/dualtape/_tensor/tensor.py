@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import module_of
-from ..autograd.hooks import RemovableHandle
+from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
 from ..autograd.views import untrack
@@ -36,8 +36,8 @@ class TensorExtra:
     __slots__ = ("hooks", "post_hooks", "grad_dtype", "retains", "tangents")
 
     def __init__(self) -> None:
-        self.hooks: dict[int, Callable] = {}
-        self.post_hooks: dict[int, Callable] = {}
+        self.hooks: dict[int, Callable] = NoHooks()
+        self.post_hooks: dict[int, Callable] = NoHooks()
         self.grad_dtype: Any = SAME
         self.retains = False
         self.tangents: Any = None  # in forward mode, by level

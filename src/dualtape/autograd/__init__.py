@@ -22,7 +22,7 @@ _HOMES = {
     "Function": "function", "Node": "node", "backward": "api", "grad": "api", "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
     "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes",
-    "Variable": "variable",
+    "enforce_grad_layout_policy": "..modes", "Variable": "variable",
 }  # fmt: skip
 # read when asked for
 _LATER = {

@@ -69,7 +69,9 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
                     # does.
                     unshared = getrefcount(buffer[0]) <= ONLY_IN_LIST
                     grad = buffer[0]
-                    if not _laid_out(grad, leaf):
+                    if not _laid_out(grad, leaf) and not (
+                        unshared and grad.base is None and not modes.current().layout
+                    ):
                         grad = (
                             np.empty_like(leaf, dtype=grad.dtype) if _dense(leaf) else np.empty(leaf.shape, grad.dtype)
                         )
@@ -82,8 +84,13 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
         extra = variable._extra
         if extra is not None and extra.post_hooks:
             for hook in tuple(extra.post_hooks.values()):
-                if not isinstance(hook(variable), (type(None), type(variable))):
-                    raise TypeError("a post-accumulate hook must return None: the gradient is in the tensor's .grad")
+                returned = hook(variable)
+                if returned is not None:
+                    kind = RuntimeError if is_other(returned) else TypeError
+                    raise kind(
+                        f"Tensor post accumulate grad hooks should return None, got a {type(returned).__name__}: the"
+                        " gradient is in the tensor's .grad"
+                    )
         if node._extra is not None:
             post_hooks(node, (), buffer, task)
 

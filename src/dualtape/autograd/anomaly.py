@@ -6,6 +6,7 @@ did. The engine then asks about each node it runs: what to say of its failure, a
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,8 @@ class Anomaly:
             parent = None if extra is None else extra.parent
         text = "\n\n".join(lines)
         error.add_note(text)
-        warnings.warn(text, UserWarning, stacklevel=2)
+        with contextlib.suppress(UserWarning):  # where warnings are errors, it must not take the place of this one
+            warnings.warn(text, UserWarning, stacklevel=2)
 
     def look(self, node: Node, arrived: list, grads: Any) -> None:
         """Raise if a gradient that ``node`` has computed has NaN."""
@@ -187,6 +189,8 @@ class detect_anomaly(modes.ModeContext):
     it was given.
     """
 
+    fields = ("anomaly",)
+
     def __init__(self, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
         self.settings = (bool(check_nan), bool(stacks), bool(check_forward))
         warnings.warn(
@@ -215,6 +219,8 @@ class set_detect_anomaly(modes.Switch):
     ...     dt.is_anomaly_enabled()
     True
     """
+
+    fields = ("anomaly",)
 
     def __init__(self, mode: bool, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
         self.settings = (bool(check_nan), bool(stacks), bool(check_forward))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import errors, modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
-from ..arrays.batched.array import BatchLevel
+from ..arrays.batched.array import Batched, BatchLevel, check_inside
 from ..overrides.watching import overridable
-from .engine import GraphTask, run
+from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
 from .other_gradients import raw_gradient, shown_gradient
@@ -40,7 +40,7 @@ def backward(
         Keep saved values for another backward. Default: ``create_graph``.
     create_graph : bool
         Record the backward, for higher derivatives.
-    inputs : Tensor, GradientEdge or sequence of them, optional
+    inputs : Tensor, GradientEdge, sequence or dict of them, optional
         Accumulate only into these; non-leaf tensors among them retain their gradient.
 
     Examples
@@ -58,9 +58,7 @@ def backward(
         grad_tensors = grad_variables
     roots = _listed(tensors)
     if inputs is not None:
-        inputs = _listed(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        inputs = _listed_inputs(inputs, "backward")
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its"
@@ -86,21 +84,25 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple:
+) -> Any:
     """The gradients of ``outputs`` with respect to ``inputs``, without touching any ``.grad``.
 
     Parameters
     ----------
-    outputs, inputs : Tensor, GradientEdge or sequence of them
+    outputs : Tensor, GradientEdge or sequence of them
+    inputs : Tensor, GradientEdge, sequence or dict of them
     grad_outputs : Tensor or sequence, optional
         The gradient to start with for each output; may be None for those of one element.
     retain_graph : bool, optional
         Keep saved values for another backward. Default: ``create_graph``.
     create_graph : bool
         Record the backward, for higher derivatives.
+    only_inputs : bool
+        Ignored: gradients go nowhere else.
     allow_unused : bool, optional
         Give None for an input that the outputs do not depend on; otherwise that is an error.
     is_grads_batched : bool
@@ -108,23 +110,53 @@ def grad(
     materialize_grads : bool
         Give zeros in place of None.
 
+    Returns
+    -------
+    tuple, or dict if ``inputs`` is one
+        The gradients, each in its input's place.
+
     Examples
     --------
     >>> import dualtape as dt
     >>> x = dt.tensor(2.0, requires_grad=True)
+    >>> dt.autograd.grad(x ** 3, {"x": x})
+    {'x': tensor(12.)}
     >>> (g,) = dt.autograd.grad(x ** 3, x, create_graph=True)
     >>> dt.autograd.grad(g, x)
     (tensor(12.),)
     """
-    roots, targets = _listed(outputs), _listed(inputs)
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True): autograd.backward accumulates"
+            " into other parts of the graph",
+            FutureWarning,
+            stacklevel=2,
+        )
+    roots, targets = _listed(outputs), _listed_inputs(inputs, "grad")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    if not targets:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
-        return _batched(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    else:
+        found = _gradients(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
+
+
+grad = overridable(grad)  # type: ignore[assignment]
+
+
+def _gradients(
+    roots: list,
+    targets: list,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple:
+    """One backward for the gradients of ``targets``."""
     task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
     starts = _starts(roots, grad_outputs, create_graph)
     captures: dict = {}
@@ -139,15 +171,12 @@ def grad(
         if found is not None:
             results.append(shown_gradient(found))
         elif materialize_grads:
-            results.append(_zeros(targets[i]))
+            results.append(_zeros(targets[i]).requires_grad_(create_graph))
         elif allow_unused:
             results.append(None)
         else:
             raise errors.unused_input(i)
     return tuple(results)
-
-
-grad = overridable(grad)  # type: ignore[assignment]
 
 
 def _zeros(target: Any) -> Tensor:
@@ -186,12 +215,27 @@ def _batched(
             )
     level = BatchLevel(starts[0].shape[0])
     level.open = False  # no function runs inside
-    found = grad(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, False, materialize)
+    found = _gradients(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, materialize)
     return tuple(None if g is None else unbatch(g, level) for g in found)
 
 
 def _listed(value: Any) -> list:
     return [value] if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)) else list(value)
+
+
+def _listed_inputs(inputs: Any, who: str) -> list:
+    """The inputs; of a dict its values, in their order."""
+    if isinstance(inputs, Mapping):
+        if type(inputs) is not dict:
+            raise TypeError(
+                f"`inputs` argument to `{who}()` must be a dict, not {type(inputs).__name__}. Other Mapping types are"
+                " not supported: convert it with dict()"
+            )
+        inputs = inputs.values()
+    listed = _listed(inputs)
+    if not listed:
+        raise RuntimeError(f"`inputs` argument to `{who}()` cannot be empty.")
+    return listed
 
 
 def _per_root(grads: Any, roots: list) -> list:
@@ -207,6 +251,7 @@ def _per_root(grads: Any, roots: list) -> list:
 
 def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
     """The edges to start from, each with its gradient."""
+    record = record or wants_tensors(modes.current())
     if len(roots) == 1 and (grads is None or type(grads) is Tensor):
         return [_start(roots[0], grads, 0, record)]
     return [
@@ -217,6 +262,8 @@ def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
 def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
     if isinstance(root, Tensor):
         edge = edge_of(root)
+        if type(root._array) is Batched:
+            check_inside(root._array)
         if edge is None:
             raise errors.no_graph(i)
         if type(grad) is Tensor and not record and root._extra is None:  # nearly always a plain array that fits
@@ -286,8 +333,12 @@ def _input_edge(i: int, value: Any) -> Edge:
     if not isinstance(value, Tensor):
         if isinstance(value, GradientEdge):
             return (value.node, value.output_nr)
-        raise TypeError(f"inputs[{i}] must be a Tensor or a GradientEdge, got {type(value).__name__}")
+        raise RuntimeError(
+            f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__} for inputs[{i}]"
+        )
     edge = edge_of(value)
+    if type(value._array) is Batched:
+        check_inside(value._array)
     if edge is None and value.requires_grad:
         return (AccumulateGrad(value), 0, value)  # a view made without history: nothing leads there
     if edge is None:

@@ -12,20 +12,27 @@ import contextlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..arrays.batched.array import BatchLevel, levels_of, relabelled
 from ..random.generator import default_generator
 from .function import Function
 from .saved_hooks import saved_tensors_hooks
 from .tangents import active, moved, reopened, snapshot
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
+__all__ = [
+    "CheckpointError", "GraphExecGroup", "checkpoint", "checkpoint_sequential", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+]  # fmt: skip
 
-_early_stop = True
+_early_stop: bool | None = None  # None: as the arguments say
+_debug: bool | None = None
+_group: ContextVar[GraphExecGroup | None] = ContextVar("dualtape.checkpoint.group", default=None)
 
 
 class CheckpointError(RuntimeError):
@@ -33,7 +40,8 @@ class CheckpointError(RuntimeError):
 
 
 class set_checkpoint_early_stop:
-    """Whether the second run stops as soon as all that backward needs is there; for the ``with`` block.
+    """Whether the second run stops as soon as all that backward needs is there; for the ``with`` block, in which it
+    goes before the argument ``early_stop``.
 
     Examples
     --------
@@ -56,6 +64,68 @@ class set_checkpoint_early_stop:
     def __exit__(self, *error: Any) -> None:
         global _early_stop
         _early_stop = self.previous
+
+
+class set_checkpoint_debug_enabled:
+    """Whether errors show the ops of both runs; for the ``with`` block, in which it goes before the argument
+    ``debug``. None: as the argument says.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
+    >>> x = dt.tensor([1.0], requires_grad=True)
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     y = checkpoint(lambda t: t.sin(), x, use_reentrant=False)
+    """
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        global _debug
+        self.previous, _debug = _debug, self.enabled
+
+    def __exit__(self, *error: Any) -> None:
+        global _debug
+        _debug = self.previous
+
+
+class GraphExecGroup:
+    """Backward calls inside run a checkpointed function again once for all of them, not once for each.
+
+    It may be entered several times; what was computed again is kept as long as the graph needs it, and the group is
+    there.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.utils.checkpoint import GraphExecGroup, checkpoint
+    >>> x = dt.tensor([1.0], requires_grad=True)
+    >>> a, b = checkpoint(lambda t: (t.sin(), t.exp()), x, use_reentrant=False)
+    >>> with GraphExecGroup():
+    ...     a.backward()
+    ...     b.backward()
+    >>> x.grad
+    tensor([3.2586])
+    """
+
+    def __init__(self) -> None:
+        self.found: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by frame
+
+    def __enter__(self) -> GraphExecGroup:
+        outer = _group.get()
+        if outer is not None:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {outer!r}")
+        _group.set(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _group.set(None)
+
+    @classmethod
+    def _get_current_group(cls) -> GraphExecGroup | None:
+        return _group.get()
 
 
 def noop_context_fn() -> tuple:
@@ -93,7 +163,7 @@ def checkpoint(
     determinism_check : {"default", "none"}
         Whether shape, dtype and device of what the second run saves are compared with the first's.
     debug : bool
-        Accepted for compatibility: errors always tell what was saved where.
+        Errors about a second run that differs from the first show the ops of both.
     early_stop : bool
         Stop the second run as soon as all that backward needs is there.
     preserve_rng_state : bool
@@ -128,10 +198,19 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    log = None
+    if debug if _debug is None else _debug:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn: leave out one of them")
+        from .selective import Log
+
+        log = Log()
+        context_fn = log.contexts
     first, second = context_fn()
     if not modes.is_grad_enabled():
         return function(*args, **kwargs)
-    frame = _Frame(function, args, kwargs, second, preserve, determinism_check == "default", early_stop and _early_stop)
+    early = early_stop if _early_stop is None else _early_stop
+    frame = _Frame(function, args, kwargs, second, preserve, determinism_check == "default", early, log)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 
@@ -204,13 +283,22 @@ class _Frame:
     """One checkpointed call: how to run it again, and the places it left."""
 
     def __init__(
-        self, function: Callable, args: tuple, kwargs: dict, context: Any, preserve: bool, check: bool, early: bool
+        self,
+        function: Callable,
+        args: tuple,
+        kwargs: dict,
+        context: Any,
+        preserve: bool,
+        check: bool,
+        early: bool,
+        log: Any,
     ) -> None:
-        self.function, self.kwargs, self.context = function, kwargs, context
+        self.function, self.kwargs, self.context, self.log = function, kwargs, context, log
         self.check, self.early = check, early
         self.state = default_generator.get_state() if preserve else None
         self.places: list[weakref.ref[_Place]] = []
         self.metadata: list[tuple] = []
+        self.batches: list[list[BatchLevel]] = []
         self.args = tuple(None if isinstance(a, Tensor) else a for a in args)
         self.tensor_places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
         self.levels = active(modes.current())
@@ -223,20 +311,27 @@ class _Frame:
         place = _Place()
         self.places.append(weakref.ref(place))
         self.metadata.append(_metadata(tensor))
+        self.batches.append(levels_of((tensor._array,)))
         return place
 
     def unpack(self, place: _Place) -> Tensor:
         from .engine import current_task
 
-        task = current_task()
-        known: Any = {} if task is None or task.notes is None else task.notes
+        group, task = _group.get(), current_task()
+        known: Any = {}
+        if group is not None:
+            known = group.found
+        elif task is not None:
+            known = task.notes = {} if task.notes is None else task.notes
         found = known.get(self)
         if found is None:
-            found = self.run_again()
-            if task is not None:
-                if task.notes is None:
-                    task.notes = {}
-                task.notes[self] = found
+            try:
+                found = known[self] = self.run_again()
+            except CheckpointError as error:
+                if self.log is None:
+                    error.add_note("Pass debug=True to checkpoint() to see which ops ran.")
+                    raise
+                raise CheckpointError(f"{error}\n{self.log}") from None
         if place not in found:
             raise CheckpointError(
                 "checkpoint: the second run of the function did not give a tensor that the first had saved"
@@ -263,7 +358,7 @@ class _Frame:
             place = self.places[number]()
             kept = alias(tensor)
             if place is not None:
-                found[place] = kept
+                found[place] = _as_before(kept, self.batches[number])
             if self.early and number + 1 == len(self.places):
                 raise _Stop
             return kept
@@ -298,13 +393,24 @@ class _Frame:
                     )
 
 
+def _as_before(tensor: Tensor, levels: list[BatchLevel]) -> Tensor:
+    """``tensor`` as the first run saved it: a ``vmap`` inside the function has run once more, at a level of its own."""
+    array = tensor._array
+    if not levels or len(levels_of((array,))) != len(levels):
+        return tensor
+    before = alias(tensor)
+    before._array = relabelled(array, levels)
+    return before
+
+
 def _metadata(tensor: Tensor) -> tuple:
-    return (tuple(tensor._array.shape), tensor._array.dtype, str(tensor.device))
+    batches = tuple(level.size for level in levels_of((tensor._array,)))
+    return (tuple(tensor._array.shape), tensor._array.dtype, str(tensor.device), batches)
 
 
 def _said(metadata: tuple) -> str:
-    shape, dtype, device = metadata
-    return f"{list(shape)} {dtype} on {device}"
+    shape, dtype, device, batches = metadata
+    return f"{list(shape)} {dtype} on {device}" + f", batched by {list(batches)}" * bool(batches)
 
 
 @contextlib.contextmanager

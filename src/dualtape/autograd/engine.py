@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from ..arrays.batched import array as batches
 from ..arrays.batched.array import Batched, NotBatchable
 from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
 from ..overrides.watching import watching
@@ -108,6 +109,9 @@ def current_task() -> GraphTask | None:
     return _running.task
 
 
+batches.going_backward = lambda: _running.task is not None
+
+
 def queue_callback(callback: Callable[[], None]) -> None:
     """Call ``callback`` when the backward that is running has finished.
 
@@ -127,6 +131,13 @@ def queue_callback(callback: Callable[[], None]) -> None:
     if task.callbacks is None:
         task.callbacks = []
     task.callbacks.append(callback)
+
+
+def wants_tensors(mode: modes.Mode) -> bool:
+    """Whether a backward runs on tensors though nothing of it is recorded: a dispatch mode sees its ops, and tangents
+    go through them, those of the gradients it starts with, too.
+    """
+    return bool(mode.dispatches or mode.levels)
 
 
 def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
@@ -165,10 +176,10 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
     else:
         inside = mode if mode.grad else mode.replace(grad=True)
     if not mode.plain:
-        asked = (bool(mode.dispatches) or bool(mode.levels)) and not task.record
+        asked = wants_tensors(mode) and not task.record
         if mode.functions or asked:
             inside = inside.replace(functions=())  # what the engine does is no call of the user's
-        if asked:  # a dispatch mode sees the ops of backward, and tangents go through them: so they run on tensors
+        if asked:
             task.record = True
             roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
     task.anomaly = mode.anomaly
@@ -184,7 +195,8 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
     finally:
         if silenced is not None:
             restore_fp_errors(silenced)
-        modes._set(mode)
+        now = modes.current()  # hooks may switch anomaly mode; their other modes end with the backward, as in PyTorch
+        modes._set(mode if now.anomaly is mode.anomaly else mode.replace(anomaly=now.anomaly))
         _running.task = outer
 
 
@@ -271,6 +283,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 error.add_note(f"dualtape: raised in the backward of {node._title()}")
                 raise
         if pairs is None:
+            grad = grad if type(grad) is list else [grad]  # which a node may empty: gradients go as soon as may be
             pairs = _general(node, grad, task)
         for edge, grad in pairs:
             child = edge[0]
@@ -320,11 +333,9 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     task.node = None
 
 
-def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
+def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
     """Run a node in the general way, with hooks and captures: the edges to follow, each with its gradient."""
-    buffer = grad if type(grad) is list else [grad]
     extra, wanted, anomaly, record = node._extra, task.wanted, task.anomaly, task.record
-    grad = None
     if extra is not None:
         tensor_hooks(node, buffer, task)
     if wanted is not None:
@@ -370,7 +381,8 @@ def _general(node: Any, grad: Any, task: GraphTask) -> Sequence[tuple[Edge, Any]
 
 def call_node(node: Node, grads: tuple) -> Any:
     """Run one node by hand on gradient tensors."""
-    record = modes.current().grad
+    mode = modes.current()
+    record = mode.grad or wants_tensors(mode)
     if len(grads) != len(node._outputs):
         raise RuntimeError(f"{node._title()} takes {len(node._outputs)} gradients, got {len(grads)}")
     buffer = [g if record or g is None else raw_gradient(g) for g in grads]

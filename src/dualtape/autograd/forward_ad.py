@@ -57,7 +57,7 @@ def enter_dual_level() -> int:
     >>> fwAD.exit_dual_level(level=level)
     """
     levels = _open_levels()
-    modes._set(modes.current().replace(levels=(*levels, ForwardLevel())))
+    modes._set(modes.current().replace(levels=(*levels, ForwardLevel(loose=True))))
     return len(levels)
 
 
@@ -109,19 +109,23 @@ class dual_level(ModeContext):
     def change(self, mode: modes.Mode) -> modes.Mode:
         return mode.replace(levels=(*(level for level in mode.levels if level.open), ForwardLevel()))
 
+    def restored(self, now: modes.Mode, inside: modes.Mode | None, outside: modes.Mode) -> modes.Mode:
+        return now.replace(levels=tuple(level for level in now.levels if level.open))
+
     def __enter__(self) -> int:
         super().__enter__()
-        mode = modes.current()
-        self._opened = [*getattr(self, "_opened", ()), mode.levels[-1]]
-        return len(mode.levels) - 1
+        return len(modes.current().levels) - 1
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        mine = self._opened.pop()
-        levels = modes.current().levels
-        # with those that were left open inside
-        for level in levels[levels.index(mine) :] if mine in levels else (mine,):
-            level.close()
-        super().__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        assert self._entered, "a level is left that was not entered"
+        inside = self._entered[-1][0]
+        assert inside is not None
+        mine, levels = inside.levels[-1], modes.current().levels
+        for level in levels[levels.index(mine) :] if mine in levels else ():
+            if level.loose:
+                level.close()
+        mine.close()
+        super().__exit__(*error)
 
 
 class set_fwd_grad_enabled(Switch):
@@ -140,6 +144,8 @@ class set_fwd_grad_enabled(Switch):
     ...     fwAD.unpack_dual(y).tangent is None
     True
     """
+
+    fields = ("forward",)
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         return mode if mode.forward == self.enabled else mode.replace(forward=self.enabled)
@@ -330,7 +336,7 @@ def unpacked(tensor: Tensor, levels: tuple, level: ForwardLevel) -> tuple[Tensor
 class _only:
     """While only some levels are in force."""
 
-    __slots__ = ("levels", "mode")
+    __slots__ = ("levels", "mode", "inside")
 
     def __init__(self, levels: tuple) -> None:
         self.levels = levels
@@ -343,12 +349,13 @@ class _only:
             else None
         )
         if newer is not None and not mode.functions and mode.anomaly is None:
-            modes._set(newer.beneath(mode))  # which is remembered
+            self.inside = newer.beneath(mode)  # which is remembered
         else:
-            modes._set(mode.replace(levels=self.levels))
+            self.inside = mode.replace(levels=self.levels)
+        modes._set(self.inside)
 
     def __exit__(self, *error: Any) -> None:
-        modes._set(self.mode)
+        modes.leave(self.inside, self.mode, "levels")
 
 
 def _zeros(tensor: Tensor) -> Tensor:

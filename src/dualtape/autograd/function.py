@@ -6,6 +6,7 @@ Arguments may be given by keyword, and tensors may sit in nested lists, tuples a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -92,8 +93,7 @@ class FunctionCtx(Node):
             return tuple(self._to_save_forward)
         if not self._recorded:
             return tuple(self._to_save or ())
-        if type(self._saved) is Freed:
-            check_not_freed(self)
+        self._check_saved()
         found: list = []
         for i, place in enumerate(self._saved):
             entry, is_output, number = place or (None, False, 0)
@@ -103,12 +103,22 @@ class FunctionCtx(Node):
                 found.append(entry)
             else:
                 found.append(saving.unpack(entry, self, f"saved_tensors[{i}]", is_output, number))
+        if self._cls.clear_saved_tensors_on_access:
+            self._saved = _GIVEN_AWAY
         return tuple(found)
+
+    def _check_saved(self) -> None:
+        if type(self._saved) is Freed:
+            check_not_freed(self)
+        if self._saved is _GIVEN_AWAY:
+            raise RuntimeError(
+                f"{self._cls.__name__}: saved_tensors can only be accessed once when clear_saved_tensors_on_access=True"
+                " is set on the autograd.Function: keep what the first access gave, or set it to False"
+            )
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        if type(self._saved) is Freed:
-            check_not_freed(self)
+        self._check_saved()
         places = []
         for place in self._saved:
             entry, is_output, number = place or (None, False, 0)
@@ -130,7 +140,12 @@ class FunctionCtx(Node):
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
         """The same where ``forward`` returned one tensor, on NumPy's arrays."""
         cls = self._cls
-        if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp:
+        if (
+            self._results is not _TENSOR
+            or type(g) is not np.ndarray
+            or cls.vjp is not Function.vjp
+            or cls.boxed_grads_call
+        ):
             return None
         grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self._edges))
         if freed is not None and self._saved:
@@ -162,10 +177,14 @@ class FunctionCtx(Node):
             return grad if record else wrap(as_array(grad))
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
+        given: Any = filled if isinstance(filled, tuple) else (filled,)
+        if cls.boxed_grads_call:
+            given = (list(given),)
+            filled = rest = None  # type: ignore[assignment]
+            if modes.current().anomaly is None and (self._extra is None or not self._extra.post_hooks):
+                grads.clear()  # nobody else looks at them: they go as soon as backward drops them
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
-        return self._arranged(
-            backward(self, *(filled if isinstance(filled, tuple) else (filled,))), record, iter(edges)
-        )
+        return self._arranged(backward(self, *given), record, iter(edges))
 
     def _arranged(self, results: Any, record: bool, edges: Any) -> list:
         """The gradients that backward returned, one for each edge."""
@@ -239,6 +258,7 @@ class _Marker:
 
 
 _TENSOR = _Marker()  # stands where a tensor was, in the remembered structure of arguments and results
+_GIVEN_AWAY = ((None, False, 0),)  # in the place of saved tensors that only who read them still has
 _NO_TENSOR = ((), np.dtype("f4"))  # what a node says of an output that is no tensor; no gradient ever comes there
 
 
@@ -310,6 +330,8 @@ class Function:
     """
 
     generate_vmap_rule = False
+    boxed_grads_call = False  # whether backward gets its gradients as one list, which nothing else holds
+    clear_saved_tensors_on_access = False  # whether ctx.saved_tensors gives them away: it can then be read once
     _backward_cls: type[FunctionCtx]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -411,7 +433,8 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
     ctx.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
     recording = mode.grad and True in needs
     edges = tuple([edge_of(t) for t in tensors]) if recording else ()
-    modes._set(modes.without_grad(mode))
+    inside = modes.without_grad(mode)
+    modes._set(inside)
     try:
         if cls.setup_context is Function.setup_context:
             output = cls.forward(ctx, *args)
@@ -419,7 +442,7 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
     finally:
-        modes._set(mode)
+        modes.leave(inside, mode, "grad")
     if (
         type(output) is not Tensor
         or ctx._dirty
@@ -549,6 +572,13 @@ class _Wrapping:
         """Raise, before any history is attached, if the results break a rule."""
         ctx = self.ctx
         for tensor in ctx._dirty:
+            if not any(tensor is given for given in self.tensors):
+                warnings.warn(
+                    f"{ctx._cls.__name__}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors"
+                    " that have been mutated should be passed to ctx.mark_dirty()",
+                    UserWarning,
+                    stacklevel=5,
+                )
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
                     f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as"

@@ -33,12 +33,14 @@ def once_differentiable(fn: Callable) -> Callable:
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
+        recorded = modes.current().grad
+        grads = () if not recorded else tuple(args[0]) if len(args) == 1 and isinstance(args[0], list) else args
         with modes.no_grad():
             outputs = fn(ctx, *args)
-        if not modes.current().grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        if not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
         wrapped = outputs if isinstance(outputs, tuple) else (outputs,)
-        barred = tuple(_barred(o, args) if isinstance(o, Tensor) else o for o in wrapped)
+        barred = tuple(_barred(o, grads) if isinstance(o, Tensor) else o for o in wrapped)
         return barred if isinstance(outputs, tuple) else barred[0]
 
     return wrapper

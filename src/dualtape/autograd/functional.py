@@ -313,10 +313,15 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
         columns: list = [None] * len(x)
         if output.requires_grad and n:
             units = basis(output, 0, n)
+            if output._array.dtype.kind == "c" and not vectorize:
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}: output {k}"
+                    " is complex. Differentiate its real and imaginary parts, or use forward mode"
+                )
             if vectorize:
-                columns = list(grad(output, x, units, True, create, True, is_grads_batched=True))
+                columns = list(grad(output, x, units, True, create, allow_unused=True, is_grads_batched=True))
             else:
-                each = [grad(output, x, units[row], True, create, True) for row in range(n)]
+                each = [grad(output, x, units[row], True, create, allow_unused=True) for row in range(n)]
                 columns = [_stacked(list(column)) for column in zip(*each, strict=True)]
             columns = _filled(columns, x, strict, create, f"Output {k}", "jacobian", (n,))
         shape = output._array.shape

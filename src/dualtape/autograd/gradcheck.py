@@ -268,6 +268,7 @@ class _Check:
         self.names = [name for name, _ in named]
         self.inputs = [tensor for _, tensor in named]
         results = _tensors(func(*self.args))
+        self.kinds = _kinds(results)
         self.positions = [k for k, result in enumerate(results) if result.requires_grad]
         self.outputs = [results[k] for k in self.positions]
         self.probe(np.random.default_rng(0) if fast else None)
@@ -308,8 +309,20 @@ class _Check:
 
     def values(self) -> list[np.ndarray]:
         """The differentiable outputs for what the inputs hold now."""
-        results = _tensors(self.func(*self.args))
+        results = self.perturbed()
         return [_numpy(results[k]) for k in self.positions]
+
+    def perturbed(self) -> tuple[Tensor, ...]:
+        """All outputs for what the inputs hold now: as many as before, of the same shapes and dtypes."""
+        results = _tensors(self.func(*self.args))
+        for what, before, now in zip(("number", "shapes", "dtypes"), self.kinds, _kinds(results), strict=True):
+            if now != before:
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what.rstrip('s')} when inputs are perturbed by"
+                    f" {self.eps}, but got: {what} {before} and {now}. A function whose outputs change their form with"
+                    " the values of its inputs is not differentiable: gradcheck it where they do not"
+                )
+        return results
 
     def reverse(self, i: int, j: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         """Numerical and analytical gradients, separately for the parts of a complex output."""
@@ -417,7 +430,7 @@ class _Check:
         """Check that a function without differentiable outputs does not change with its inputs."""
 
         def values() -> list[np.ndarray]:
-            return [_numpy(result) for result in _tensors(self.func(*self.args))]
+            return [_numpy(result) for result in self.perturbed()]
 
         for name, tensor, probe in zip(self.names, self.inputs, self.input_probes, strict=True):
             for direction in (d for unit in probe.units for d in probe.directions(unit)):
@@ -591,6 +604,11 @@ def _tensors(results: Any) -> tuple[Tensor, ...]:
                 f"{type(result).__name__}. Wrap the function to return a tensor or a tuple of tensors."
             )
     return results
+
+
+def _kinds(results: Sequence[Tensor]) -> tuple:
+    """How many outputs there are, their shapes, and their dtypes."""
+    return len(results), [list(one.shape) for one in results], [one.dtype for one in results]
 
 
 def _requiring_grad(results: Any) -> list[Tensor]:

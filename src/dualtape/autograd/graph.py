@@ -70,6 +70,8 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 def increment_version(tensor: Any) -> None:
     """Count one write to the memory of a tensor, or of each of several: for writes that dualtape cannot see.
 
+    Of inference tensors nothing is counted.
+
     Examples
     --------
     >>> import dualtape as dt
@@ -82,12 +84,17 @@ def increment_version(tensor: Any) -> None:
     from .._tensor.tensor import Tensor
     from .versions import bump
 
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, got {type(tensor).__name__}")
     listed = [tensor] if isinstance(tensor, Tensor) else list(tensor)
     for one in listed:
-        if one.is_inference():
-            raise RuntimeError("Inference tensors do not track version counter: there is nothing to increment")
+        if not isinstance(one, Tensor):
+            raise RuntimeError(
+                f"increment_version expects each element of the iterable to be a tensor, got {type(one).__name__}"
+            )
     for one in listed:
-        bump(one._shared_counter)
+        if not one.is_inference():
+            bump(one._shared_counter)
 
 
 class _unsafe_preserve_version_counter:

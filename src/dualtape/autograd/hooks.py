@@ -13,6 +13,15 @@ from typing import Any
 _next_id = itertools.count().__next__
 
 
+class NoHooks(dict):
+    """Where hooks will be kept; until there are some, users see None."""
+
+
+def shown_hooks(hooks: dict | None) -> dict | None:
+    """Hooks as ``_backward_hooks`` shows them: what was set there, None if nothing was."""
+    return None if type(hooks) is NoHooks and not hooks else hooks
+
+
 class NodeExtra:
     """What few nodes have: hooks, metadata, the forward line. One slot of a node holds it, or None."""
 

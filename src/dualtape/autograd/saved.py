@@ -158,7 +158,7 @@ class SavedVariable:
         from .node import Freed
 
         node = self._node() if self._node is not None else None
-        return self.is_none() or (node is not None and type(node._saved) is Freed)
+        return node is not None and type(node._saved) is Freed
 
     @property
     def data(self) -> Any:
@@ -193,6 +193,10 @@ class SavedVariable:
         check_hooks(pack_hook, unpack_hook)
         if self._freed():
             raise errors.freed("the node")
+        if self.is_none():
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden: nothing is saved here to pack"
+            )
         if self.hooks is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved"
@@ -213,11 +217,12 @@ class SavedVariable:
             from .tangents import kept_tangents
 
             self._tangents = entry[3] if self.is_output else kept_tangents(entry[0])
-        modes._set(outside.no_grad or modes.without_grad(outside))
+        inside = outside.no_grad or modes.without_grad(outside)
+        modes._set(inside)
         try:
             packed = pack_hook(shown)
         finally:
-            modes._set(outside)
+            modes.leave(inside, outside, "grad")
         if entry[1][0] != entry[2]:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can"

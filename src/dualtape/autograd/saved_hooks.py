@@ -39,6 +39,8 @@ class saved_tensors_hooks(modes.ModeContext):
     dualtape.float16
     """
 
+    stack = "saved_hooks"
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
@@ -94,13 +96,15 @@ class disable_saved_tensors_hooks(modes.ModeContext):
     RuntimeError: no packing here
     """
 
+    stack = "saved_hooks"
+
     def __init__(self, error_message: str) -> None:
         self.message = str(error_message)
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         if mode.saved_hooks and type(mode.saved_hooks[-1]) is not str:
             raise RuntimeError(self.message)
-        return mode.replace(saved_hooks=(self.message,))
+        return mode.replace(saved_hooks=(*mode.saved_hooks, self.message))
 
     def clone(self) -> modes.ModeContext:
         return disable_saved_tensors_hooks(self.message)
@@ -124,6 +128,8 @@ class allow_mutation_on_saved_tensors(modes.ModeContext):
     >>> x.grad
     tensor([2., 4.])
     """
+
+    stack = "saved_hooks"
 
     def __enter__(self) -> SavedCopies:
         self.copies = SavedCopies()
@@ -164,12 +170,14 @@ class SavedCopies:
 
     def __init__(self) -> None:
         self.cloned: weakref.WeakKeyDictionary[_Kept, Any] = weakref.WeakKeyDictionary()
-        self._by_counter: dict[int, weakref.WeakSet[_Kept]] = {}
+        self._by_counter: dict[int, weakref.WeakValueDictionary[int, _Kept]] = {}  # by array, while it is not written
 
     def pack(self, tensor: Tensor) -> _Kept:
-        """Remember a tensor that is being saved."""
-        kept = _Kept(tensor.detach())
-        self._by_counter.setdefault(id(tensor._shared_counter), weakref.WeakSet()).add(kept)
+        """Remember a tensor that is being saved: once, however often it is."""
+        group = self._by_counter.setdefault(id(tensor._shared_counter), weakref.WeakValueDictionary())
+        kept = group.get(id(tensor._array))
+        if kept is None or kept.tensor is None or kept.tensor._array is not tensor._array:
+            kept = group[id(tensor._array)] = _Kept(tensor.detach())
         return kept
 
     def unpack(self, kept: _Kept) -> Tensor:
@@ -184,7 +192,7 @@ class SavedCopies:
 
     def before_write(self, tensor: Tensor) -> None:
         """Copy what is saved of the memory that is about to be written."""
-        for kept in self._by_counter.pop(id(tensor._shared_counter), ()):
+        for kept in list(self._by_counter.pop(id(tensor._shared_counter), {}).values()):
             if kept.tensor is not None and kept.tensor._shared_counter is tensor._shared_counter:
                 kept.tensor = kept.tensor.clone()  # type: ignore[attr-defined]
                 self.cloned[kept] = kept.tensor
@@ -192,7 +200,7 @@ class SavedCopies:
     def clear(self) -> None:
         """Forget everything: the context is left."""
         for group in self._by_counter.values():
-            for kept in group:
+            for kept in list(group.values()):
                 kept.tensor = None
         for kept in list(self.cloned):
             kept.tensor = None

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor, alias
 from ..overrides.dispatch_modes import TorchDispatchMode
+from .versions import caller, describe
 
 __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
 
@@ -36,7 +37,7 @@ _SAVING = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the op: whether this is the second run.
+    """What a policy is told beside the op: whether this is the second run, for which it is not asked today.
 
     Examples
     --------
@@ -49,16 +50,19 @@ class SelectiveCheckpointContext:
         self.is_recompute = is_recompute
 
 
+_RECOMPUTE = object()  # in the place of results that are not kept
+
+
 class _Store:
-    """Results of the first run by op, in the order in which they came."""
+    """What the first run kept of each op, in the order in which they came: only then the policy is asked."""
 
     def __init__(self, policy: Callable, mutable: bool) -> None:
         self.policy = policy
         self.mutable = mutable
         self.kept: dict[Any, list] = {}
 
-    def wants(self, func: Callable, args: tuple, kwargs: dict, again: bool) -> bool:
-        answer = self.policy(SelectiveCheckpointContext(is_recompute=again), func, *args, **kwargs)
+    def wants(self, func: Callable, args: tuple, kwargs: dict) -> bool:
+        answer = self.policy(SelectiveCheckpointContext(is_recompute=False), func, *args, **kwargs)
         if isinstance(answer, bool):
             return answer
         if not isinstance(answer, CheckpointPolicy):
@@ -82,8 +86,8 @@ class _Keeping(TorchDispatchMode):
     def __torch_dispatch__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        if self.store.wants(func, args, kwargs, again=False):
-            self.store.kept.setdefault(func, []).append(_held(out))
+        held = _held(out) if self.store.wants(func, args, kwargs) else _RECOMPUTE
+        self.store.kept.setdefault(func, []).append(held)
         return out
 
 
@@ -92,19 +96,23 @@ class _Taking(TorchDispatchMode):
         self.store = store
         self.at: dict[Any, int] = {}
 
+    def __enter__(self) -> Any:
+        self.at.clear()  # with retain_graph, there is a run for each backward
+        return super().__enter__()
+
     def __torch_dispatch__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if not self.store.wants(func, args, kwargs, again=True):
-            return func(*args, **kwargs)
         place = self.at.get(func, 0)
         held = self.store.kept.get(func, [])
         if place >= len(held):
             raise RuntimeError(
                 f"{getattr(func, '__name__', func)} is asked for more often in the second run than in the first: the"
-                " checkpointed function, or"
-                " its policy, must do the same both times"
+                " checkpointed function"
+                " must do the same both times"
             )
         self.at[func] = place + 1
+        if held[place] is _RECOMPUTE:
+            return func(*args, **kwargs)
         return self._taken(held[place], func)
 
     def _taken(self, held: Any, func: Callable) -> Any:
@@ -158,3 +166,34 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
         )
     store = _Store(policy, allow_cache_entry_mutation)
     return _Keeping(store), _Taking(store)
+
+
+class Log:
+    """The ops of both runs of a checkpointed function, for an error that compares them."""
+
+    def __init__(self) -> None:
+        self.runs: tuple[list[str], list[str]] = ([], [])
+
+    def contexts(self) -> tuple:
+        return _Noting(self.runs[0]), _Noting(self.runs[1])
+
+    def __str__(self) -> str:
+        titles = ("the original forward", "the recomputation")
+        return "\n".join(
+            f"\nOps that ran in {title}, {len(lines)} of them:\n" + "\n".join(f"  {line}" for line in lines)
+            for title, lines in zip(titles, self.runs, strict=True)
+        )
+
+
+class _Noting(TorchDispatchMode):
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def __enter__(self) -> Any:
+        self.lines.clear()
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        said = ", ".join(f"{a.dtype}{list(a.shape)}" if isinstance(a, Tensor) else repr(a) for a in args)
+        self.lines.append(f"{getattr(func, '__name__', func)}({said})  # {describe(caller())}")
+        return func(*args, **(kwargs or {}))

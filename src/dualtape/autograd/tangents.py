@@ -28,12 +28,18 @@ STILL = None  # the tangent of a view that is cut off from its base's: none
 
 
 class ForwardLevel:
-    """A scope in which tangents live. Closing it takes its tangents from everything that has any."""
+    """A scope in which tangents live. Closing it takes its tangents from everything that has any.
 
-    __slots__ = ("open", "_held", "_room", "_inside")
+    A ``loose`` one was opened by hand, and ends at the latest with the block around it; one of a ``transform`` gives
+    no array away that would leave its tangent behind.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("open", "loose", "transform", "_held", "_room", "_inside")
+
+    def __init__(self, loose: bool = False, transform: bool = False) -> None:
         self.open = True
+        self.loose = loose
+        self.transform = transform
         self._held: deque[weakref.ref] = deque()  # what has tangents here
         self._room = 100  # with more than so many held, those that are gone are looked for
         self._inside: tuple[modes.Mode, modes.Mode] | None = None
@@ -194,18 +200,20 @@ def kept_tangents(tensor: Tensor) -> Tangents:
 class _Beneath:
     """While a level's tangents are computed."""
 
-    __slots__ = ("level", "mode")
+    __slots__ = ("level", "mode", "inside")
 
     def __init__(self, level: ForwardLevel) -> None:
         self.level = level
 
     def __enter__(self) -> None:
-        self.mode = modes.current()
+        self.mode = self.inside = modes.current()
         if self.level in self.mode.levels:
-            modes._set(self.level.beneath(self.mode))
+            self.inside = self.level.beneath(self.mode)
+            modes._set(self.inside)
 
     def __exit__(self, *error: Any) -> None:
-        modes._set(self.mode)
+        if self.inside is not self.mode:
+            modes.leave(self.inside, self.mode, "levels", "functions", "anomaly")
 
 
 beneath = _Beneath
@@ -239,6 +247,17 @@ def without(tensor: Tensor) -> Tensor:
     return new
 
 
+def check_exportable(tensor: Any) -> None:
+    """Raise if a transform follows how ``tensor`` moves: an array made of it would stand still."""
+    for level in active(modes.current()):
+        if level.transform and tangent(tensor, level) is not None:
+            raise RuntimeError(
+                "Cannot access data pointer of Tensor that doesn't have storage: jvp or jacfwd differentiates with"
+                " respect to it, and an array would lose its tangent. Use tensor operations, or, for a constant,"
+                " tensor.detach().numpy()"
+            )
+
+
 # --- for later ------------------------------------------------------------------------------------
 
 
@@ -264,6 +283,8 @@ class reopened(modes.ModeContext):
     Gives which stands for which.
     """
 
+    fields = ("levels",)
+
     def __init__(self, levels: tuple) -> None:
         self.levels = {level: level if level.open else ForwardLevel() for level in levels}
 
@@ -274,8 +295,8 @@ class reopened(modes.ModeContext):
         super().__enter__()
         return self.levels
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        super().__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
         for level, fresh in self.levels.items():
             if fresh is not level:
                 fresh.close()

@@ -1,4 +1,6 @@
-"""``functional_call``: an object that keeps its parameters as attributes, called with others in their place."""
+"""``functional_call``: an object that keeps its parameters as attributes, called with others in their place; and the
+parameters of several such objects, stacked.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._tensor.tensor import Tensor
+from ..ops import FUNCTIONS
 
-__all__ = ["functional_call"]
+__all__ = ["functional_call", "stack_module_state"]
 
 
 def functional_call(
@@ -69,6 +72,57 @@ def functional_call(
         return module(*arguments, **(kwargs or {}))
 
 
+def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The tensors of several objects of one class, stacked by name, for :func:`vmap` over :func:`functional_call`.
+
+    Parameters
+    ----------
+    models : sequence of callable objects
+        As :func:`functional_call` takes them.
+
+    Returns
+    -------
+    params, buffers : dict
+        The parameters, as new leaves; and the other tensors. A parameter is an ``nn.Parameter``, or requires grad.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Line:
+    ...     def __init__(self, slope):
+    ...         self.slope, self.offset = dt.nn.Parameter(dt.tensor(slope)), dt.tensor(1.0)
+    ...     def __call__(self, x):
+    ...         return self.slope * x + self.offset
+    >>> lines = [Line(2.0), Line(3.0)]
+    >>> state = dt.func.stack_module_state(lines)
+    >>> dt.func.vmap(lambda *state: dt.func.functional_call(lines[0], state, dt.tensor(10.0)))(*state).detach()
+    tensor([21., 31.])
+    """
+    from ..nn.parameter import Parameter
+
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if any(getattr(m, "training", None) != getattr(models[0], "training", None) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    states = [_untied(dict(_tensors(m))) for m in models]
+    if any(state.keys() != states[0].keys() for state in states):
+        raise RuntimeError(
+            f"stack_module_state: Expected all models to have tensors of the same names, got {list(map(list, states))}"
+        )
+    params: dict[str, Tensor] = {}
+    buffers: dict[str, Tensor] = {}
+    for name, first in states[0].items():
+        each = [state[name] for state in states]
+        if any(one.requires_grad != first.requires_grad for one in each):
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+        stacked = FUNCTIONS["stack"]([one.detach() for one in each])
+        is_parameter = isinstance(first, Parameter) or first.requires_grad
+        (params if is_parameter else buffers)[name] = stacked.requires_grad_(first.requires_grad)
+    return params, buffers
+
+
 def _merged(dicts: Any) -> dict[str, Any]:
     if isinstance(dicts, Mapping):
         return dict(dicts)
@@ -120,6 +174,12 @@ def _tied(given: dict[str, Any], own: dict[str, Tensor]) -> dict[str, Any]:
                     " given for them"
                 )
     return tied
+
+
+def _untied(own: dict[str, Tensor]) -> dict[str, Tensor]:
+    """``own`` with the first name of each tensor only."""
+    names = {id(tensor): name for name, tensor in reversed(own.items())}
+    return {name: tensor for name, tensor in own.items() if names[id(tensor)] == name}
 
 
 def _owner(module: Any, name: str) -> tuple[Any, str]:

@@ -48,6 +48,16 @@ def _joined(parts: Any) -> Any:
     return parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
 
 
+def _check_real(who: str, tensors: list, what: str) -> None:
+    """Raise unless all are real: a complex derivative is one number only of a holomorphic function."""
+    for k, tensor in enumerate(tensors):
+        if tensor._array.dtype.kind == "c":
+            raise RuntimeError(
+                f"{who}: Expected all {what} to be real but received complex tensor at flattened input idx: {k}."
+                " Differentiate real and imaginary parts: view_as_real and view_as_complex convert"
+            )
+
+
 def jacrev(
     func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable:
@@ -89,6 +99,8 @@ def jacrev(
         numpy = speaks_numpy(args, kwargs)
         pulled = Pulled(with_chosen(func, args, kwargs, places), tuple(args[n] for n in places), has_aux, who)
         pulled.check_tensors(who)
+        _check_real("jacrev", pulled.inputs, "inputs")
+        _check_real("jacrev", pulled.outputs, "outputs")
         rows = []
         for k, output in enumerate(pulled.outputs):
             parts = []
@@ -159,11 +171,10 @@ def jacfwd(
         places = check_argnums(argnums, len(args))
         numpy = speaks_numpy(args, kwargs)
         points, spec = as_tensors(tuple([args[n] for n in places]), who)
+        _check_real("jacfwd", points, "inputs")
         for x in points:
-            if x._array.dtype.kind not in "fc":
-                raise ValueError(
-                    f"{who}: expected floating point or complex arguments to differentiate, got {x.dtype!r}"
-                )
+            if x._array.dtype.kind != "f":
+                raise ValueError(f"{who}: expected floating point arguments to differentiate, got {x.dtype!r}")
         seen: list = []  # the structure of the output, and aux: the same in every pass
 
         def moved(k: int, direction: Tensor) -> tuple:
@@ -173,6 +184,7 @@ def jacfwd(
                 output = push(lambda *leaves: chosen_func(*tree_unflatten(leaves, spec)), points, directions, level)
                 output, aux = split_aux(output, has_aux, who)
                 leaves, out_spec = only_tensors(output, f"{who}: expected f(*args)")
+                _check_real("jacfwd", leaves, "outputs")
                 seen[:] = [out_spec, [leaf.shape for leaf in leaves], aux]
                 return tuple(zeros_for(leaf) if (t := tangent(leaf, level)) is None else t for leaf in leaves)
 

@@ -166,7 +166,7 @@ class Scope:
 
     def __exit__(self, *error: Any) -> None:
         self.end = next_sequence()
-        modes._set(self.outside)
+        modes.leave(self._inside, self.outside, "grad", "inference", "forward")
         with _ending:
             _ended.add(self)
 
@@ -177,7 +177,7 @@ class Scope:
                 f"only Tensors of floating point dtype can require gradients, got {tensor.dtype!r}: convert it first,"
                 " or leave it out of argnums"
             )
-        if tensor.requires_grad and self.outside.grad:
+        if tensor.requires_grad and not tensor.is_inference():
             return tensor.view_as(tensor)
         new = cut_off(tensor)
         if new.is_inference():  # its writes are counted from here on: the function is recorded
@@ -187,8 +187,16 @@ class Scope:
         return new
 
     def reaches_out(self, tensor: Tensor) -> bool:
-        """Whether ``tensor`` was computed from something outside that may be differentiated."""
-        if not self.outside.grad or not tensor.requires_grad:
+        """Whether ``tensor``, or a tangent of it, was computed from something outside that may be differentiated."""
+        return self.values_reach(tensor) or self.tangents_reach(tensor)
+
+    def tangents_reach(self, tensor: Tensor) -> bool:
+        """The same of its tangents alone."""
+        return any(map(self.reaches_out, tangents_now(tensor)))
+
+    def values_reach(self, tensor: Tensor) -> bool:
+        """The same of its values alone."""
+        if not modes.current().grad or not tensor.requires_grad:
             return False
         edge = edge_of(tensor)
         if edge is None:
@@ -213,15 +221,15 @@ class Scope:
     def outward(self, value: Any, reaches: bool | None = None) -> Any:
         """A result as the caller gets it, with no tie to the tensors of the function; what is no tensor as it is.
 
-        ``reaches``: out, if that is known.
+        ``reaches``: whether its values reach out, if that is known.
         """
         if not isinstance(value, Tensor):
             return value
-        levels = active(self.outside)
+        levels = active(modes.current())
         if not value.requires_grad and not levels:
             return value
         if value.requires_grad and reaches is None:
-            reaches = self.reaches_out(value)
+            reaches = self.values_reach(value)
         new = value if not value.requires_grad or reaches else cut_off(value)
         for level in levels:
             t = tangent(value, level)
@@ -237,6 +245,17 @@ def _made_before(node: Any) -> bool:
     with _ending:
         scopes = list(_ended)
     return any(scope.end is not None and scope.start < node._seq < scope.end for scope in scopes)
+
+
+def tangents_now(tensor: Tensor) -> list[Tensor]:
+    """The tangents of ``tensor`` at the levels that are open."""
+    found = [tangent(tensor, level) for level in active(modes.current())]
+    return [t for t in found if t is not None]
+
+
+def has_history(tensor: Tensor) -> bool:
+    """Whether ``tensor``, or a tangent of it, is to be differentiated."""
+    return tensor.requires_grad or any(map(has_history, tangents_now(tensor)))
 
 
 def cut_off(tensor: Tensor) -> Tensor:

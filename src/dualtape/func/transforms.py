@@ -20,6 +20,7 @@ from .scope import (
     as_numpy,
     as_tensors,
     check_argnums,
+    has_history,
     named_as,
     only_tensors,
     speaks_numpy,
@@ -58,9 +59,7 @@ class Pulled:
         mode = modes.current()
         batch = (next(len(c) for c in cotangents if c is not None),) if batched else ()
         if create is None:
-            if self.reaching is None:
-                self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
-            create = mode.grad and (self.reaching or any(c is not None and c.requires_grad for c in cotangents))
+            create = mode.grad and (self.reaches() or any(c is not None and has_history(c) for c in cotangents))
         pairs = [
             (o, c)
             for o, c in zip(self.outputs, cotangents, strict=True)
@@ -69,11 +68,25 @@ class Pulled:
         if not pairs:
             return [zeros_for(x, batch) for x in self.inputs]
         outputs, starts = zip(*pairs, strict=True)
-        found = gradients(list(outputs), self.inputs, list(starts), retain or create, create, True, batched)
+        found = gradients(
+            list(outputs),
+            self.inputs,
+            list(starts),
+            retain or create,
+            create,
+            allow_unused=True,
+            is_grads_batched=batched,
+        )
         return [
             zeros_for(x, batch) if g is None else self.scope.outward(g) if create else g
             for x, g in zip(self.inputs, found, strict=True)
         ]
+
+    def reaches(self) -> bool:
+        """Whether the results reach out of the function: asked while grad mode is on."""
+        if self.reaching is None:
+            self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
+        return self.reaching
 
     def shown(self, tree: Any) -> Any:
         return tree_map(self.scope.outward, tree)
@@ -225,8 +238,9 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
             " to use the vjp or jacrev APIs instead?"
         )
     pulled.outputs = [value]
-    pulled.reaching = pulled.scope.reaches_out(value)
-    shown = pulled.scope.outward(value, pulled.reaching)
+    reaches = pulled.scope.values_reach(value)
+    pulled.reaching = reaches or pulled.scope.tangents_reach(value)
+    shown = pulled.scope.outward(value, reaches)
     aux = pulled.shown(pulled.aux) if has_aux else None
     gradient = tree_unflatten(pulled.pull([None], False, None), pulled.spec)
     result = (gradient if isinstance(argnums, tuple) else gradient[0], shown, aux)
@@ -240,18 +254,20 @@ class forward_level(modes.ModeContext):
     """A new level, the newest, for the length of a block: ``with forward_level() as level``."""
 
     level: ForwardLevel
+    fields = ("forward",)
+    stack = "levels"
 
     def change(self, mode: modes.Mode) -> modes.Mode:
-        self.level = ForwardLevel()
+        self.level = ForwardLevel(transform=True)
         return mode.replace(levels=(*(one for one in mode.levels if one.open), self.level), forward=True)
 
     def __enter__(self) -> ForwardLevel:
         super().__enter__()
         return self.level
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.level.close()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
 
 
 def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> Any:
@@ -350,7 +366,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
         starts = [scope.inward(zeros_for(o)) if o.requires_grad else None for o in outputs]
         rooted = [(o, s) for o, s in zip(outputs, starts, strict=True) if s is not None]
         back = (
-            gradients([o for o, _ in rooted], pulled.inputs, [s for _, s in rooted], True, True, True)
+            gradients([o for o, _ in rooted], pulled.inputs, [s for _, s in rooted], True, True, allow_unused=True)
             if rooted
             else (None,) * len(pulled.inputs)
         )
@@ -370,16 +386,14 @@ def linearize(func: Callable, *primals: Any) -> tuple:
                     )
         from ..ops.jvp import real_inner
 
-        create = modes.current().grad and (
-            any(scope.reaches_out(o) for o in outputs) or any(t.requires_grad for t in leaves)
-        )
+        create = modes.current().grad and (any(scope.reaches_out(o) for o in outputs) or any(map(has_history, leaves)))
         with modes.enable_grad():
             total = real_inner([(g, t) for g, t in zip(back, leaves, strict=True) if g is not None])
         asked = [s for s in starts if s is not None]
         if total is None or not total.requires_grad:
             found: Any = iter([None] * len(asked))
         else:
-            found = iter(gradients([total], asked, None, True, create, True))
+            found = iter(gradients([total], asked, None, True, create, allow_unused=True))
         moved = [None if s is None else next(found) for s in starts]
         result = [zeros_for(o) if t is None else scope.outward(t) for o, t in zip(outputs, moved, strict=True)]
         return convert(tree_unflatten(result, pulled.out_spec))

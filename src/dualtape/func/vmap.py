@@ -12,15 +12,15 @@ from typing import Any
 
 from .. import modes
 from .._tensor.creation import as_tensor
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, wrap
 from ..arrays import is_array
-from ..arrays.batched.array import BatchLevel, is_batched
+from ..arrays.batched.array import Batched, BatchLevel, extent, innermost, is_batched
 from ..ops import FUNCTIONS
-from ..ops.batching import batch, unbatch
+from ..ops.batching import batch, reveal, unbatch
 from ..pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .scope import named_as
 
-__all__ = ["vmap"]
+__all__ = ["chunk_vmap", "debug_unwrap", "vmap"]
 
 
 def vmap(
@@ -85,6 +85,56 @@ def vmap(
         )
 
     return mapped
+
+
+def chunk_vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable:
+    """:func:`vmap` in so many chunks; ``vmap(..., chunk_size=)`` says how large they are.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.func.chunk_vmap(lambda row: row.sum(), chunks=2)(dt.ones(5, 3))
+    tensor([3., 3., 3., 3., 3.])
+    """
+
+    @named_as(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if chunks < 1:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        size = -(-_inputs(args, in_dims, func)[0] // chunks)
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=size or None)(*args, **kwargs)
+
+    return mapped
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """All samples of a tensor inside :func:`vmap`, in a dimension in front, to look at; a constant.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        One that is no sample is given back.
+    recurse : bool
+        Whether the samples of outer ``vmap`` are shown, too.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> def f(row):
+    ...     print(dt.func.debug_unwrap(row * 10))
+    ...     return row.sum()
+    >>> sums = dt.func.vmap(f)(dt.eye(2))
+    tensor([[10.,  0.],
+            [ 0., 10.]])
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap takes a Tensor, got {type(tensor).__name__}")
+    array = tensor._array
+    if type(array) is not Batched:
+        return tensor
+    return wrap(innermost(array) if recurse else array.values)
 
 
 def _name(func: Callable) -> str:
@@ -168,14 +218,16 @@ def _check(leaf: Any, dim: Any, call: str) -> None:
 def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
     """All samples at once."""
     mode = modes.current()
-    level = BatchLevel(size, randomness)
-    modes._set(mode.replace(batches=(*mode.batches, level)))
+    level = BatchLevel(size, randomness, _name(func))
+    inside = mode.replace(batches=(*mode.batches, level))
+    modes._set(inside)
     try:
         seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func)
+        given = {(id(one), dim): leaf for one, leaf, dim in zip(seen, leaves, dims, strict=True) if one is not leaf}
+        return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func, given)
     finally:
-        level.open = False
-        modes._set(mode)
+        level.open, level.ended = False, True
+        modes.leave(inside, mode, "batches")
 
 
 def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
@@ -199,16 +251,24 @@ def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
     return dims
 
 
-def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable) -> Any:
-    """The results with the samples shown."""
+def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable, given: dict) -> Any:
+    """The results with the samples shown; ``given``: what the function got, by the sample and its dimension."""
     leaves, spec = tree_flatten(result)
     dims = _out_dims(out_dims, spec, func)
-    return tree_unflatten([_shown(leaf, dim, level, func) for leaf, dim in zip(leaves, dims, strict=True)], spec)
+    bases = {id(leaf._view.base) for leaf in leaves if isinstance(leaf, Tensor) and leaf._is_view()}
+    return tree_unflatten(
+        [_shown(leaf, dim, level, func, given, bases) for leaf, dim in zip(leaves, dims, strict=True)], spec
+    )
 
 
-def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable) -> Any:
+def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable, given: dict, bases: set[int]) -> Any:
+    """One result: the same tensor for the same sample, an argument for its own; a view only of what is left."""
     if dim is not None and isinstance(leaf, Tensor) and -leaf.ndim - 1 <= dim <= leaf.ndim:
-        return unbatch(leaf, level, dim % (leaf.ndim + 1))
+        dim %= leaf.ndim + 1
+        shown = given.get((id(leaf), dim))
+        if shown is None or shown.requires_grad != leaf.requires_grad:
+            shown = given[id(leaf), dim] = _shown_anew(leaf, dim, level, bases)
+        return shown
     name = _name(func)
     if dim is None:
         if isinstance(leaf, Tensor) and is_batched(leaf._array, level):
@@ -225,6 +285,16 @@ def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable) -> Any
     raise IndexError(
         f"Dimension out of range (expected to be in range of [{-leaf.ndim - 1}, {leaf.ndim}], but got {dim})"
     )
+
+
+def _shown_anew(leaf: Tensor, dim: int, level: BatchLevel, bases: set[int]) -> Tensor:
+    array = leaf._array
+    if not is_batched(array, level):
+        whole = FUNCTIONS["unsqueeze"](leaf, dim) if dim else leaf
+        return FUNCTIONS["broadcast_to"](whole, (*leaf.shape[:dim], level.size, *leaf.shape[dim:]))
+    if leaf._is_view() or id(leaf) in bases or extent(array, level) != level.size:
+        return unbatch(leaf, level, dim)
+    return reveal(leaf, level, dim)
 
 
 def _chunked(

@@ -70,6 +70,7 @@ _unbatching = dict(x=lambda t, level, dim: unbatch(t, level, dim))
 _unbatch = _row(
     "_unbatch", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching, view="overlapping"
 )
+_reveal = _row("_unbatch", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching)
 _spread = _row("_spread", arrays.unbatch, lambda g, level, dim: _batched(g, level, dim), _unbatching)
 _lift = _row("_lift", arrays.lift, _pull_lifted, dict(x=lambda t, level: lift(t, level)))
 _unlift = _row(
@@ -92,6 +93,15 @@ def unbatch(tensor: Tensor, level: BatchLevel, dim: int = 0) -> Tensor:
     if not whole and tensor.requires_grad and modes.current().grad:
         tensor = lift(tensor, level)
     return (_unbatch if whole else _spread).function(tensor, level, dim)
+
+
+def reveal(tensor: Tensor, level: BatchLevel, dim: int) -> Tensor:
+    """``tensor``, a result of its own, as the one that is left of it when ``level`` ends: in the same memory, and with
+    the same count of writes, but no view.
+    """
+    result = _reveal.function(tensor, level, dim)
+    result._version_counter = tensor._shared_counter
+    return result
 
 
 def lift(tensor: Tensor, level: BatchLevel) -> Tensor:

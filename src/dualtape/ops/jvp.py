@@ -96,16 +96,17 @@ def _lift(op: Op, values: list) -> None:
 class _Grounded:
     """While no level is in force: forward mode is switched off."""
 
-    __slots__ = ("mode",)
+    __slots__ = ("mode", "inside")
 
     def __init__(self, mode: modes.Mode) -> None:
         self.mode = mode
 
     def __enter__(self) -> None:
-        modes._set(self.mode.replace(levels=()))
+        self.inside = self.mode.replace(levels=())
+        modes._set(self.inside)
 
     def __exit__(self, *error: Any) -> None:
-        modes._set(self.mode)
+        modes.leave(self.inside, self.mode, "levels")
 
 
 def propagate(op: Op, values: list, results: list, levels: tuple) -> None:

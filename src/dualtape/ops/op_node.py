@@ -167,6 +167,8 @@ class OpNode(Node):
         if type(self._saved) is Freed:
             return SavedVariable(None, kind == OUTPUT, number, self)
         entry = self._saved[position]
+        if entry is None:
+            return SavedVariable(None, kind == OUTPUT, number, self)
         if isinstance(entry, _ENTRIES) and kind != ATTRIBUTE:
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
             places = list(self._saved)

@@ -38,7 +38,8 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
         try:
             result = mode.dispatches[-1].__torch_dispatch__(function, types, args, kwargs)
         finally:
-            modes._set(modes.current().replace(dispatches=mode.dispatches, grad=mode.grad))
+            now = modes.current()
+            modes._set(now.replace(dispatches=(*now.dispatches, mode.dispatches[-1]), grad=mode.grad))
     elif found:
         modes._set(modes.without_grad(mode))
         try:

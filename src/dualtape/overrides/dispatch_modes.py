@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 from .. import modes
-from .function_modes import _without_last
 from .subclass import watch
 
 __all__ = ["TorchDispatchMode"]
@@ -45,11 +43,9 @@ class TorchDispatchMode:
         modes._set(mode.replace(dispatches=(*mode.dispatches, self)))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         mode = modes.current()
-        modes._set(mode.replace(dispatches=_without_last(mode.dispatches, self)))
+        modes._set(mode.replace(dispatches=modes.without_last(mode.dispatches, self)))
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

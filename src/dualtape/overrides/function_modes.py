@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Any
 
 from .. import modes
@@ -51,11 +50,9 @@ class TorchFunctionMode:
         modes._set(mode.replace(functions=(*mode.functions, self)))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         mode = modes.current()
-        modes._set(mode.replace(functions=_without_last(mode.functions, self)))
+        modes._set(mode.replace(functions=modes.without_last(mode.functions, self)))
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -76,13 +73,6 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         return func(*args, **(kwargs or {}))
-
-
-def _without_last(stack: tuple, mode: Any) -> tuple:
-    for place in reversed(range(len(stack))):
-        if stack[place] is mode:
-            return stack[:place] + stack[place + 1 :]
-    return stack
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:

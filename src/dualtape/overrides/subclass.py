@@ -58,6 +58,8 @@ class DisableTorchFunctionSubclass(modes.ModeContext):
     ('Metres', 'Tensor')
     """
 
+    fields = ("subclass_functions",)
+
     def change(self, mode: modes.Mode) -> modes.Mode:
         return mode.replace(subclass_functions=False)
 
@@ -72,6 +74,8 @@ class DisableTorchFunction(modes.ModeContext):
     ...     dt.ones(1) + 1
     tensor([2.])
     """
+
+    fields = ("subclass_functions", "functions")
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         return mode.replace(subclass_functions=False, functions=())
@@ -116,7 +120,8 @@ def _answered(mode: modes.Mode, found: list, function: Callable, args: tuple, kw
         try:
             result = mode.functions[-1].__torch_function__(function, types, args, kwargs)
         finally:
-            modes._set(modes.current().replace(functions=mode.functions))
+            now = modes.current()
+            modes._set(now.replace(functions=(*now.functions, mode.functions[-1])))
         if result is not NotImplemented:
             return result
     if mode.subclass_functions:

@@ -1,4 +1,7 @@
-"""Random numbers inside ``vmap``: drawn for each sample, once for all of them, or refused, as each open level says."""
+"""Random numbers inside ``vmap``: drawn for each sample, once for all of them, or refused, as each open level says.
+
+Nested levels draw in the order of one large draw, the samples of the oldest level one after the other.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from ..arrays import Batched
-from ..arrays.batched.array import batch, stacked
+from ..arrays.batched.array import batch, levels_of, sample_of, stacked
 
 # where the shape stands
 _SHAPED = {
@@ -30,7 +32,7 @@ class Source:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         levels = []
-        for level in reversed(modes.current().batches):
+        for level in modes.current().batches:
             if level.randomness == "error":
                 raise RuntimeError(
                     "vmap: called random operation while in randomness error mode. Please either use the 'same' or"
@@ -39,7 +41,7 @@ class Source:
                 )
             if level.randomness == "different":
                 levels.append(level)
-        self.levels = tuple(levels)  # newest first
+        self.levels = tuple(levels)  # oldest first
 
     def __getattr__(self, name: str) -> Any:
         place = _SHAPED[name]
@@ -56,23 +58,27 @@ class Source:
         return draw
 
     def permutation(self, n: int) -> Any:
-        return self._each(self.levels, None, lambda _: self.rng.permutation(n))
+        return self._each(list(self.levels), None, lambda _: self.rng.permutation(n))
 
     def choice(self, n: int, count: int, replacement: bool, weights: Any) -> Any:
-        return self._each(self.levels, weights, lambda p: self.rng.choice(n, count, replacement, p))
+        levels = {*self.levels, *levels_of((weights,))}
+        return self._each(
+            sorted(levels, key=lambda level: level.number),
+            weights,
+            lambda p: self.rng.choice(n, count, replacement, p),
+        )
 
-    def _each(self, levels: tuple, given: Any, draw: Any) -> Any:
-        """One draw after the other, for the samples of what is given and for those of the levels that draw
+    def _each(self, levels: list, given: Any, draw: Any) -> Any:
+        """One draw after the other, for the samples of ``levels``: those of what is given, and those that draw
         differently.
         """
-        level = given.level if type(given) is Batched else levels[0] if levels else None
-        if level is None:
+        if not levels:
             return draw(given)
-        rest = tuple(one for one in levels if one is not level)
+        level, *rest = levels
         state = self.rng.bit_generator.state
         result = []
         for i in range(level.size):
-            if level not in levels:
+            if level not in self.levels:
                 self.rng.bit_generator.state = state  # the same for all samples
-            result.append(self._each(rest, given.sample(i) if type(given) is Batched else given, draw))
+            result.append(self._each(rest, sample_of(given, level, i), draw))
         return stacked(result, level)

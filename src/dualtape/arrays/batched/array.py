@@ -58,13 +58,17 @@ class BatchLevel:
         The number of samples.
     randomness : str
         What random functions do inside: "error", "same" or "different".
+    name : str
+        What is mapped.
     open : bool
         Whether the function is still running.
+    ended : bool
+        Whether it has run: then only a backward still computes with arrays of this level.
     """
 
-    __slots__ = ("number", "size", "randomness", "open")
+    __slots__ = ("number", "size", "randomness", "name", "open", "ended")
 
-    def __init__(self, size: int, randomness: str = "error") -> None:
+    def __init__(self, size: int, randomness: str = "error", name: str = "") -> None:
         global _complete
         if not _complete:  # an import statement takes longer than the rest
             from . import maker, products, rules  # noqa: F401 - fill RULES, and say what makes batched arrays
@@ -73,14 +77,38 @@ class BatchLevel:
         self.number = next(_numbers)
         self.size = size
         self.randomness = randomness
+        self.name = name
         self.open = True
+        self.ended = False
 
     def __repr__(self) -> str:
         return f"<vmap level {self.number} of {self.size} samples>"
 
 
+def going_backward() -> bool:
+    """Whether a backward is running in this thread; the engine puts its own answer here."""
+    return False
+
+
+def check_inside(x: Any) -> None:
+    """Raise if an array belongs to a ``vmap`` that has ended, and no backward is going through that."""
+    while type(x) is Batched:
+        if x.level.ended:
+            _check_backward(x.level)
+        x = x.values
+
+
+def _check_backward(level: BatchLevel) -> None:
+    if not going_backward():
+        raise RuntimeError(
+            f"vmap: a tensor may have escaped from inside a function being vmapped: it is a sample of vmap({level.name}"
+            f"), level {level.number}, which has ended. Return it from the function, and use what vmap returns"
+        )
+
+
 def _reading(name: str, phrase: str) -> Callable:
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_inside(self)
         # also if it is the same for all samples: what NumPy makes of it would not be batched, and its gradients are
         if name == "__array__":
             raise NotAnArray(f"vmap: {phrase}")
@@ -136,6 +164,7 @@ def _aligned(inputs: tuple, level: BatchLevel) -> list | None:
 
 def _write(ufunc: Any, inputs: tuple, out: Any) -> bool:
     """Write a ufunc's result into ``out``, if all are batched alike; False, with nothing done, if not."""
+    check_inside(out)
     arrays = _aligned((*inputs, out), out.level) if type(out) is Batched else None
     if arrays is None or arrays[-1] is not out.values:
         return False
@@ -200,6 +229,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     __array_priority__ = 900  # CuPy's arrays leave operations on both to this kind
 
     def __init__(self, values: Any, level: BatchLevel) -> None:
+        if level.ended:
+            _check_backward(level)
         self.values = values
         self.level = level
 
@@ -308,6 +339,7 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         """Write a number, or what is batched alike, to a part of each sample; False, with nothing done, if it is
         not for this.
         """
+        check_inside(self)
         target = self.values[(_WHOLE, *key)]
         if type(value) is Batched:
             values = value.values
@@ -623,6 +655,14 @@ def room_for(target: Any, value: Any) -> Any:
     return room
 
 
+def relabelled(x: Any, levels: list[BatchLevel]) -> Any:
+    """A batched array as one of ``levels``, oldest first, in the place of its own: the same ``vmap``, run again."""
+    if type(x) is not Batched:
+        return x
+    inner = relabelled(x.values, levels[:-1])
+    return x if x.level is levels[-1] and inner is x.values else Batched(inner, levels[-1])
+
+
 def innermost(x: Any) -> Any:
     """The array in which a batched array's values are, whatever the number of levels."""
     while type(x) is Batched:
@@ -642,6 +682,13 @@ def warn_slow(name: str) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def sample_of(x: Any, level: BatchLevel, i: int) -> Any:
+    """One sample of ``level``; what is not batched by it is its own."""
+    if type(x) is not Batched:
+        return x
+    return x.sample(i) if x.level is level else Batched(sample_of(x.values, level, i), x.level)
 
 
 def per_sample(function: Callable, level: BatchLevel, args: Any, kwargs: dict, name: str) -> Any:
