@@ -159,6 +159,10 @@ def _corner(src: Any, shape: tuple) -> Any:
 
 
 def _check_src(name: str, index: Any, src: Any) -> None:
+    if src.ndim != index.ndim:
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as src tensor: {index.ndim} and {src.ndim}"
+        )
     if src.ndim and src.shape != index.shape and any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
         raise RuntimeError(f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
 
@@ -305,28 +309,63 @@ Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
 
 
 def _index_select(x: Any, dim: int, index: Any) -> Any:
-    d = normal_dim(dim, x.ndim)
-    if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
+    d, index = normal_dim(dim, x.ndim), _vector("index_select", index)
     _bounded("index_select", index, x.shape[d] if x.ndim else 1)
-    return np.take(x, index.reshape(-1), axis=d) if x.ndim else x.copy()
+    return np.take(x, index, axis=d) if x.ndim else x.copy()
+
+
+def _vector(name: str, index: Any) -> Any:
+    """``index`` as a vector, which it may be a number in place of."""
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, got shape {list(index.shape)}")
+    return _line(index)
 
 
 def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
-    d = normal_dim(dim, x.ndim)
-    _bounded("index_add", index, x.shape[d])
-    if source.shape[d] != index.size:
+    d, index = normal_dim(dim, x.ndim), _vector("index_add_", index)
+    _bounded("index_add", index, x.shape[d] if x.ndim else 1)
+    if (*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]) or source.ndim != x.ndim:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[d]})"
+            "index_add_(): source tensor shape must match self tensor shape, excluding the specified dimension. Got"
+            f" self.shape = {list(x.shape)}, source.shape = {list(source.shape)}, dim = {dim}"
         )
+    if (source.shape[d] if x.ndim else 1) != index.size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim)"
+            f" ({source.shape[d] if x.ndim else 1})"
+        )
+    source = source if alpha == 1 else source * alpha
+    if not x.ndim:
+        return x + source
     out = x.copy()
-    add_at(out, (slice(None),) * d + (_line(index),), source if alpha == 1 else source * alpha)
+    add_at(out, (slice(None),) * d + (index,), source)
     return out
 
 
 def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
-    d = normal_dim(dim, x.ndim)
-    _bounded("index_copy", index, x.shape[d])
+    d, index = normal_dim(dim, x.ndim), _vector("index_copy_", index)
+    _bounded("index_copy", index, x.shape[d] if x.ndim else 1)
+    if source.ndim != x.ndim and source.ndim and x.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source"
+            f" dimensionality ({source.ndim}), destination dimensionality ({x.ndim})"
+        )
+    count = source.shape[d] if source.ndim else 1
+    if count != index.size:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
+        )
+    if (
+        source.ndim == x.ndim
+        and source.size
+        and ((*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]))
+    ):
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes, apart from the indexed dimension:"
+            f" {list(source.shape)} and {list(x.shape)} at dimension {d}"
+        )
+    if not x.ndim:
+        return source.reshape(()).copy()
     out = x.copy()
     out[(slice(None),) * d + (index,)] = source
     return out
@@ -366,6 +405,10 @@ op("index_copy", _index_copy, kind=GENERAL, inplace=True, constants=("index",), 
 
 def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     d = normal_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, got shape {list(index.shape)}")
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {index.dtype}: convert it with .long()")
     out = _line(x).copy()
     out[(slice(None),) * d + (index,)] = element(value, x)
     return out.reshape(x.shape)

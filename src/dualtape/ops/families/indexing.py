@@ -13,7 +13,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
-from ...arrays.kernels.basics import add_at, asarray_like
+from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
 from ...autograd.views import check_write
 from .. import basic_indexing as keys
 from ..dispatch import FUNCTIONS
@@ -255,18 +255,16 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     indices = (
         tuple(raw(i) if i is not None else slice(None) for i in indices) if not isinstance(indices, Tensor) else indices
     )
+    if values.ndim > selected_ndim(x, indices):
+        raise RuntimeError(
+            f"index_put: shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing"
+            f" result of {selected_ndim(x, indices)} dimensions"
+        )
     if accumulate:
         add_at(out, indices, values)
     else:
         out[indices] = values
     return out
-
-
-def _put_shape(x: Any, indices: Any) -> int:
-    """The number of dimensions of what index arrays select."""
-    arrays = [i for i in indices if not isinstance(i, slice)]
-    depth = max(1 if i.dtype.kind == "b" else i.ndim for i in arrays)
-    return x.ndim - sum(i.ndim if i.dtype.kind == "b" else 1 for i in arrays) + depth
 
 
 def _raw_indices(indices: Any) -> tuple:
@@ -288,7 +286,7 @@ op("index_put", _index_put, kind=GENERAL, inplace=True, jvp=LINEAR, promote=None
 
 
 def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
-    while values.ndim and values.shape[0] == 1 and values.ndim > _put_shape(x._array, indices):
+    while values.ndim and values.shape[0] == 1 and values.ndim > selected_ndim(x._array, indices):
         values = values[0]
     if values._array.dtype != x._array.dtype:
         values = values.to(x._array.dtype)  # type: ignore[attr-defined]
