@@ -11,6 +11,7 @@ from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.sums import sum_point
+from ...autograd.underived import underived
 from ..dispatch import FUNCTIONS
 from ..formulas import restore
 from ..samples import edge, exact, exact_index, real, sample
@@ -383,7 +384,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
             f"weights should be 1-d and have the same length as input: {list(weights.shape)} and {list(array.shape)}"
         )
     summed = np.bincount(array, weights._array, minlength)
-    return new_tensor(summed.astype(np.float32) if weights._array.dtype == np.float32 else summed)
+    summed = summed.astype(np.float32) if weights._array.dtype == np.float32 else summed
+    return underived("bincount", new_tensor(summed), weights)
 
 
 @composite("histc", complex=False, samples=(
