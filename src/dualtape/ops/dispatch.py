@@ -461,7 +461,7 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
 
     target = values[0]
     old = (
-        FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target
+        FUNCTIONS["clone"](target) if target._array.dtype.kind in "fc" else target
     )  # nodes keep the old values, tangents included
     result = execute(op, [old, *values[1:]])
     store(target, result._array, name)
