@@ -395,7 +395,9 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
-    """Give ``tensor`` (written in place, its version already bumped) the history ``node``."""
+    """Give ``tensor`` (written in place, its version already bumped) the history ``node``; integers have none."""
+    if tensor._array.dtype.kind not in "fc":
+        return
     view = tensor._view
     if view is None:
         _move_retained(tensor, node)

@@ -145,12 +145,21 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
 
 def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter_add", x, dim, index)
+    _same_kind("scatter_add", x, src)
     if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
         return _scatter_add(_line(x), 0, _line(index), _line(src)).reshape(x.shape)
     _check_src("scatter_add", index, src)
     out = x.copy()
     add_at(out, _at(d, index), _corner(src, index.shape))
     return out
+
+
+def _same_kind(name: str, x: Any, source: Any) -> None:
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {dtypes.of(x.dtype)!r} and"
+            f" (source) {dtypes.of(source.dtype)!r}: convert one with .to(...)"
+        )
 
 
 def _corner(src: Any, shape: tuple) -> Any:
@@ -171,6 +180,8 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter", x, dim, index)
     if not x.ndim or not index.ndim:
         return _scatter(_line(x), 0, _line(index), src).reshape(x.shape)
+    if hasattr(src, "dtype"):
+        _same_kind("scatter", x, src)
     if getattr(src, "ndim", 0):
         _check_src("scatter", index, src)
         src = _corner(src, index.shape)
@@ -324,6 +335,7 @@ def _vector(name: str, index: Any) -> Any:
 def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     d, index = normal_dim(dim, x.ndim), _vector("index_add_", index)
     _bounded("index_add", index, x.shape[d] if x.ndim else 1)
+    _same_kind("index_add", x, source)
     if (*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]) or source.ndim != x.ndim:
         raise RuntimeError(
             "index_add_(): source tensor shape must match self tensor shape, excluding the specified dimension. Got"
@@ -345,6 +357,7 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any
 def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     d, index = normal_dim(dim, x.ndim), _vector("index_copy_", index)
     _bounded("index_copy", index, x.shape[d] if x.ndim else 1)
+    _same_kind("index_copy_", x, source)
     if source.ndim != x.ndim and source.ndim and x.ndim:
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source"

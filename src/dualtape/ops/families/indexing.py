@@ -378,6 +378,15 @@ def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tens
     return self
 
 
+def _check_source(x: Tensor, mask: Tensor, source: Tensor) -> None:
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter: expected a boolean mask, got {mask.dtype!r}")
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {x.dtype!r} and {source.dtype!r}"
+        )
+
+
 def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place form of :func:`masked_scatter`.
 
@@ -388,6 +397,7 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([1., 0., 2.])
     """
     where = np.nonzero(np.broadcast_to(mask._array, self._array.shape))
+    _check_source(self, mask, source)
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
     return self.index_put_(where, source.reshape(-1)[: where[0].size])
@@ -464,6 +474,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     tensor([1., 0., 2.])
     """
     where = np.nonzero(np.broadcast_to(mask._array, input._array.shape))
+    _check_source(input, mask, source)
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
     return FUNCTIONS["index_put"](input, where, source.reshape(-1)[: where[0].size])

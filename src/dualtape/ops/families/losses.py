@@ -431,9 +431,9 @@ def cross_entropy(
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    return np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y))).astype(
-        np.result_type(x, y), copy=False
-    )
+    out = np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y)))
+    dtype = np.result_type(x, y)
+    return out.astype(dtype, copy=False) if dtype.kind in "fc" else out
 
 
 op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,

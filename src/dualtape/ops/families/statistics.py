@@ -59,6 +59,9 @@ _MANY, _FAR = (
 )
 
 
+_TINY = 1e-30  # a variance below which squares in single precision have lost digits
+
+
 def _mean_square(off: Any, axis: Any, count: float, keepdim: bool) -> Any:
     squares = off.real * off.real + off.imag * off.imag if off.dtype.kind == "c" else off * off
     # at no degree of freedom: 0 / 0 or something / 0, as PyTorch
@@ -72,6 +75,9 @@ def _var_mean(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
 
 def _std_mean(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
     variance, mean = _moments(x, dim, correction, keepdim)
+    if x.dtype.char in "fF" and not all_samples(np.logical_and(variance > _TINY, variance < np.inf)).all():
+        variance = _moments(x.astype(np.float64 if x.dtype.char == "f" else np.complex128), dim, correction, keepdim)[0]
+        return np.sqrt(variance).astype(mean.real.dtype), mean  # squares have half the range
     deviation = np.sqrt(variance)
     return (deviation.astype(HALF), mean.astype(HALF)) if x.dtype == HALF else (deviation, mean)
 
