@@ -280,9 +280,11 @@ def compute(op: Op, raws: list) -> Any:
         if type(error) is DynamicShape and op.name in DYNAMIC:
             raise
         return per_sample(lambda *each: compute(op, list(each)), newest(raws), raws, {}, op.name)
+    except (AttributeError, ZeroDivisionError) as error:
+        raise errors.explained(op.name, error, op.params, raws) from None
     except TypeError as error:
         if "ufunc" not in str(error) and "numpy boolean" not in str(error):
-            raise
+            raise errors.explained(op.name, error, op.params, raws) from None
         kinds = ", ".join(str(getattr(raws[p], "dtype", raws[p])) for p in op.tensor_places)
         raise NotImplementedError(
             f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first"

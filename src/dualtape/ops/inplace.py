@@ -280,7 +280,7 @@ def inplace_over(op: Op) -> Callable:
                 try:
                     a[...] = b
                 except ValueError:
-                    return other(x, value)
+                    return other(x) if zero else other(x, value)
                 bump(x._version_counter or x._shared_counter)
                 return x
         return other(x, *args, **kwargs) if value is missing else other(x, value, *args, **kwargs)
