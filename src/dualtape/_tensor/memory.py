@@ -190,6 +190,8 @@ class Memory:
         >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
         tensor([[1]])
         """
+        if sparse_dim is not None and not isinstance(sparse_dim, int):
+            raise TypeError(f"to_sparse(): argument 'sparse_dim' must be int, not {type(sparse_dim).__name__}")
         from ..sparse.coo import from_dense
 
         return from_dense(self, sparse_dim)
@@ -229,10 +231,14 @@ class Memory:
 
 
 def _dim(dim: int, ndim: int) -> int:
+    if not isinstance(dim, int) and not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
         )
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return dim
 
 

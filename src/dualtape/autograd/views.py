@@ -382,6 +382,8 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
         if tensor._requires_grad and tensor._edge is None:
             raise errors.leaf_write(op)
     array = tensor._array
+    if type(array) is np.ndarray and not array.flags.writeable:
+        raise errors.read_only(op)
     if not overlap and 0 in getattr(array, "strides", ()) and array.size > 1:
         if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):
             raise errors.internal_overlap(op)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..autograd.underived import refuse_history
@@ -90,7 +91,7 @@ def _implicit(dim: int | None, ndim: int) -> int:
     return dim if dim is not None else 0 if ndim in (0, 1, 3) else 1
 
 
-@overridable
+@partial(overridable, composite="softmax")
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """Exponentials along ``dim``, divided by their sum.
 
@@ -103,7 +104,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return FUNCTIONS["softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
 
 
-@overridable
+@partial(overridable, composite="log_softmax")
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The logarithm of the softmax along ``dim``, without overflow.
 
@@ -116,7 +117,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
     return FUNCTIONS["log_softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
 
 
-@overridable
+@partial(overridable, composite="softmin")
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The softmax of ``-input``.
 

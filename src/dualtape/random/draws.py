@@ -16,6 +16,7 @@ from ..arrays.batched.array import holds
 from ..arrays.kernels.basics import all_samples
 from ..autograd.versions import bump
 from ..autograd.views import check_write
+from ..overrides.watching import explaining
 from .generator import Generator, source
 
 __all__ = [
@@ -517,4 +518,4 @@ for _name, _method in (
     ("exponential_", _exponential_),
     ("bernoulli", bernoulli), ("multinomial", multinomial),
 ):  # fmt: skip
-    setattr(Tensor, _name, _method)
+    setattr(Tensor, _name, explaining(_method, _name))

@@ -316,6 +316,8 @@ def sparse_coo_tensor(
         raise RuntimeError(
             f"indices and values must have one column for each entry, got {places.shape[1]} and {entries.shape[0]}"
         )
+    if size is not None and not isinstance(size, (tuple, list)):
+        raise TypeError(f"sparse_coo_tensor(): argument 'size' must be a tuple of ints, not {type(size).__name__}")
     if size is None:
         size = (*(int(row.max()) + 1 if row.size else 0 for row in places), *entries.shape[1:])
     shape = tuple(int(n) for n in size)

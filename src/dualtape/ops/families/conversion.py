@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ..._tensor import dtypes
 from ..._tensor.device import contiguous_format, move, of
 from ..._tensor.device import device as Device
@@ -200,6 +201,8 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.ones(2).type_as(dt.tensor(1))
     tensor([1, 1])
     """
+    if not isinstance(other, Tensor):
+        raise errors.not_a_tensor("type_as", "other", other)
     return to(self, other._array.dtype)
 
 

@@ -70,6 +70,8 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
             [0., 2.]])
     """
     shape = input._array.shape
+    if not shape:
+        raise IndexError("diag_embed: Dimension out of range: the input must have at least 1 dimension, got 0")
     n = shape[-1] + abs(offset)
     a, b = normal_dim(dim1, len(shape) + 1), normal_dim(dim2, len(shape) + 1)
     full = list(shape[:-1])

@@ -15,6 +15,7 @@ from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
 from ...autograd.views import check_write
+from ...errors import not_a_tensor
 from .. import basic_indexing as keys
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
@@ -379,6 +380,9 @@ def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tens
 
 
 def _check_source(x: Tensor, mask: Tensor, source: Tensor) -> None:
+    for name, value in (("mask", mask), ("source", source)):
+        if not isinstance(value, Tensor):
+            raise not_a_tensor("masked_scatter", name, value)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_scatter: expected a boolean mask, got {mask.dtype!r}")
     if source.dtype != x.dtype:
@@ -396,8 +400,8 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> dt.zeros(3).masked_scatter_(dt.tensor([True, False, True]), dt.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
-    where = np.nonzero(np.broadcast_to(mask._array, self._array.shape))
     _check_source(self, mask, source)
+    where = np.nonzero(np.broadcast_to(mask._array, self._array.shape))
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
     return self.index_put_(where, source.reshape(-1)[: where[0].size])
@@ -473,8 +477,8 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     >>> dt.masked_scatter(dt.zeros(3), dt.tensor([True, False, True]), dt.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
-    where = np.nonzero(np.broadcast_to(mask._array, input._array.shape))
     _check_source(input, mask, source)
+    where = np.nonzero(np.broadcast_to(mask._array, input._array.shape))
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
     return FUNCTIONS["index_put"](input, where, source.reshape(-1)[: where[0].size])

@@ -398,7 +398,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     >>> dt.nn.functional.group_norm(dt.tensor([[1.0, 3.0, 2.0, 2.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
     """
-    if input.ndim < 2 or input.shape[1] % num_groups:
+    if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise RuntimeError(
             "group_norm: expected number of channels in input to be divisible by num_groups, but got input of shape"
             f" {list(input.shape)}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ..._tensor import dtypes
 from ..._tensor.device import contiguous_format
 from ..._tensor.tensor import Tensor
@@ -453,7 +454,16 @@ split = op("split", _split, kind=GENERAL, view=True, outputs=LISTED, jvp=LINEAR,
    >>> dt.split(dt.arange(5), 2)
    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
    """)  # fmt: skip
-unbind = op("unbind", lambda x, dim=0: [x[key] for key in _places(x.shape[dim], normal_dim(dim, x.ndim))], kind=GENERAL,
+
+
+def _unbind(x: Any, dim: int = 0) -> list:
+    d = normal_dim(dim, x.ndim)
+    if not x.ndim:
+        raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions")
+    return [x[key] for key in _places(x.shape[d], d)]
+
+
+unbind = op("unbind", _unbind, kind=GENERAL,
     view=True,
    outputs=LISTED, jvp=LINEAR, vjp=dict(x=lambda grads, dim: np.stack(grads, axis=dim)),
    samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(2))),
@@ -678,6 +688,12 @@ _transposed_property("H", "The conjugate transpose of a matrix.", lambda x: _con
 _transposed_property("mH", "The conjugate transpose of the last two dimensions.", lambda x: _matrix(x, "mH").conj())
 
 
+def _shape_of(name: str, other: Any) -> Any:
+    if not isinstance(other, Tensor):
+        raise errors.not_a_tensor(name, "other", other)
+    return other.shape
+
+
 def _view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor.
 
@@ -687,7 +703,7 @@ def _view_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(2).view_as(dt.ones(2, 1)).shape
     dualtape.Size([2, 1])
     """
-    return self.view(other.shape)  # type: ignore[attr-defined]
+    return self.view(_shape_of("view_as", other))  # type: ignore[attr-defined]
 
 
 def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
@@ -699,7 +715,7 @@ def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(2).reshape_as(dt.ones(2, 1)).shape
     dualtape.Size([2, 1])
     """
-    return self.reshape(other.shape)  # type: ignore[attr-defined]
+    return self.reshape(_shape_of("reshape_as", other))  # type: ignore[attr-defined]
 
 
 def _expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -711,7 +727,7 @@ def _expand_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(1).expand_as(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    return self.expand(other.shape)  # type: ignore[attr-defined]
+    return self.expand(_shape_of("expand_as", other))  # type: ignore[attr-defined]
 
 
 Tensor.view = _view_method  # type: ignore[attr-defined]
