@@ -294,7 +294,7 @@ def compute(op: Op, raws: list) -> Any:
     except np.linalg.LinAlgError as error:
         from .linalg_error import LinAlgError
 
-        raise LinAlgError(f"{op.name}: {error}") from None
+        raise error if isinstance(error, LinAlgError) else LinAlgError(f"{op.name}: {error}") from None
     except errors.ArgumentError:
         raise
     except ValueError as error:
