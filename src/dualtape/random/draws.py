@@ -329,7 +329,7 @@ def randn_like(
 
 def randint_like(
     input: Tensor,
-    low: int,
+    low: int | None = None,
     high: int | None = None,
     *,
     generator: Generator | None = None,
@@ -348,7 +348,9 @@ def randint_like(
     dualtape.float32
     """
     plain_memory(layout, memory_format=memory_format)
-    low, high = (0, low) if high is None else (low, high)
+    if low is None and high is None:
+        raise TypeError("randint_like() is missing its argument 'high'")
+    low, high = (0, low) if high is None else (low or 0, high)
     return randint(
         low,
         high,

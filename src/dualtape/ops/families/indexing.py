@@ -110,6 +110,10 @@ def _integer(value: Any) -> int:
 
 def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     """The views that a key asks for, applied, and the index tensors that remain (None: a whole dimension)."""
+    if type(key) is list and any(
+        [k is None or k is ... or isinstance(k, slice) or isinstance(k, Tensor) and k._array.ndim for k in key]
+    ):
+        key = tuple(key)  # as PyTorch reads a list that is more than numbers
     parts = [_normal(k) for k in (key if isinstance(key, tuple) else (key,))]
     consumed = sum(_takes(k) for k in parts if k is not None and k is not ... and not isinstance(k, bool))
     if consumed > x.ndim:

@@ -496,7 +496,15 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @composite("tensor_split", samples=(sample(real(5, 3), 2), sample(real(5, 3), (1, 3))))
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split(
+    input: Any,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    sections: Any = None,
+    indices: Any = None,
+    axis: int = 0,
+) -> Any:
     """The tensor cut into nearly equal sections, or at the indices given.
 
     Examples
@@ -505,6 +513,13 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
     >>> dt.tensor_split(dt.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
+    dim = dim or axis
+    given = [v for v in (indices_or_sections, sections, indices) if v is not None]
+    if len(given) != 1:
+        raise TypeError("tensor_split() takes one of indices_or_sections, sections and indices")
+    (indices_or_sections,) = given
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input._array.shape[normal_dim(dim, input.ndim)]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1:

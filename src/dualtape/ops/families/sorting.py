@@ -6,6 +6,7 @@ picks one of several that tie by accident of its algorithm, the first is taken h
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -465,9 +466,9 @@ def _search(sequence: Any, values: Any, right: bool) -> Any:
         by_row = lambda rows, wanted: np.array(
             [np.searchsorted(row, value, side) for row, value in zip(rows, wanted, strict=True)], LONG
         )
-        found = on_host(by_row, sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])).reshape(
-            values.shape
-        )
+        rows = prod(sequence.shape[:-1])
+        found = on_host(by_row, *[part.reshape(rows, part.shape[-1]) for part in (sequence, values)])
+        found = found.reshape(values.shape)
     return np.where(np.isnan(values), sequence.shape[-1], found) if values.dtype.kind == "f" else found
 
 
