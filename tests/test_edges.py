@@ -176,3 +176,66 @@ def test_logaddexp_of_complex_numbers() -> None:
     x, y = dt.tensor([1 + 2j, 300.0 + 1j]), dt.tensor([0.5 - 1j, 300.0 + 1j])
     assert dt.logaddexp(x, y)[0].item() == pytest.approx(complex((x[0].exp() + y[0].exp()).log().item()), rel=1e-6)
     assert dt.logaddexp(x, y)[1].item() == pytest.approx(complex(300 + 0.69314718, 1), rel=1e-6)
+
+
+REFUSED = programs(
+    r"""
+    torch.tensor([1j]).clamp(0, 1)
+    torch.clamp_min(torch.tensor([1j]), 0)
+    torch.tril(torch.ones(3))
+    torch.triu(torch.ones(3))
+    torch.ones(3).tril_()
+    torch.tensor([True]) - torch.tensor([False])
+    torch.scatter_add(torch.zeros(3), 0, torch.tensor([0]), torch.ones(1, dtype=torch.float64))
+    torch.lerp(torch.ones(2), torch.ones(2, dtype=torch.float64), 0.5)
+    torch.lerp(torch.ones(2), torch.ones(2), torch.tensor(0.5, dtype=torch.float64))
+    """
+)
+LAYOUTS = programs(
+    r"""
+    torch.ones(2, 3, 4).permute(2, 0, 1).clone().stride()
+    torch.ones(2, 3, 4, 5).permute(3, 0, 2, 1).clone().stride()
+    torch.zeros_like(torch.ones(2, 3, 4).permute(2, 0, 1)).stride()
+    torch.ones(4, 6).t()[:, ::2].clone().stride()
+    torch.ones(4, 6)[:, ::2].clone().stride()
+    torch.ones(2, 3, 4).permute(2, 0, 1).double().stride()
+    torch.ones(2, 3, 4).permute(2, 0, 1).contiguous().stride()
+    torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last).stride()
+    torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last).stride()
+    torch.ones(2, 3, 4, 5).clone(memory_format=torch.channels_last).stride()
+    torch.ones(2, 3, 4, 5).double().to(torch.float32, memory_format=torch.channels_last).stride()
+    torch.ones(2, 3, 4, 5).is_contiguous(memory_format=torch.channels_last)
+    x = torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last); [x.is_contiguous(), x.is_contiguous(memory_format=torch.channels_last), (x * 2).stride(), torch.relu(x).stride()]
+    torch.ones(2, 3, 4).contiguous(memory_format=torch.channels_last)
+    x = torch.ones(2, 3, 4, 5, requires_grad=True); x.contiguous(memory_format=torch.channels_last).sum().backward(); x.grad.stride()
+    """
+)
+
+
+@needs_torch
+@pytest.mark.parametrize("line", REFUSED)
+def test_doubtful_answers_are_refused_as_in_pytorch(line: str) -> None:
+    same(line)
+
+
+@needs_torch
+@pytest.mark.parametrize("line", LAYOUTS)
+def test_copies_lie_in_memory_as_in_pytorch(line: str) -> None:
+    same(line)
+
+
+def test_what_dir_lists_can_be_asked_for() -> None:
+    x = dt.ones(2, 2, dtype=dt.complex64)
+    assert all(hasattr(x, name) for name in dir(x))
+
+
+def test_convolutions_lie_row_by_row_and_new_tensors_refuse_channels_last() -> None:
+    x = dt.ones(2, 3, 4, 5).contiguous(memory_format=dt.channels_last)
+    assert dt.nn.functional.conv2d(x, dt.ones(6, 3, 2, 2)).is_contiguous()
+    with pytest.raises(NotImplementedError, match="channels_last"):
+        dt.empty(2, 3, 4, 5, memory_format=dt.channels_last)
+
+
+def test_several_elements_in_one_place_are_not_written_by_a_mask() -> None:
+    with pytest.raises(RuntimeError, match="single memory location"):
+        dt.zeros(1).expand(3).masked_fill_(dt.tensor([True, False, False]), 1.0)

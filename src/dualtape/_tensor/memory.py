@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays.kernels.basics import all_samples
 from . import dtypes
-from .device import CPU, strided
+from .device import CPU, channels_last, strided
 from .device import of as device_of
 from .size import Size
 
@@ -160,7 +160,8 @@ class Memory:
         return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps.
+        """Whether the elements lie in memory in row-major order without gaps; ``channels_last``: with the channels of
+        images innermost.
 
         Examples
         --------
@@ -168,6 +169,9 @@ class Memory:
         >>> dt.ones(2, 3).is_contiguous(), dt.ones(2, 3).t().is_contiguous()
         (True, False)
         """
+        if memory_format is channels_last:
+            array = self._array
+            return array.ndim == 4 and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
         return bool(self._array.flags.c_contiguous)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:

@@ -387,6 +387,8 @@ def _inside(x: Any, min: Any, max: Any) -> Any:
 def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     if min is None and max is None:
         raise RuntimeError("clamp: at least one of 'min' or 'max' must not be None")
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types: they have no order")
     out = x if min is None else np.maximum(x, min)
     return out if max is None else np.minimum(out, max)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.device import contiguous_format, move, of
+from ..._tensor.device import channels_last, contiguous_format, move, of
 from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
 from ...arrays import module_of
@@ -93,7 +93,9 @@ def to(
             out = _to_dtype(out, wanted)
     if copy and out is self:
         out = _to_dtype(self, self._array.dtype)
-    return out.contiguous() if memory_format is contiguous_format else out  # type: ignore[attr-defined]
+    if memory_format in (contiguous_format, channels_last):
+        return out.contiguous(memory_format=memory_format)  # type: ignore[attr-defined]
+    return out
 
 
 def _is_dtype(value: Any) -> bool:

@@ -98,6 +98,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 def _kept(whole: Callable, x: Any, diagonal: int) -> Any:
     """A triangle by NumPy's function; that of a small array by the mask of those of its size."""
+    if x.ndim < 2:
+        raise RuntimeError(f"{whole.__name__}: input tensor must have at least 2 dimensions, got shape {list(x.shape)}")
     if type(x) is np.ndarray and x.ndim > 1 and x.size <= _SMALL:
         return np.where(_triangle(whole, *x.shape[-2:], diagonal), x, x.dtype.type(0))
     return whole(x, diagonal)

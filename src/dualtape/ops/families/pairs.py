@@ -126,9 +126,9 @@ op("logaddexp", _logaddexp, kind=BROADCASTING, promote=COMMON, inplace=False, qu
 def _lerp(x: Any, end: Any, weight: Any) -> Any:
     _floats("lerp", x)
     for name, value in (("end", end), ("weight", weight)):
-        if hasattr(value, "dtype") and value.dtype != x.dtype:
+        if hasattr(value, "dtype") and value.dtype != x.dtype and (value.ndim or name == "end"):
             raise RuntimeError(f"lerp: expected dtype {x.dtype} for `{name}` but got dtype {value.dtype}")
-    return x + weight * (end - x)
+    return x + (weight.astype(x.dtype) if hasattr(weight, "astype") else weight) * (end - x)
 
 
 op("lerp", _lerp, kind=BROADCASTING,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.device import contiguous_format
+from ..._tensor.device import channels_last, contiguous_format, preserve_format
 from ..._tensor.tensor import Tensor
 from ...arrays import Batched
 from ...arrays.kernels.basics import add_reduce, contiguous
@@ -81,8 +81,16 @@ op("alias", lambda x: x.view() if type(x) is np.ndarray else x[...], kind=GENERA
 
 
 def _clone(x: Any, memory_format: Any = None) -> Any:
-    dense = x.flags.c_contiguous or x.flags.f_contiguous
-    return x.copy(order="K") if dense and memory_format is not contiguous_format else x.copy()
+    if memory_format is channels_last:
+        return _channels_last(x, "clone")
+    return x.copy() if memory_format is contiguous_format else x.copy(order="K")
+
+
+def _channels_last(x: Any, name: str) -> Any:
+    """A copy in which the channels of an image lie side by side."""
+    if x.ndim != 4:
+        raise RuntimeError(f"{name}: required rank 4 tensor to use channels_last format, got shape {list(x.shape)}")
+    return x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
 
 
 op("clone", _clone, kind=GENERAL, jvp=LINEAR,
@@ -632,6 +640,10 @@ def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     >>> dt.ones(2, 3).t().contiguous().stride()
     (2, 1)
     """
+    if memory_format is preserve_format and not self._array.flags.c_contiguous:
+        raise RuntimeError("contiguous: preserve memory format is unsupported by the contiguous operator")
+    if memory_format is channels_last:
+        return self if self.is_contiguous(memory_format) else FUNCTIONS["clone"](self, memory_format)
     return self if self._array.flags.c_contiguous else _contiguous_copy(self)
 
 
