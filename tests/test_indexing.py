@@ -504,7 +504,7 @@ def test_a_nested_list_is_one_index_as_in_numpy_and_as_pytorch_has_announced() -
     assert x[[[0, 1], [1, 2]]].shape == (2, 2, 4, 2)
     assert x[[dt.tensor(0), dt.tensor(2)]].tolist() == x[[0, 2]].tolist()
     with pytest.raises(IndexError, match=r"x\[tuple\(key\)\]"):
-        x[[0, slice(None)]]
+        x[["a"]]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint16"])
@@ -537,3 +537,27 @@ def test_the_stride_of_a_dimension_of_size_one_does_not_decide_whether_memory_is
 def test_a_numpy_bool_is_a_bool() -> None:
     assert dt.arange(3.0)[np.bool_(True)].shape == (1, 3)
     assert dt.arange(3.0)[np.bool_(False)].shape == (0, 3)
+
+
+LISTS = programs(
+    r"""
+    x=torch.arange(12.).reshape(3,4); x[[0, slice(None)]]
+    x=torch.arange(12.).reshape(3,4); x[[0, ...]]
+    x=torch.arange(12.).reshape(3,4); x[[slice(0,2), slice(1,3)]]
+    x=torch.arange(12.).reshape(3,4); x[[None, 0]]
+    x=torch.arange(12.).reshape(3,4); x[[...]]
+    x=torch.arange(12.).reshape(3,4); x[[[0,1],slice(None)]]
+    x=torch.arange(12.).reshape(3,4); x[[torch.tensor([0,1]),slice(None)]]
+    x=torch.arange(12.).reshape(3,4); x[[torch.tensor([0,1]),torch.tensor([1,1])]]
+    x=torch.arange(12.).reshape(3,4); x[[0, slice(None)]]=5.; x
+    x=torch.arange(12.).reshape(3,4); x[[True, False, True]]
+    x=torch.arange(12.).reshape(3,4); x[[None]]
+    x=torch.arange(12.).reshape(3,4); x[[0, None]]
+    """
+)
+
+
+@needs_torch
+@pytest.mark.parametrize("line", LISTS)
+def test_a_list_that_holds_more_than_numbers_is_read_as_a_tuple(line: str) -> None:
+    same(line)

@@ -7,6 +7,7 @@ import pytest
 
 import dualtape as dt
 from dualtape.autograd import gradcheck, gradgradcheck
+from same_program import needs_torch, programs, same
 
 torch = pytest.importorskip("torch")
 
@@ -222,3 +223,91 @@ def test_least_squares_gives_what_the_driver_would(driver) -> None:
 def test_an_unknown_driver_is_refused() -> None:
     with pytest.raises(RuntimeError, match="should be one of"):
         dt.linalg.lstsq(dt.ones(2, 1), dt.ones(2, 1), driver="best")
+
+
+SIGNATURES = programs(
+    r"""
+    torch.linalg.solve(torch.ones(2),torch.ones(2))
+    torch.linalg.inv(torch.ones(2,3))
+    torch.linalg.cholesky(torch.ones(2,3))
+    torch.linalg.det(torch.ones(2,3))
+    torch.linalg.inv(torch.ones(2,2,dtype=torch.int64))
+    torch.linalg.solve(torch.ones(2,2),torch.ones(3))
+    torch.linalg.lstsq(torch.tensor([[1.,2.],[3.,4.],[5.,6.]]),torch.tensor([1.,2.,3.])).solution
+    torch.linalg.lstsq(torch.tensor([[1.,2.],[3.,4.],[5.,6.]]).expand(2,3,2),torch.ones(2,3)).solution
+    torch.linalg.lstsq(torch.tensor([[1.,2.],[3.,4.],[5.,6.]]).expand(2,3,2),torch.ones(3)).solution
+    torch.linalg.norm(input=torch.ones(2,2), ord=2, axis=(0,1), keepdims=True)
+    torch.linalg.norm(torch.ones(2,2), dim=0, keepdim=True)
+    torch.linalg.norm(torch.ones(2,2), axis=0, keepdims=True)
+    torch.linalg.vector_norm(torch.ones(2,2), axis=0, keepdims=True)
+    torch.linalg.matrix_norm(torch.ones(2,2), axis=(0,1), keepdims=True)
+    torch.linalg.pinv(torch.tensor([[2.,1.],[1.,2.]]), hermitian=True)
+    torch.linalg.pinv(torch.tensor([[2.,1.],[1.,2.]]), rtol=0.5)
+    torch.linalg.pinv(torch.tensor([[2.,1.],[1.,2.]]), 1e-3, True)
+    torch.pinverse(torch.tensor([[2.,1.],[1.,2.]]), rcond=1e-3)
+    torch.tensor_split(torch.arange(6.).reshape(2,3), 3, axis=1)
+    torch.tensor_split(torch.arange(6.).reshape(2,3), (1,), dim=1)
+    torch.tensor_split(torch.arange(6.).reshape(2,3), sections=2, dim=1)
+    torch.tensor_split(torch.arange(6.).reshape(2,3), indices=[1], dim=1)
+    torch.Generator(device=None) is not None
+    torch.Generator(device='cpu') is not None
+    torch.Generator('cpu').device.type
+    torch.randint_like(torch.ones(3), high=1)
+    torch.randint_like(torch.ones(3), low=0, high=1)
+    torch.randint_like(torch.ones(3), 0, high=1)
+    torch.randint(high=1, size=(2,))
+    torch.randint(low=0, high=1, size=(2,))
+    torch.searchsorted(torch.ones(2,0), torch.ones(2,3))
+    torch.searchsorted(torch.ones(0), torch.ones(3))
+    torch.searchsorted(torch.ones(0,4), torch.ones(0,3))
+    torch.searchsorted(torch.ones(2,4), torch.ones(2,0))
+    torch.detach(torch.ones(2))
+    torch.detach_(torch.ones(2))
+    """
+)
+
+
+@needs_torch
+@pytest.mark.parametrize("line", SIGNATURES)
+def test_signatures_and_errors_are_pytorchs(line):
+    """The same results by the same names, the same types of errors."""
+    same(line, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: dt.linalg.cholesky(x), "linalg.cholesky: (Batch element 1): .*leading minor of order 2"),
+        (lambda x: dt.linalg.inv(x * 0 + 1), "linalg.inv: (Batch element 0): The diagonal element 2 is zero"),
+        (lambda x: dt.linalg.solve(x * 0 + 1, dt.ones(2, 2, 1)), "linalg.solve: (Batch element 0): .*singular"),
+    ],
+)
+def test_errors_name_the_function_the_matrix_and_the_minor(function, words):
+    """Where a factorisation failed is said."""
+    x = dt.tensor([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]]])
+    with pytest.raises(dt.linalg.LinAlgError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        function(x)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_the_backward_of_solve_goes_through_where_the_forward_did(left):
+    """Of a nearly singular matrix one triangular factorisation may exist without that of its transpose."""
+    array = np.outer([0.1, 0.1], [0.9, 0.7])
+    A = dt.tensor(array if left else array.T.copy(), requires_grad=True)
+    B = dt.ones(2, 2, dtype=dt.float64, requires_grad=True)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.solve(array.T, np.ones(2))
+    dt.linalg.solve(A, B, left=left).sum().backward()
+    assert A.grad.isfinite().all() and B.grad.isfinite().all()
+    residual = A.detach().mH @ B.grad - 1 if left else B.grad @ A.detach().mH - 1
+    assert residual.abs().max() < 10 * B.grad.abs().max() * 1e-15
+
+
+def test_the_adjoint_by_the_factors_of_the_matrix_is_the_adjoint():
+    """The way round gives what the straight one does, of batches and vectors, too."""
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3, 4)) + 0j
+    from dualtape.ops.families import linalg as rows
+
+    for left, side in ((True, B), (False, np.swapaxes(B, -1, -2)), (True, B[..., 0])):
+        np.testing.assert_allclose(rows._by_factors(A, side, left), rows._solve_adjoint(A, side, left), rtol=1e-10)

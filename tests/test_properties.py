@@ -290,3 +290,16 @@ def test_reading_properties_warns_of_nothing():
         for name in (*READ_ONLY, *WRITABLE):
             if name not in ("volatile", "__cuda_array_interface__", "imag"):
                 getattr(x, name)
+
+
+def test_a_parameter_class_may_have_arguments_of_its_own():
+    """Its ``__new__`` takes them; nothing else asks for them."""
+
+    class Scaled(dt.nn.Parameter):
+        def __new__(cls, data, scale, *, name="none"):
+            new = super().__new__(cls, data * scale)
+            new.name_of = name
+            return new
+
+    p = Scaled(dt.ones(2), 3.0, name="weight")
+    assert p.tolist() == [3.0, 3.0] and p.name_of == "weight" and p.requires_grad and type(p) is Scaled

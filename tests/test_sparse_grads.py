@@ -146,6 +146,149 @@ before = show(w.grad)
 del w.grad
 before, w.grad
 
+# history through to_sparse and to_dense
+x = torch.tensor([[0.,2.],[3.,0.]], requires_grad=True)
+y = x.to_sparse()
+z = y.to_dense()
+z.pow(2).sum().backward()
+y.requires_grad, y.is_leaf, z.requires_grad, x.grad
+
+# history through to_sparse of some dimensions
+x = torch.tensor([[0.,2.],[0.,0.]], requires_grad=True)
+x.to_sparse(1).to_dense().pow(2).sum().backward()
+x.grad
+
+# history of the values of a sparse tensor
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+s.to_dense().pow(2).sum().backward()
+s.requires_grad, s._values().requires_grad, v.grad
+
+# history through coalesce and values
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+c = s.coalesce()
+(c.values() ** 2).sum().backward()
+c.requires_grad, v.grad
+
+# history through a multiple
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+(s * 3).sum().backward()
+v.grad
+
+# history through a quotient
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+(s / 4).to_dense().sum().backward()
+v.grad
+
+# history through a product of sparse and dense
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+d = torch.tensor([[1.,2.],[3.,4.]], requires_grad=True)
+(s @ d).pow(2).sum().backward()
+v.grad, d.grad
+
+# history through sparse.mm
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+d = torch.tensor([[1.,2.],[3.,4.]], requires_grad=True)
+torch.sparse.mm(s, d).pow(2).sum().backward()
+v.grad, d.grad
+
+# history through a sum of sparse tensors
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+(s + s).to_dense().pow(2).sum().backward()
+v.grad
+
+# history through dense plus sparse
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+d = torch.ones(2, 2, requires_grad=True)
+(d + s).pow(2).sum().backward()
+v.grad, d.grad
+
+# history through dense times sparse
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+d = torch.tensor([[1.,2.],[3.,4.]], requires_grad=True)
+(d * s).sum().backward()
+v.grad, show(d.grad)
+
+# history through sparse.sum over a dimension
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+torch.sparse.sum(s, 0).to_dense().pow(2).sum().backward()
+v.grad
+
+# history through sparse.sum over all
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+torch.sparse.sum(s).backward()
+v.grad
+
+# history through the negative, a clone and a conversion
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+((-s).to_dense().sum() + s.clone().to_dense().pow(2).sum() + s.double().to_dense().sum()).backward()
+v.grad
+
+# functions of sparse tensors have no derivative
+v = torch.tensor([1.,2.,3.], requires_grad=True)
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), v, (2,2))
+s.coalesce().sin().to_dense().sum().backward()
+
+# a sparse leaf
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), torch.tensor([1.,2.,3.]), (2,2)).requires_grad_()
+s.to_dense().pow(2).sum().backward()
+s.is_leaf, s.requires_grad, show(s.grad)
+
+# a sparse leaf that is scaled
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), torch.tensor([1.,2.,3.]), (2,2)).requires_grad_()
+(s * 2).to_dense().sum().backward()
+show(s.grad)
+
+# a sparse leaf that is summed
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), torch.tensor([1.,2.,3.]), (2,2)).requires_grad_()
+s.sum().backward()
+show(s.grad)
+
+# the values of a sparse leaf
+s = torch.sparse_coo_tensor(torch.tensor([[0,1,1],[0,1,1]]), torch.tensor([1.,2.,3.]), (2,2)).requires_grad_()
+(s.coalesce().values() ** 2).sum().backward()
+show(s.grad)
+
+# a sparse leaf made so
+s = torch.sparse_coo_tensor([[0, 1]], [1., 2.], (3,), requires_grad=True)
+g, = torch.autograd.grad(s.to_dense().pow(2).sum(), s)
+s.is_leaf, show(g)
+
+# sparse and dense meet, recorded
+w = table()
+y = F.embedding(i, w, sparse=True).pow(2).sum() + (w ** 2).sum()
+y.backward(create_graph=True)
+w.grad
+
+# a dense gradient after a sparse one, recorded
+w = table()
+F.embedding(i, w, sparse=True).pow(2).sum().backward(create_graph=True)
+(w ** 2).sum().backward(create_graph=True)
+w.grad
+
+# a sparse gradient after a dense one, recorded
+w = table()
+(w ** 2).sum().backward(create_graph=True)
+F.embedding(i, w, sparse=True).pow(2).sum().backward(create_graph=True)
+w.grad
+
+# the second derivative of a sparse gradient
+x = torch.arange(4.).requires_grad_()
+y = x.gather(0, torch.tensor([1, 1]), sparse_grad=True).pow(2).sum() + (x ** 3).sum()
+g, = torch.autograd.grad(y, x, create_graph=True)
+g, torch.autograd.grad(g.sum(), x)
+
 # a gradient of another size
 w = table()
 w.grad = torch.sparse_coo_tensor([[1]], [[1., 2.]], (5, 2))
@@ -299,3 +442,19 @@ def test_large_tables_cost_what_is_used():
     dt.nn.functional.embedding(dt.tensor([3, 99_999]), weight, sparse=True).sum().backward()
     assert weight.grad._values().shape == (2, 8)
     assert np.array_equal(weight.grad._indices().numpy(), [[3, 99_999]])
+
+
+def test_the_second_derivative_goes_through_sparse_tensors():
+    """PyTorch's masked gradient of to_dense has no history."""
+    v = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    s = dt.sparse_coo_tensor([[0, 1, 1], [0, 1, 1]], v, (2, 2))
+    (g,) = dt.autograd.grad((s.to_dense() ** 3).sum(), v, create_graph=True)
+    g.sum().backward()
+    assert v.grad.tolist() == [6.0, 60.0, 60.0]
+
+
+def test_the_gradient_of_a_sparse_leaf_in_a_product_is_dense():
+    """PyTorch leaves out what is not at the leaf's own indices."""
+    s = dt.sparse_coo_tensor([[0], [0]], [1.0], (2, 2), requires_grad=True)
+    dt.sparse.mm(s, dt.ones(2, 2)).sum().backward()
+    assert s.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]

@@ -276,8 +276,3 @@ def test_a_result_of_operands_that_lie_differently_lies_row_by_row() -> None:
     x = dt.arange(6.0).reshape(2, 3)
     assert (x.t() + dt.ones(3, 2)).stride() == (2, 1)  # in PyTorch (1, 3): see docs/differences.md
     assert (x.t() * x.t()).stride() == (1, 3)
-
-
-def test_as_strided_wants_a_contiguous_tensor() -> None:
-    with pytest.raises(RuntimeError, match="as_strided"):
-        dt.arange(6.0).reshape(2, 3).t().as_strided((2,), (1,))

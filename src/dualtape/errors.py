@@ -6,6 +6,9 @@ stays in it.
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["ArgumentError", "DeclarationError", "IndexOutOfBounds"]
@@ -49,6 +52,40 @@ def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
         f"{op}(): argument '{param}' must be a Tensor or an array, got {type(value).__name__}; wrap it with"
         " dualtape.tensor(...)"
     )
+
+
+_RAW = re.compile(
+    "has no attribute|object is not|object cannot be|not supported between|unsupported operand|must be real number"
+    "|to unpack|index out of range|by zero|object can't be|can't multiply"
+)  # what Python itself says
+
+
+def explained(name: str, error: Exception, parameters: Sequence[str], values: Sequence[Any]) -> Exception:
+    """An error in Python's words, from inside of an operation, as one that says what the operation was given; any
+    other as it is.
+    """
+    if not _RAW.search(str(error)) or "(): " in str(error) or str(error).startswith((f"{name}(", f"{name}:")):
+        return error
+    given = ", ".join([f"{p}={_described(v)}" for p, v in zip(parameters, values, strict=False)])
+    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else type(error)
+    kind = RuntimeError if kind in (ZeroDivisionError, ValueError) else kind
+    return kind(f"{name}(): invalid arguments ({given}): {error}")
+
+
+def explained_call(name: str, error: Exception, function: Callable, args: tuple, kwargs: dict) -> Exception:
+    """:func:`explained` for the call of a Python function."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:
+        return error
+    return explained(name, error, list(bound), list(bound.values()))
+
+
+def _described(value: Any) -> str:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{type(value).__name__} {list(value.shape)}"
+    text = repr(value)
+    return text if len(text) < 40 else type(value).__name__
 
 
 def moved_leaf() -> RuntimeError:
@@ -121,6 +158,12 @@ def internal_overlap(op: str) -> RuntimeError:
         f"{op}: unsupported operation: more than one element of the written-to tensor refers to a single memory"
         " location."
         " Please clone() the tensor before performing the operation"
+    )
+
+
+def read_only(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op}: the tensor's memory is read-only, since the array it was made of is: write to a clone() of it"
     )
 
 

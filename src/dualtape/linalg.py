@@ -11,6 +11,7 @@ from .ops.families.linalg import lstsq as lstsq
 from .ops.families.linalg import matrix_norm as matrix_norm
 from .ops.families.linalg import matrix_power as matrix_power
 from .ops.families.linalg import norm as norm
+from .ops.families.linalg import pinv as pinv
 from .ops.families.linalg import qr as qr
 from .ops.families.linalg import solve_triangular as solve_triangular
 from .ops.families.linalg import svdvals as svdvals
@@ -24,7 +25,6 @@ det = _TABLE["det"].function
 slogdet = _TABLE["slogdet"].function
 eigh = _TABLE["linalg_eigh"].function
 svd = _TABLE["linalg_svd"].function
-pinv = _TABLE["pinverse"].function
 matrix_exp = _TABLE["matrix_exp"].function
 vector_norm = _TABLE["linalg_vector_norm"].function
 

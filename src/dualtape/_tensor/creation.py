@@ -71,6 +71,9 @@ _SAFE = 6e4  # what every floating-point type holds
 _FLOATS, _INTS, _LISTS, _long = {float}, {int}, {list}, np.dtype(np.int64)
 
 
+_DEEPEST = 64  # dimensions that an array of NumPy's may have
+
+
 def _is_sequence(item: Any) -> bool:
     return isinstance(item, (list, tuple)) or isinstance(item, Sequence) and not isinstance(item, (str, bytes))
 
@@ -80,6 +83,8 @@ def _shape_of(data: Any) -> tuple:
     shape: list[int] = []
     while _is_sequence(data):
         shape.append(len(data))
+        if len(shape) > _DEEPEST:
+            raise ValueError(f"too many dimensions '{type(data).__name__}': data may be nested {_DEEPEST} deep")
         if not len(data):
             break
         data = data[0]

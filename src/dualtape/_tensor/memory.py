@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays.kernels.basics import all_samples
 from . import dtypes
-from .device import CPU, strided
+from .device import CPU, channels_last, strided
 from .device import of as device_of
 from .size import Size
 
@@ -160,7 +160,8 @@ class Memory:
         return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps.
+        """Whether the elements lie in memory in row-major order without gaps; ``channels_last``: with the channels of
+        images innermost.
 
         Examples
         --------
@@ -168,6 +169,9 @@ class Memory:
         >>> dt.ones(2, 3).is_contiguous(), dt.ones(2, 3).t().is_contiguous()
         (True, False)
         """
+        if memory_format is channels_last:
+            array = self._array
+            return array.ndim == 4 and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
         return bool(self._array.flags.c_contiguous)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
@@ -190,6 +194,8 @@ class Memory:
         >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
         tensor([[1]])
         """
+        if sparse_dim is not None and not isinstance(sparse_dim, int):
+            raise TypeError(f"to_sparse(): argument 'sparse_dim' must be int, not {type(sparse_dim).__name__}")
         from ..sparse.coo import from_dense
 
         return from_dense(self, sparse_dim)
@@ -229,10 +235,14 @@ class Memory:
 
 
 def _dim(dim: int, ndim: int) -> int:
+    if not isinstance(dim, int) and not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
         )
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return dim
 
 

@@ -296,17 +296,16 @@ def _kept(length: int, edge: int) -> Sequence[int]:
 
 def _corners(array: np.ndarray, edge: int) -> np.ndarray:
     """The entries that a summary shows: hidden ones do not influence the number style."""
-    for axis, length in enumerate(array.shape):
-        if length > 2 * edge:
-            array = array.take(_kept(length, edge), axis)
-    return array
+    if max(array.shape, default=0) <= 2 * edge:
+        return array
+    return array[np.ix_(*[_kept(length, edge) for length in array.shape])]  # at once: what is hidden is not copied
 
 
 def _rows(array: np.ndarray, indent: int, edge: int, show: Callable[[Any], str], width: int) -> str:
     # The recursion is over the dimensions of one array, of which NumPy allows 64.
     kept = _kept(len(array), edge)
     if array.ndim == 1:
-        parts = [show(value) for value in array.take(kept).tolist()]
+        parts = [show(value) for value in array[list(kept)].tolist()]
     else:
         parts = [_rows(array[k], indent + 1, edge, show, width) for k in kept]
     if len(kept) < len(array):

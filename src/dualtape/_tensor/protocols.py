@@ -156,7 +156,8 @@ class Protocols:
         from ..ops import load_all
 
         load_all()
-        return sorted(set(super().__dir__()))
+        absent = set() if self.is_cuda else {"__cuda_array_interface__"}
+        return sorted(set(super().__dir__()) - absent)
 
     def __copy__(self: Any) -> Any:
         from .copying import shallow

@@ -12,6 +12,7 @@ from . import dtypes
 from .tensor import Tensor
 
 __all__ = [
+    "detach", "detach_",
     "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
     "is_tensor", "numel", "result_type",
 ]  # fmt: skip
@@ -33,6 +34,32 @@ def is_tensor(obj: Any) -> bool:
     (True, False)
     """
     return isinstance(obj, Tensor)
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory without history.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.detach(dt.ones(1, requires_grad=True)).requires_grad
+    False
+    """
+    _array(input, "detach")
+    return input.detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Take a tensor's history away.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.detach_(dt.ones(1, requires_grad=True) * 2).requires_grad
+    False
+    """
+    _array(input, "detach_")
+    return input.detach_()
 
 
 def is_floating_point(input: Tensor) -> bool:

@@ -13,7 +13,7 @@ from .._tensor.tensor import wrap
 from ..arrays import Absent, Batched, as_array
 from ..arrays.batched.array import holds
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
-from .other_gradients import added, first_of, is_other, shown_gradient
+from .other_gradients import added, first_of, is_other, shown_gradient, summed
 from .versions import UNTRACKED
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
     if type(arriving) is Batched and not holds(variable._array, arriving):
         raise errors.batched_leaf()
     if task.record:
-        variable._grad = _copied(buffer[0], variable) if held is None else held + buffer[0]
+        variable._grad = _copied(buffer[0], variable) if held is None else summed(held, buffer[0])
     elif held is None:
         grad = as_array(buffer[0])
         if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:

@@ -26,7 +26,7 @@ from ..overrides.watching import watching
 from .accumulate_grad import HELD, accumulate, capture
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
-from .other_gradients import raw_gradient, shown_gradient
+from .other_gradients import raw_gradient, shown_gradient, summed
 from .plan import reach
 from .unbroadcast import fit, fit_recorded
 from .versions import caller
@@ -303,7 +303,10 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                     if held is None:
                         state[place] = grad
                     elif type(held) is not ndarray or type(grad) is not ndarray:
-                        state[place] = held + grad if record or isinstance(grad, scalar) else add(held, grad)
+                        if type(held) is Tensor and record or isinstance(grad, scalar):
+                            state[place] = held + grad
+                        else:
+                            state[place] = summed(held, grad) if record else add(held, grad)
                     elif references(held) <= HELD and held.base is None:
                         add(held, grad, held)  # nothing else holds the array: it takes the sum
                     else:

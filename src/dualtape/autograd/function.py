@@ -14,11 +14,11 @@ import numpy as np
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
-from ..arrays import as_array
 from . import function_batching
 from . import saved as saving
 from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
+from .other_gradients import raw_gradient, shown_gradient
 from .versions import bump
 from .views import IN_CUSTOM_FUNCTION, attach, check_write, rebase
 
@@ -173,8 +173,7 @@ class FunctionCtx(Node):
                 return None
             if grad is None:
                 return wrap(np.zeros(shape, dtype)) if self._materialize else None
-            # a number may come as NumPy's scalar, which cannot be written to
-            return grad if record else wrap(as_array(grad))
+            return grad if record else shown_gradient(grad)
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
         given: Any = filled if isinstance(filled, tuple) else (filled,)
@@ -243,7 +242,7 @@ class FunctionCtx(Node):
             raise RuntimeError(
                 f"function {self._title()} returned a complex gradient for the real argument {i}: return its real part"
             )
-        return grad if record else grad._array
+        return grad if record else raw_gradient(grad)
 
     def _release(self, task: Any) -> None:
         if self._saved and type(self._saved) is not Freed:

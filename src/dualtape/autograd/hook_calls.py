@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from .node import AccumulateGrad, Node
-from .other_gradients import is_other, raw_gradient, shown_gradient
+from .other_gradients import is_other, raw_gradient, shown_gradient, summed
 from .unbroadcast import fit, fit_recorded
 
 if TYPE_CHECKING:
@@ -80,12 +80,14 @@ def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: Gr
 def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
     held = tensor._grad
     if task.record:
-        tensor._grad = grad.clone() if held is None else held + grad
+        tensor._grad = grad.clone() if held is None else summed(held, grad)
     elif held is None:
         tensor._grad = shown_gradient(grad.clone() if is_other(grad) else grad.copy())
     else:
         tensor._grad = shown_gradient(
-            held + grad if is_other(grad) or is_other(raw_gradient(held)) else np.add(held._array, grad)
+            summed(held, shown_gradient(grad))
+            if is_other(grad) or is_other(raw_gradient(held))
+            else np.add(held._array, grad)
         )
 
 

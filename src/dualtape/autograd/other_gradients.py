@@ -62,3 +62,8 @@ def added(held: Any, grad: Any) -> Any:
     if held.is_sparse:
         return held.add_(arriving) if arriving.is_sparse else arriving + held  # dense, from now on
     return held + arriving
+
+
+def summed(held: Any, grad: Any) -> Any:
+    """The sum of two gradients that are tensors, recorded: a dense one, if there is one, comes first."""
+    return grad + held if held.is_sparse and not grad.is_sparse else held + grad

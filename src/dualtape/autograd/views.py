@@ -381,6 +381,8 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
         if tensor._requires_grad and tensor._edge is None:
             raise errors.leaf_write(op)
     array = tensor._array
+    if type(array) is np.ndarray and not array.flags.writeable:
+        raise errors.read_only(op)
     if not overlap and 0 in getattr(array, "strides", ()) and array.size > 1:
         if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):
             raise errors.internal_overlap(op)
@@ -394,7 +396,9 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
-    """Give ``tensor`` (written in place, its version already bumped) the history ``node``."""
+    """Give ``tensor`` (written in place, its version already bumped) the history ``node``; integers have none."""
+    if tensor._array.dtype.kind not in "fc":
+        return
     view = tensor._view
     if view is None:
         _move_retained(tensor, node)

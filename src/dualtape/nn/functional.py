@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from ..autograd.underived import refuse_history
 from ..ops import FUNCTIONS, load_all
 from ..ops.dispatch import call_inplace
 from ..ops.table import COMPOSITES, TABLE
@@ -25,9 +27,13 @@ _DIRECT = (
     "avg_pool2d", "adaptive_avg_pool2d",
     "layer_norm", "group_norm", "batch_norm", "instance_norm", "rms_norm", "normalize", "cosine_similarity",
     "pairwise_distance",
-    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
-    "nll_loss", "cross_entropy", "kl_div",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "kl_div",
 )  # fmt: skip
+_WEIGHTED = {
+    "binary_cross_entropy": ("weight",),
+    "binary_cross_entropy_with_logits": ("weight", "pos_weight"),
+    "nll_loss": ("weight",),
+}
 _RENAMED = {"embedding": "nn_embedding", "unfold": "nn_unfold", "fold": "nn_fold"}
 
 
@@ -59,7 +65,24 @@ def _with_inplace(name: str) -> Callable:
     return function
 
 
+def _with_constants(name: str, *constants: str) -> Callable:
+    """The function of a loss, which is not differentiable with respect to its weights, and says so."""
+    row = TABLE[name]
+    places = [(argument, row.params.index(argument) - 2) for argument in constants]
+
+    def function(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            for argument, place in places:
+                refuse_history(name, **{argument: args[place] if place < len(args) else kwargs.get(argument)})
+        return row.function(input, target, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.doc
+    return function
+
+
 globals().update({name: _with_inplace(name) for name in _ALSO_IN_PLACE})
+globals().update({name: _with_constants(name, *constants) for name, constants in _WEIGHTED.items()})
 globals().update({name: _row(name).function for name in _DIRECT})
 globals().update({name: _row(own).function for name, own in _RENAMED.items()})
 
@@ -68,7 +91,7 @@ def _implicit(dim: int | None, ndim: int) -> int:
     return dim if dim is not None else 0 if ndim in (0, 1, 3) else 1
 
 
-@overridable
+@partial(overridable, composite="softmax")
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """Exponentials along ``dim``, divided by their sum.
 
@@ -81,7 +104,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return FUNCTIONS["softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
 
 
-@overridable
+@partial(overridable, composite="log_softmax")
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The logarithm of the softmax along ``dim``, without overflow.
 
@@ -94,7 +117,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
     return FUNCTIONS["log_softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
 
 
-@overridable
+@partial(overridable, composite="softmin")
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The softmax of ``-input``.
 
@@ -107,4 +130,4 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return softmax(-input, dim, dtype=dtype)
 
 
-__all__ = sorted((*_ALSO_IN_PLACE, *_DIRECT, *_RENAMED, "softmax", "log_softmax", "softmin"))
+__all__ = sorted((*_ALSO_IN_PLACE, *_DIRECT, *_WEIGHTED, *_RENAMED, "softmax", "log_softmax", "softmin"))

@@ -58,8 +58,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
         result.__dict__["_is_param"] = True
         return result
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: all is done in ``__new__``, whose arguments are a subclass's own."""
 
     def __deepcopy__(self, memo: dict) -> Tensor:
         if id(self) not in memo:

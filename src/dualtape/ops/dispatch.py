@@ -279,9 +279,11 @@ def compute(op: Op, raws: list) -> Any:
         if type(error) is DynamicShape and op.name in DYNAMIC:
             raise
         return per_sample(lambda *each: compute(op, list(each)), newest(raws), raws, {}, op.name)
+    except (AttributeError, ZeroDivisionError) as error:
+        raise errors.explained(op.name, error, op.params, raws) from None
     except TypeError as error:
         if "ufunc" not in str(error) and "numpy boolean" not in str(error):
-            raise
+            raise errors.explained(op.name, error, op.params, raws) from None
         kinds = ", ".join(str(getattr(raws[p], "dtype", raws[p])) for p in op.tensor_places)
         raise NotImplementedError(
             f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first"
@@ -291,7 +293,7 @@ def compute(op: Op, raws: list) -> Any:
     except np.linalg.LinAlgError as error:
         from .linalg_error import LinAlgError
 
-        raise LinAlgError(f"{op.name}: {error}") from None
+        raise error if isinstance(error, LinAlgError) else LinAlgError(f"{op.name}: {error}") from None
     except errors.ArgumentError:
         raise
     except ValueError as error:
@@ -451,7 +453,7 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
 
     target = values[0]
     # nodes keep the old values, tangents included
-    old = FUNCTIONS["positive"](target) if target._array.dtype.kind in "fc" else target
+    old = FUNCTIONS["clone"](target) if target._array.dtype.kind in "fc" else target
     result = execute(op, [old, *values[1:]])
     store(target, result._array, name)
     if result._edge is not None:

@@ -14,8 +14,10 @@ import numpy as np
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import module_of
+from ..autograd.tangents import active, tangent
+from ..modes import current
 from .dispatch import FUNCTIONS
-from .table import UFUNCS, Registry
+from .table import TABLE, UFUNCS, Registry
 
 ENTRIES: dict[Callable, Callable] = {}
 CREATIONS: dict[Callable, Callable] = {}  # called with the tensor given as like=
@@ -27,10 +29,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any
         Registry.load()  # it may be of a family that has not been read yet
     function = UFUNCS.get(ufunc)
     if function is None:
-        raise TypeError(
-            f"np.{ufunc.__name__} has no derivative here: call it on tensor.detach().numpy(), or write an"
-            " autograd.Function"
-        )
+        return getattr(ufunc, method)(*_as_arrays(ufunc.__name__, inputs), **_as_arrays(ufunc.__name__, kwargs))
     if method == "__call__":
         out = kwargs.pop("out", None)
         dtype = kwargs.pop("dtype", None)
@@ -83,11 +82,32 @@ def call_function(like: Tensor, func: Callable, args: tuple, kwargs: dict) -> An
     entry = ENTRIES.get(func)
     if entry is None:
         name = getattr(func, "__name__", str(func))
-        raise TypeError(
-            f"np.{name} has no entry for tensors: use the dualtape function for it, or call it on"
-            " tensor.detach().numpy()"
-        )
+        return func(*_as_arrays(name, args), **_as_arrays(name, kwargs))
     return entry(*args, **kwargs)
+
+
+def _as_arrays(name: str, values: Any) -> Any:
+    """The arguments of a function that knows arrays only, as arrays: of tensors that have no derivative to carry."""
+    if isinstance(values, Tensor):
+        if values.requires_grad:
+            raise RuntimeError(
+                f"np.{name}: Can't call numpy() on Tensor that requires grad: np.{name} has no derivative here. Use the"
+                " dualtape function for it, or call it on tensor.detach().numpy()"
+            )
+        if type(values._array) is not np.ndarray or current().levels and is_moving(values):
+            raise TypeError(
+                f"np.{name} has no entry for tensors with tangents, in vmap, or on a device: use the dualtape function"
+                " for it, or call it on tensor.detach().numpy()"
+            )
+        return values._array
+    if type(values) is dict:
+        return {key: _as_arrays(name, value) for key, value in values.items()}
+    return type(values)([_as_arrays(name, v) for v in values]) if type(values) in (list, tuple) else values
+
+
+def is_moving(tensor: Tensor) -> bool:
+    """Whether a tensor has a tangent at an open level."""
+    return any(tangent(tensor, level) is not None for level in active(current()))
 
 
 def entry(*functions: Callable) -> Callable[[Callable], Callable]:
@@ -105,7 +125,7 @@ def same(numpy: Callable, name: str) -> None:
     """NumPy's function and the op ``name`` take the same arguments, up to ``axis``/``keepdims`` as keywords."""
 
     def translation(*args: Any, **kwargs: Any) -> Any:
-        return FUNCTIONS[name](*args, **kwargs)
+        return (FUNCTIONS[name] if name in FUNCTIONS else TABLE[name].function)(*args, **kwargs)
 
     ENTRIES[numpy] = translation
 

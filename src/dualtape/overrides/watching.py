@@ -11,6 +11,7 @@ from functools import update_wrapper
 from typing import Any
 
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
+from ..errors import explained_call
 
 watching: list[bool] = []
 MISS = object()  # nothing overrides this call
@@ -48,5 +49,25 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
             from ..ops.batching import by_samples
 
             return by_samples(function, args, kwargs, composite)
+        except (AttributeError, TypeError, IndexError, ZeroDivisionError, ValueError) as error:
+            found = explained_call(composite or function.__name__, error, function, args, kwargs)
+            if found is error or not (composite or leaf):
+                raise
+            raise found from None
 
     return update_wrapper(public, function)
+
+
+def explaining(function: Callable, name: str) -> Callable:
+    """A method whose failures in Python's words name it and what it was given."""
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (AttributeError, TypeError, IndexError, ZeroDivisionError) as error:
+            found = explained_call(name, error, function, args, kwargs)
+            if found is error:
+                raise
+            raise found from None
+
+    return update_wrapper(method, function)

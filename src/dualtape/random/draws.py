@@ -16,6 +16,7 @@ from ..arrays.batched.array import holds
 from ..arrays.kernels.basics import all_samples
 from ..autograd.versions import bump
 from ..autograd.views import check_write
+from ..overrides.watching import explaining
 from .generator import Generator, source
 
 __all__ = [
@@ -328,7 +329,7 @@ def randn_like(
 
 def randint_like(
     input: Tensor,
-    low: int,
+    low: int | None = None,
     high: int | None = None,
     *,
     generator: Generator | None = None,
@@ -347,7 +348,9 @@ def randint_like(
     dualtape.float32
     """
     plain_memory(layout, memory_format=memory_format)
-    low, high = (0, low) if high is None else (low, high)
+    if low is None and high is None:
+        raise TypeError("randint_like() is missing its argument 'high'")
+    low, high = (0, low) if high is None else (low or 0, high)
     return randint(
         low,
         high,
@@ -517,4 +520,4 @@ for _name, _method in (
     ("exponential_", _exponential_),
     ("bernoulli", bernoulli), ("multinomial", multinomial),
 ):  # fmt: skip
-    setattr(Tensor, _name, _method)
+    setattr(Tensor, _name, explaining(_method, _name))

@@ -32,7 +32,7 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = Device(device)
+        self.device = Device("cpu" if device is None else device)
         self._lock = threading.Lock()
         self._bits: Any = None
         self._seed = 67280421310721

@@ -2,7 +2,8 @@
 optimisers.
 
 A sparse tensor has no array of its own; it answers the ops it knows in ``__torch_dispatch__``, and says of the
-others that they are not there. History through sparse tensors is not recorded.
+others that they are not there. Ops on sparse tensors record as all others do; the ways from dense to sparse and back
+are custom functions. A gradient of a sparse tensor is a matrix, dense or sparse: what counts is the sum at each index.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .._tensor.creation import as_tensor
 from .._tensor.device import sparse_coo
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent
+from ..autograd.function import Function
+from ..ops.formulas import normal_dim
 from ..overrides.subclass import disabled_function, of_class
 
 _ZERO_KEEPING = {
@@ -98,7 +101,10 @@ class SparseTensor(Tensor):
     def values(self) -> Tensor:
         """The values of a coalesced tensor."""
         self._check_coalesced("values")
-        return self._values()
+        return self._values_with_history()
+
+    def _values_with_history(self) -> Tensor:
+        return Values.apply(self) if self.requires_grad else self._values()
 
     def _check_coalesced(self, what: str) -> None:
         if not self._sorted:
@@ -110,6 +116,9 @@ class SparseTensor(Tensor):
         """The same tensor with each index once, in order."""
         if self._sorted:
             return self
+        return Coalesce.apply(self) if self.requires_grad else self._added_up()
+
+    def _added_up(self) -> SparseTensor:
         indices, values = self._entries
         shape = self._array.shape[: indices.shape[0]]
         flat = (
@@ -136,9 +145,8 @@ class SparseTensor(Tensor):
         >>> dt.sparse_coo_tensor([[1]], [2.0], (3,)).to_dense()
         tensor([0., 2., 0.])
         """
-        array = np.zeros(self._array.shape, self._array.dtype if dtype is None else dtypes.to_numpy(dtype))
-        _add_into(array, self, 1)
-        return wrap(array)
+        dense = ToDense.apply(self, masked_grad is not False) if self.requires_grad else wrap(_dense(self))
+        return dense if dtype is None else dense.to(dtype)  # type: ignore[attr-defined]
 
     def to_sparse(self, sparse_dim: int | None = None) -> SparseTensor:
         return self
@@ -167,6 +175,10 @@ class SparseTensor(Tensor):
         for name, tensor in (("indices", self._indices()), ("values", self._values())):
             parts.append(f"{name}=" + repr(tensor).replace("\n", "\n" + " " * (len(name) + 8)))
         size = f"size={tuple(self._array.shape)}, nnz={self._nnz()}, layout=dualtape.sparse_coo"
+        if self.grad_fn is not None:
+            size += f", grad_fn=<{type(self.grad_fn).__name__}>"
+        elif self.requires_grad:
+            size += ", requires_grad=True"
         return "tensor(" + ",\n       ".join([*parts, size]) + ")"
 
     def __deepcopy__(self, memo: dict) -> Any:
@@ -195,6 +207,70 @@ def make_sparse(indices: np.ndarray, values: np.ndarray, shape: tuple, coalesced
     return tensor
 
 
+def sparse_of(indices: np.ndarray, values: Tensor, shape: tuple, coalesced: bool) -> SparseTensor:
+    """A sparse tensor of these entries, with the history of ``values``."""
+    if values.requires_grad:
+        return SparseCooTensor.apply(values, indices, tuple(shape), coalesced)
+    return make_sparse(indices, values._array, shape, coalesced)
+
+
+def _dense(x: SparseTensor) -> np.ndarray:
+    array = np.zeros(x._array.shape, x._array.dtype)
+    _add_into(array, x, 1)
+    return array
+
+
+def _at(g: Tensor, indices: np.ndarray) -> Tensor:
+    """The entries of a gradient, dense or sparse, at these indices."""
+    g = g.to_dense()
+    return g[tuple(indices)] if len(indices) else g.unsqueeze(0).expand(indices.shape[1], *g.shape)  # type: ignore[attr-defined]
+
+
+class SparseCooTensor(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Any, indices: Any, shape: tuple, coalesced: bool) -> Any:  # type: ignore[override]
+        ctx.indices = indices
+        return make_sparse(indices, values._array, shape, coalesced)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+        return _at(g, ctx.indices), None, None, None
+
+
+class Values(Function):
+    """The values of a coalesced tensor."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+        ctx.indices, ctx.size = x._entries[0], x._array.shape
+        return wrap(x._entries[1])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        return sparse_of(ctx.indices, g, ctx.size, True)
+
+
+class Coalesce(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+        return x._added_up()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        return g
+
+
+class ToDense(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, masked: bool) -> Any:  # type: ignore[override]
+        ctx.indices, ctx.size = (x._added_up()._entries[0], x._array.shape) if masked else (None, None)
+        return wrap(_dense(x))
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+        return g if ctx.indices is None else sparse_of(ctx.indices, _at(g, ctx.indices), ctx.size, True), None
+
+
 def sparse_coo_tensor(
     indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
@@ -220,27 +296,28 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if requires_grad:
-        raise RuntimeError(
-            "sparse tensors that require grad are not supported: gradients may be sparse, leaves are dense"
-        )
+        given = values if values is None else as_tensor(values, dtype=dtype).detach()
+        return sparse_coo_tensor(indices, given, size, dtype=dtype, is_coalesced=is_coalesced).requires_grad_()  # type: ignore[return-value]
     if indices is None:
         if size is None:
             raise TypeError("sparse_coo_tensor() takes indices and values, or a size")
         numpy = dtypes.default_float() if dtype is None else dtypes.to_numpy(dtype)
         return make_sparse(np.zeros((len(size), 0), np.int64), np.zeros(0, numpy), tuple(size), False)
     places = np.atleast_1d(raw(as_tensor(indices)))
-    entries = raw(as_tensor(values, dtype=dtype))
+    entries = as_tensor(values, dtype=dtype)
     if places.dtype.kind not in "iub" and places.size:
         raise RuntimeError(f"indices must be an integer tensor, got {dtypes.of(places.dtype)!r}")
     if places.ndim != 2:
         raise RuntimeError(f"indices must have two dimensions (dimension, entry), got {list(places.shape)}")
     if entries.ndim == 0:
-        entries = np.broadcast_to(entries, (places.shape[1],)).copy()
+        entries = entries.expand(places.shape[1]).clone()  # type: ignore[attr-defined]
     places = places.astype(np.int64)
     if entries.shape[0] != places.shape[1]:
         raise RuntimeError(
             f"indices and values must have one column for each entry, got {places.shape[1]} and {entries.shape[0]}"
         )
+    if size is not None and not isinstance(size, (tuple, list)):
+        raise TypeError(f"sparse_coo_tensor(): argument 'size' must be a tuple of ints, not {type(size).__name__}")
     if size is None:
         size = (*(int(row.max()) + 1 if row.size else 0 for row in places), *entries.shape[1:])
     shape = tuple(int(n) for n in size)
@@ -254,7 +331,7 @@ def sparse_coo_tensor(
             raise RuntimeError(
                 f"size is inconsistent with indices: an index of {row.min()} to {row.max()} where the size is {n}"
             )
-    return make_sparse(places, entries, shape, bool(is_coalesced))
+    return sparse_of(places, entries, shape, bool(is_coalesced))
 
 
 def from_dense(tensor: Tensor, sparse_dim: int | None = None) -> SparseTensor:
@@ -263,27 +340,31 @@ def from_dense(tensor: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     count = array.ndim if sparse_dim is None else sparse_dim
     found = array if count == array.ndim else (array != 0).any(axis=tuple(range(count, array.ndim)))
     indices = np.stack(np.nonzero(found)) if count else np.zeros((0, 1), np.int64)
-    return make_sparse(indices.astype(np.int64), array[tuple(indices)].copy(), array.shape, True)
+    return sparse_of(indices.astype(np.int64), _at(tensor, indices), array.shape, True)
 
 
 def rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> SparseTensor:
     """The gradient of a table of which ``indices`` were taken."""
-    places, values = np.asarray(raw(indices)).reshape(-1), raw(g).reshape(-1, shape[-1])
+    places, values = np.asarray(raw(indices)).reshape(-1), _as_tensor(g).reshape(-1, shape[-1])
     if padding_idx >= 0:
-        keep = places != padding_idx
+        keep = np.flatnonzero(places != padding_idx)
         places, values = places[keep], values[keep]
-    return make_sparse(places.astype(np.int64)[None], values, shape, False)
+    return sparse_of(places.astype(np.int64)[None], values, shape, False)
+
+
+def _as_tensor(g: Any) -> Any:
+    return g if isinstance(g, Tensor) else wrap(g)
 
 
 def gathered(g: Any, indices: tuple, shape: tuple) -> SparseTensor:
     """The gradient of a tensor of which the entries at ``indices`` were taken."""
-    values = raw(g)
+    values = _as_tensor(g).reshape(-1)
     places = (
-        np.stack([np.broadcast_to(i, values.shape).reshape(-1) for i in indices])
+        np.stack([np.broadcast_to(i, g.shape).reshape(-1) for i in indices])
         if indices
-        else np.zeros((0, values.size), np.int64)
+        else np.zeros((0, values.numel()), np.int64)
     )
-    return make_sparse(places.astype(np.int64), values.reshape(-1), shape, False)
+    return sparse_of(places.astype(np.int64), values, shape, False)
 
 
 # --- the ops a sparse tensor knows ----------------------------------------------------------------
@@ -400,7 +481,60 @@ def _product(x: Any, y: Any) -> Any:
         raise NotImplementedError(
             "Could not run 'matmul' but for a sparse matrix and a dense tensor: call to_dense() first"
         )
-    return wrap(np.matmul(x.to_dense()._array, raw(y)))
+    return wrap(np.matmul(_dense(x), raw(y)))
+
+
+def _permuted(x: Any, dims: Any) -> Any:
+    order = [d % x.ndim for d in dims]
+    if x.dense_dim() and order[x.sparse_dim() :] != list(range(x.sparse_dim(), x.ndim)):
+        raise NotImplementedError("Could not run 'permute' on the dense dimensions of a sparse tensor")
+    kept = order[: x.sparse_dim()]
+    return make_sparse(x._entries[0][kept], x._entries[1], tuple(x._array.shape[d] for d in order), False)
+
+
+def _transposed(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
+    order = list(range(x.ndim))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return _permuted(x, order)
+
+
+def mm(mat1: Any, mat2: Any) -> Tensor:
+    """The product of a sparse matrix and a dense one.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.sparse.mm(dt.sparse_coo_tensor([[0], [1]], [2.0], (2, 2)), dt.ones(2, 1))
+    tensor([[2.],
+            [0.]])
+    """
+    return mat1 @ mat2
+
+
+def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of all entries of a sparse tensor, or over some of its dimensions: sparse where sparse ones remain.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.sparse.sum(dt.sparse_coo_tensor([[0, 1], [1, 1]], [2.0, 3.0], (2, 2)), 0).to_dense()
+    tensor([0., 5.])
+    """
+    if not isinstance(input, SparseTensor):
+        raise TypeError(f"sparse.sum(): argument 'input' must be a sparse Tensor, got {type(input).__name__}")
+    x = input.coalesce()
+    values: Any = x.values() if dtype is None else x.values().to(dtype)  # type: ignore[attr-defined]
+    if dim is None:
+        return values.sum()
+    count = x.sparse_dim()
+    dims = {normal_dim(d, x.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    dense = tuple(d - count + 1 for d in dims if d >= count)
+    values = values.sum(dense) if dense else values
+    kept = [d for d in range(count) if d not in dims]
+    if not kept:
+        return values.sum(0)
+    shape = tuple(n for d, n in enumerate(x.shape) if d not in dims)
+    return sparse_of(x._entries[0][kept], values, shape, len(kept) == count)
 
 
 _OPS: dict[str, Callable] = {
@@ -410,5 +544,7 @@ _OPS: dict[str, Callable] = {
     "true_divide_": _written(_divided),
     "zero_": _written(_zeroed), "clone": _clone, "sum": _sum, "norm": _norm, "linalg_vector_norm": _norm,
     "to_dtype": _cast, "_to_copy": _cast, "cast": _cast,
-    "matmul": _product, "mm": _product, "mv": _product,
+    "matmul": _product, "mm": _product, "mv": _product, "transpose": _transposed, "t": _transposed,
+    "permute": _permuted,
+    "conj": lambda x: make_sparse(x._entries[0], x._entries[1].conj(), x._array.shape, x._sorted),
 }  # fmt: skip

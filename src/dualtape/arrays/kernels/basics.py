@@ -151,7 +151,21 @@ def add_at(out: Any, index: Any, values: Any) -> None:
     """Add ``values`` to ``out`` at ``index``, as often as a place is named."""
     if type(out) is np.ndarray and out.size > _MANY and _add_at_places(out, index, values):
         return
+    most = selected_ndim(out, index) if type(out) is np.ndarray and type(index) is tuple else values.ndim
+    if values.ndim > most:  # NumPy's add.at reads and writes outside of the arrays
+        raise ValueError(
+            f"values of shape {list(values.shape)} cannot be broadcast to a selection of {most} dimensions"
+        )
     module_of(out).add.at(out, index, values)
+
+
+def selected_ndim(x: Any, index: tuple) -> int:
+    """The number of dimensions of ``x[index]``, for an index of arrays, masks and slices."""
+    arrays = [i for i in index if not isinstance(i, slice)]
+    if not arrays:
+        return x.ndim
+    depth = max(1 if i.dtype.kind == "b" else i.ndim for i in arrays)
+    return x.ndim - sum(i.ndim if i.dtype.kind == "b" else 1 for i in arrays) + depth
 
 
 def take_along(x: Any, index: Any, axis: int) -> Any:

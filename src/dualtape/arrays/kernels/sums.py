@@ -1,23 +1,26 @@
 """Sums of single and double precision as products with ones: BLAS adds up several times as fast as ``np.add.reduce``.
 
-Only about a thousand numbers of a row go into one product, whose lanes add up side by side; what the products of
-longer arrays give is added up likewise. So the rounding error stays of the order of NumPy's. Everything else
-(integers, half precision, complex, gaps in memory) is NumPy's.
+Only about two hundred numbers go into one product, in the order of memory; what the products of longer arrays give is
+added up likewise. So the rounding error stays that of NumPy's pairwise sums. Everything else (integers, half
+precision, complex, gaps in memory) is NumPy's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-WIDTH = 1024
-_LINE = 16_384  # numbers in one product of two lines, of which BLAS keeps more lanes than of rows
-# numbers of a row where rows can be cut at will: BLAS reads several at once, best if they are no power of two apart
-_ROW = 1250
-_ONES = {np.dtype(kind): np.ones(_LINE, kind) for kind in (np.float32, np.float64)}
+WIDTH = 1024  # numbers in one product of two lines, of which BLAS adds up 32 side by side
+_PAIRWISE = 8192  # numbers up to which NumPy's own sum is as quick
+# numbers of a row in one product: of rows BLAS adds up fewer side by side; best if they are no power of two apart
+_ROW = 200
+# rows in one product over columns, of which each is added up by itself; and how many are not worth cutting up
+_COLUMN, _FEW_ROWS = 64, 256
+_ONES = {np.dtype(kind): np.ones(WIDTH, kind) for kind in (np.float32, np.float64)}
 BLOCK = 131_072  # elements that stay in a processor's own cache, with a few arrays of their size
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
 _reduce: Any = np.add.reduce
@@ -32,13 +35,11 @@ def sum_point(x: np.ndarray) -> np.ndarray:
     """The sum of all elements, as an array of no dimensions."""
     dtype, n = x.dtype, x.size
     pieces = _few_single if dtype is _single else _FEW.get(dtype)
-    if pieces is None or n > WIDTH and (n > _LINE or not x.flags.c_contiguous):
+    if pieces is None or n > WIDTH:
         return np.asarray(sum_all(x))
     ones = pieces.get(n)
     if ones is None:
-        ones = _ONES[dtype][:n]
-        if n <= WIDTH:
-            pieces[n] = ones
+        ones = pieces[n] = _ONES[dtype][:n]
     out = _empty((), dtype)
     x.ravel().dot(ones, out)
     return out
@@ -50,8 +51,10 @@ def sum_all(x: np.ndarray) -> Any:
     if ones is None or not x.flags.c_contiguous:
         return _reduce(x, None)
     n = x.size
-    if n <= _LINE:
+    if n <= WIDTH:
         return x.ravel().dot(ones[:n])
+    if n <= _PAIRWISE:
+        return _reduce(x.ravel())
     flat = x.ravel()
     rows = n // _ROW
     whole = rows * _ROW
@@ -62,11 +65,37 @@ def sum_all(x: np.ndarray) -> Any:
 def sum_axis(x: np.ndarray, axis: int) -> Any:
     """The sum over one axis (counted from the front), which goes away."""
     ones = _ONES.get(x.dtype)
-    if ones is not None and x.ndim == 2 and x.flags.c_contiguous:
-        n = x.shape[axis]
-        if n <= WIDTH:
-            return x.dot(ones[:n]) if axis else ones[:n].dot(x)
-    return _reduce(x, axis)
+    if ones is None or x.ndim != 2 or not x.flags.c_contiguous:
+        return _reduce(x, axis)
+    return _sum_rows(x, ones) if axis else _sum_columns(x, ones)
+
+
+def _sum_rows(x: np.ndarray, ones: np.ndarray) -> Any:
+    n = x.shape[1]
+    if n <= _ROW:
+        return x.dot(ones[:n])
+    parts = _parts(n)
+    if not parts:
+        return _reduce(x, 1)
+    return x.reshape(-1, n // parts).dot(ones[: n // parts]).reshape(-1, parts).dot(ones[:parts])
+
+
+@lru_cache(maxsize=256)
+def _parts(n: int) -> int:
+    """Into how many equal parts of at most :data:`_ROW` numbers a row of ``n`` can be cut; 0 if into none."""
+    if n > WIDTH:
+        return 0
+    return next((k for k in range(-(-n // _ROW), 17) if n % k == 0), 0)
+
+
+def _sum_columns(x: np.ndarray, ones: np.ndarray, few: int = _FEW_ROWS) -> Any:
+    n, width = x.shape
+    if n <= few:
+        return ones[:n].dot(x)
+    blocks = n // _COLUMN
+    whole = blocks * _COLUMN
+    total = _sum_columns(np.matmul(ones[:_COLUMN], x[:whole].reshape(blocks, _COLUMN, width)), ones, _COLUMN)
+    return total if whole == n else total + ones[: n - whole].dot(x[whole:])
 
 
 def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
@@ -84,15 +113,11 @@ def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
     n = 1
     for place in places:
         n *= shape[place]
-    if places == list(range(depth - count, depth)) and n <= WIDTH:
-        out = x.reshape(-1, n).dot(ones[:n])
+    if places == list(range(depth - count, depth)) and (n <= _ROW or _parts(n)):
+        out = _sum_rows(x.reshape(-1, n), ones)
         return out.reshape(shape[: depth - count] + (1,) * count if keepdims else shape[: depth - count])
     if places == list(range(count)):
-        rows = x.reshape(n, -1)
-        out = ones[: min(n, WIDTH)].dot(rows[:WIDTH])
-        for start in range(WIDTH, n, WIDTH):
-            part = rows[start : start + WIDTH]
-            out += ones[: len(part)].dot(part)
+        out = _sum_columns(x.reshape(n, -1), ones)
         return out.reshape((1,) * count + shape[count:] if keepdims else shape[count:])
     return _reduce(x, axis, None, None, keepdims)
 

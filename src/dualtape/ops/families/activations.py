@@ -173,7 +173,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _ELU_SAMPLES = (*_KINKED, edge(exact([200.0, -200.0])))
 
 _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-   lambda g, x, out, alpha: np.where(x > 0, g, g * (out + alpha)),
+   lambda g, x, alpha: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))),
    samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x) - 1) below.
 
@@ -182,7 +182,7 @@ _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minim
    tensor([-0.6321,  2.0000])
    """)  # fmt: skip
 _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
-   lambda g, x, out: np.where(x > 0, g * _SELU_SCALE, g * (out + _SELU_SCALE * _SELU_ALPHA)), samples=_ELU_SAMPLES,
+   lambda g, x: g * _SELU_SCALE * np.where(x > 0, 1, _SELU_ALPHA * np.exp(np.minimum(x, 0))), samples=_ELU_SAMPLES,
    node="EluBackward0",
    doc="""elu with the two constants that keep mean and variance.
 
@@ -191,7 +191,7 @@ _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm
    tensor([-1.1113,  2.1014])
    """)  # fmt: skip
 _masked("celu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)),
-   lambda g, x, out, alpha: np.where(x > 0, g, g * (out / alpha + 1)),
+   lambda g, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(x, 0) / alpha)),
    samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x / alpha) - 1) below.
 
@@ -233,8 +233,8 @@ _masked("relu6", lambda x: np.minimum(np.maximum(x, 0), 6), lambda g, x: _inside
    >>> dt.nn.functional.relu6(dt.tensor([-2.0, 8.0]))
    tensor([0., 6.])
    """)  # fmt: skip
-_masked("threshold", lambda x, threshold, value: np.where(x > threshold, x, x.dtype.type(value)),
-   lambda g, x, threshold: np.where(x > threshold, g, 0),
+_masked("threshold", lambda x, threshold, value: np.where(x <= threshold, x.dtype.type(value), x),
+   lambda g, x, threshold: np.where(x <= threshold, 0, g),
    samples=(sample(apart(3, 4), 0.2, 20.0), edge(exact([0.0, 1.0]), 0.0, -3.0)),
    doc="""x above a threshold, a fixed value elsewhere.
 

@@ -236,10 +236,16 @@ op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtrac
 # --- powers ---------------------------------------------------------------------------------------
 
 
+def _negative_power() -> RuntimeError:
+    return RuntimeError("Integers to negative integer powers are not allowed: convert the base to a float type")
+
+
 def _pow(x: Any, exponent: Any) -> Any:
+    if x.dtype.kind == "u" and not exponent.ndim and exponent > np.iinfo(x.dtype).max // 2:
+        raise _negative_power()  # a negative number in an unsigned type
     if x.dtype.kind in "iu" and (exponent < 0).any():
         if not exponent.ndim:
-            raise RuntimeError("Integers to negative integer powers are not allowed: convert the base to a float type")
+            raise _negative_power()
         odd = np.where(exponent % 2 == 0, 1, x)  # 1 and -1 are their own inverses, the rest rounds to 0
         return np.where(exponent < 0, np.where(np.abs(x) == 1, odd, 0), np.power(x, np.maximum(exponent, 0))).astype(
             x.dtype
@@ -381,6 +387,8 @@ def _inside(x: Any, min: Any, max: Any) -> Any:
 def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     if min is None and max is None:
         raise RuntimeError("clamp: at least one of 'min' or 'max' must not be None")
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types: they have no order")
     out = x if min is None else np.maximum(x, min)
     return out if max is None else np.minimum(out, max)
 

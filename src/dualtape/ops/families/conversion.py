@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.device import contiguous_format, move, of
+from ..._tensor.device import channels_last, contiguous_format, move, of
 from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
 from ...arrays import module_of
@@ -92,7 +93,9 @@ def to(
             out = _to_dtype(out, wanted)
     if copy and out is self:
         out = _to_dtype(self, self._array.dtype)
-    return out.contiguous() if memory_format is contiguous_format else out  # type: ignore[attr-defined]
+    if memory_format in (contiguous_format, channels_last):
+        return out.contiguous(memory_format=memory_format)  # type: ignore[attr-defined]
+    return out
 
 
 def _is_dtype(value: Any) -> bool:
@@ -200,6 +203,8 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.ones(2).type_as(dt.tensor(1))
     tensor([1, 1])
     """
+    if not isinstance(other, Tensor):
+        raise errors.not_a_tensor("type_as", "other", other)
     return to(self, other._array.dtype)
 
 
@@ -214,7 +219,11 @@ Tensor.type_as = _type_as  # type: ignore[attr-defined]
 
 
 def _as_complex(re: Any, im: Any) -> Any:
-    return re + 1j * im
+    if type(re) is not np.ndarray or type(im) is not np.ndarray:
+        return re + 1j * im
+    out = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re, im, np.complex64))
+    out.real, out.imag = re, im  # not by arithmetic: 1j times infinity has a real part that is no number
+    return out
 
 
 _real = op("real_part", lambda x: x.real, kind=ELEMENTWISE, view=True, inplace=False, public=False, method=False,
@@ -223,7 +232,7 @@ _real = op("real_part", lambda x: x.real, kind=ELEMENTWISE, view=True, inplace=F
    doc="The real part, as a view.")  # fmt: skip
 _imag = op("imag_part", lambda x: x.imag, kind=ELEMENTWISE, view=True, inplace=False, public=False, method=False,
     node="ViewAsRealBackward0", torch_name="-",
-   vjp=dict(x=lambda g: g * 1j), jvp=dict(x=lambda t: np.imag(t)), samples=(sample(real(3, 4)),), complex="only",
+   vjp=dict(x=lambda g: use("complex")(np.zeros_like(g), g)), jvp=dict(x=lambda t: np.imag(t)), samples=(sample(real(3, 4)),), complex="only",
    doc="The imaginary part, as a view.")  # fmt: skip
 
 
@@ -373,6 +382,19 @@ def resolve_conj(input: Any) -> Any:
     --------
     >>> import dualtape as dt
     >>> dt.resolve_conj(dt.ones(1))
+    tensor([1.])
+    """
+    return input
+
+
+@composite("resolve_neg", samples=(sample(real(3)),))
+def resolve_neg(input: Any) -> Any:
+    """The tensor itself: negation is never pending here.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.resolve_neg(dt.ones(1))
     tensor([1.])
     """
     return input

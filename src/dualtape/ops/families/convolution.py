@@ -472,6 +472,20 @@ def _same(kernel: Sequence[int], dilation: Sequence[int]) -> tuple[list[int], li
     return [t // 2 for t in total], [t - t // 2 for t in total]
 
 
+def _check_steps(name: str, kernel: Sequence[int], stride: tuple, dilation: tuple, groups: int = 1) -> None:
+    if min(stride) < 1 or min(dilation) < 1 or groups < 1:
+        raise RuntimeError(
+            f"{name}: stride, dilation and groups should be greater than zero, got {stride}, {dilation} and {groups}"
+        )
+    if min(kernel) < 1:
+        raise RuntimeError(f"{name}: kernel size should be greater than zero, but got {tuple(kernel)}")
+
+
+def _check_padding(name: str, padding: tuple, what: str = "padding") -> None:
+    if min(padding) < 0:
+        raise RuntimeError(f"{name}: negative {what} is not supported, got {padding}")
+
+
 def _conv(
     dims: int, name: str, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
@@ -482,10 +496,7 @@ def _conv(
             f" {list(input.shape)} and weight of size {list(weight.shape)}"
         )
     stride, dilation = each(stride, dims, name, "stride"), each(dilation, dims, name, "dilation")
-    if min(stride) < 1 or min(dilation) < 1 or groups < 1:
-        raise RuntimeError(
-            f"{name}: stride, dilation and groups must be positive, got {stride}, {dilation} and {groups}"
-        )
+    _check_steps(name, weight.shape[2:], stride, dilation, groups)
     if padding == "same":
         if any(s != 1 for s in stride):
             raise RuntimeError(f"{name}: padding='same' is not supported for strided convolutions, got stride {stride}")
@@ -499,8 +510,7 @@ def _conv(
     elif isinstance(padding, str):
         raise RuntimeError(f"{name}: invalid padding string {padding!r}: expected 'valid' or 'same'")
     padding = each(padding, dims, name, "padding")
-    if min(padding) < 0:
-        raise RuntimeError(f"{name}: negative padding is not supported, got {padding}")
+    _check_padding(name, padding)
     if input.ndim == dims + 1:
         return _convolve(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     return _convolve(input, weight, bias, stride, padding, dilation, groups)
@@ -526,6 +536,9 @@ def _conv_transposed(
         )
     stride, dilation = each(stride, dims, name, "stride"), each(dilation, dims, name, "dilation")
     padding, extra = each(padding, dims, name, "padding"), each(output_padding, dims, name, "output_padding")
+    _check_steps(name, weight.shape[2:], stride, dilation, groups)
+    _check_padding(name, padding)
+    _check_padding(name, extra, "output_padding")
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
         raise RuntimeError(
             f"{name}: output padding must be smaller than either stride or dilation, but got output_padding: {extra}"
@@ -536,6 +549,11 @@ def _conv_transposed(
             input.shape[-dims:], stride, padding, dilation, weight.shape[2:], extra, strict=True
         )
     )
+    if min(sizes) < 1:
+        raise RuntimeError(
+            f"{name}: given input size per channel {list(input.shape[-dims:])}, the calculated output size per channel"
+            f" {list(sizes)} is too small"
+        )
     if input.ndim == dims + 1:
         return _deconvolve(input.unsqueeze(0), weight, bias, sizes, stride, padding, dilation, groups).squeeze(0)
     return _deconvolve(input, weight, bias, sizes, stride, padding, dilation, groups)
@@ -716,6 +734,8 @@ def nn_unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         each(v, 2, "unfold", what)
         for v, what in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
     ]
+    _check_steps("unfold", settings[0], settings[3], settings[1])
+    _check_padding("unfold", settings[2])
     return _im2col_op(input, *settings) if input.ndim == 4 else _im2col_op(input.unsqueeze(0), *settings).squeeze(0)
 
 
@@ -738,4 +758,6 @@ def nn_fold(
     settings = [each(v, 2, "fold", what) for v, what in (
         (output_size, "output_size"), (kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
         (stride, "stride"))]  # fmt: skip
+    _check_steps("fold", settings[1], settings[4], settings[2])
+    _check_padding("fold", settings[3])
     return _col2im_op(input, *settings) if input.ndim == 3 else _col2im_op(input.unsqueeze(0), *settings).squeeze(0)

@@ -121,7 +121,18 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
             return out
         if x.size > _ABREAST * x.shape[d]:
             return _abreast(ufunc, x, d)
-    return running(ufunc, x, d)
+    return _in_double(ufunc, x, d, np.empty(x.shape, x.dtype)) if _is_single(x) else running(ufunc, x, d)
+
+
+def _is_single(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype.char in "fF"
+
+
+def _in_double(ufunc: np.ufunc, x: np.ndarray, d: int, out: np.ndarray) -> np.ndarray:
+    """``ufunc.accumulate`` of single precision: one after the other, so that each rounding would count in all that
+    follow.
+    """
+    return ufunc.accumulate(x, d, np.float64 if x.dtype.char == "f" else np.complex128, out)
 
 
 _MANY, _ABREAST = 10_000, 128
@@ -198,7 +209,8 @@ def _abreast(ufunc: np.ufunc, x: Any, d: int, back: bool = False) -> Any:
     source, into = (np.moveaxis(v, d, 0)[:: -1 if back else 1] for v in (x, out))
     n, width = len(source), x.size // x.shape[d]
     block = max(8, min(n, BLOCK // width))
-    buffer = np.empty((block + 1, width + _APART), x.dtype)[:, :width].reshape(block + 1, *source.shape[1:])
+    wide = np.result_type(x, np.float64) if _is_single(x) else x.dtype  # as in _in_double
+    buffer = np.empty((block + 1, width + _APART), wide)[:, :width].reshape(block + 1, *source.shape[1:])
     before = None
     for start in range(0, n, block):
         rows = buffer[: min(block, n - start)]
@@ -225,7 +237,10 @@ def _cumsum_back(g: Any, dim: int) -> Any:
     if g.size <= _MANY or g.size <= _ABREAST * g.shape[d]:
         out = np.empty_like(g)
         back = (slice(None),) * d + (slice(None, None, -1),)
-        np.add.accumulate(g[back], d, None, out[back])
+        if _is_single(g):
+            _in_double(np.add, g[back], d, out[back])
+        else:
+            np.add.accumulate(g[back], d, None, out[back])
         return out
     return _abreast(np.add, g, d, True)
 

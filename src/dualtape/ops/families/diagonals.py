@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ...arrays import module_of
-from ...arrays.kernels.basics import added_up, arange_like, frozen, strided
+from ...arrays.kernels.basics import added_up, all_samples, arange_like, frozen, strided
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
 from ..samples import real, sample
@@ -69,6 +70,8 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
             [0., 2.]])
     """
     shape = input._array.shape
+    if not shape:
+        raise IndexError("diag_embed: Dimension out of range: the input must have at least 1 dimension, got 0")
     n = shape[-1] + abs(offset)
     a, b = normal_dim(dim1, len(shape) + 1), normal_dim(dim2, len(shape) + 1)
     full = list(shape[:-1])
@@ -95,6 +98,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 def _kept(whole: Callable, x: Any, diagonal: int) -> Any:
     """A triangle by NumPy's function; that of a small array by the mask of those of its size."""
+    if x.ndim < 2:
+        raise RuntimeError(f"{whole.__name__}: input tensor must have at least 2 dimensions, got shape {list(x.shape)}")
     if type(x) is np.ndarray and x.ndim > 1 and x.size <= _SMALL:
         return np.where(_triangle(whole, *x.shape[-2:], diagonal), x, x.dtype.type(0))
     return whole(x, diagonal)
@@ -163,39 +168,82 @@ op("unfold_sum", _unfold_sum, kind=GENERAL, public=False, method=False, jvp=LINE
    samples=(sample(real(3, 3), (7,), 0, 3, 2),), doc="Windows added back where they came from.")  # fmt: skip
 
 
-def _as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    offset = storage_offset or 0
-    reach = offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if prod(size) else 0
-    if offset < 0 or min(stride, default=0) < 0 or reach >= max(x.size, 1) or not x.flags.c_contiguous:
+def _reach(size: tuple, stride: tuple, offset: int) -> int:
+    """How many elements from the start of the memory on are addressed."""
+    if len(size) != len(stride):
         raise RuntimeError(
-            f"as_strided: size {list(size)}, stride {list(stride)}, offset {offset} reaches outside of the tensor's"
-            f" {x.size} elements, or"
-            " the tensor is not contiguous: call contiguous() first"
+            f"as_strided: mismatch in length of strides and shape: size {list(size)}, stride {list(stride)}"
         )
-    flat = x.reshape(-1)[offset:]
-    return strided(flat, tuple(size), tuple([s * x.itemsize for s in stride]))
+    if min((*size, *stride, offset)) < 0:
+        raise RuntimeError(
+            "as_strided: negative sizes, strides and offsets are not supported, got"
+            f" size {list(size)}, stride {list(stride)}, storage_offset {offset}; use flip for the reverse order"
+        )
+    return offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if prod(size) else 0
 
 
-def _strided_sum(x: Any, shape: tuple, size: Any, stride: Any, storage_offset: Any) -> Any:
-    places = _as_strided(arange_like(prod(shape), x), size, stride, storage_offset).reshape(-1)
+def _strided_view(x: Any, size: tuple, stride: tuple, offset: int) -> Any:
+    if _reach(size, stride, offset) > x.size or not x.flags.c_contiguous:
+        raise RuntimeError(
+            f"as_strided: size {list(size)}, stride {list(stride)} and storage_offset {offset} are out of bounds for"
+            f" storage of size {x.size} (in elements)"
+        )
+    return strided(x.reshape(-1)[offset:], size, tuple([s * x.itemsize for s in stride]))
+
+
+def _strided_sum(x: Any, shape: tuple, size: tuple, stride: tuple, offset: int) -> Any:
+    places = _strided_view(arange_like(prod(shape), x), size, stride, offset).reshape(-1)
     return added_up(places, x.reshape(-1), prod(shape)).reshape(shape)
 
 
-op("as_strided", _as_strided, kind=GENERAL, view="overlapping", jvp=LINEAR,
-   vjp=dict(x=lambda g, x_shape, size, stride,
-       storage_offset: use("strided_sum")(g, x_shape, size, stride, storage_offset)),
-   numpy_vjp=dict(x=lambda g, x_shape, size, stride,
-       storage_offset: _strided_sum(g, x_shape, size, stride, storage_offset)),
-   samples=(sample(real(3, 4), (2, 2), (4, 1)), sample(real(6), (3, 2), (1, 2), 1), sample(real(4), (3,), (0,), 2)),
-   doc="""A view by size, stride and offset in elements of the tensor's own memory.
+_SIZES = ((real(3, 4), (2, 2), (4, 1)), (real(6), (3, 2), (1, 2), 1), (real(4), (3,), (0,), 2))
 
-   >>> import dualtape as dt
-   >>> dt.as_strided(dt.arange(4), (2, 2), (1, 1))
-   tensor([[0, 1],
-           [1, 2]])
-   """)  # fmt: skip
+
+@composite("as_strided", samples=tuple(sample(*case) for case in _SIZES))
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """A view by size, stride and offset in elements of the memory that the tensor, or the base it views, lives in.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.as_strided(dt.arange(4), (2, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2]])
+    """
+    size, stride = tuple([index(n) for n in size]), tuple([index(n) for n in stride])
+    viewed = input._base is not None and isinstance(all_samples(input._array), np.ndarray)  # others have no addresses
+    start = input.storage_offset() if viewed else 0
+    offset = start if storage_offset is None else index(storage_offset)
+    inside = start <= offset and _reach(size, stride, offset) <= start + input._array.size
+    storage = input if inside and input._array.flags.c_contiguous else _storage(input)
+    return _strided_op(storage, size, stride, offset - start if storage is input else offset)
+
+
+def _storage(x: Any) -> Any:
+    """The whole memory behind a tensor, as it lies there."""
+    base = x if x._base is None else x._base
+    if x.requires_grad and not base.requires_grad:
+        raise RuntimeError(
+            "as_strided: this view requires grad and its base does not, so that what lies in memory beside it has no"
+            " history: call contiguous() first"
+        )
+    lying = sorted(range(base.ndim), key=lambda d: (-base._array.strides[d], d))
+    storage = base if base._array.flags.c_contiguous else FUNCTIONS["permute"](base, lying)
+    if not storage._array.flags.c_contiguous:
+        raise RuntimeError("as_strided: the memory behind this tensor has gaps: call contiguous() first")
+    return storage
+
+
+_strided_op = op("strided_view", _strided_view, kind=GENERAL, view="overlapping", jvp=LINEAR, public=False,
+   method=False, node="AsStridedBackward0", torch_name="as_strided",
+   vjp=dict(x=lambda g, x_shape, size, stride,
+       offset: use("strided_sum")(g, x_shape, size, stride, offset)),
+   numpy_vjp=dict(x=lambda g, x_shape, size, stride,
+       offset: _strided_sum(g, x_shape, size, stride, offset)),
+   samples=tuple(sample(*case, *(0,) * (4 - len(case))) for case in _SIZES),
+   doc="""A view by size, stride and offset in elements of a contiguous tensor.""")  # fmt: skip
 op("strided_sum", _strided_sum, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="AsStridedBackwardBackward0",
     torch_name="-",
-   vjp=dict(x=lambda g, size, stride, storage_offset: use("as_strided")(g, size, stride, storage_offset)),
+   vjp=dict(x=lambda g, size, stride, offset: use("strided_view")(g, size, stride, offset)),
    samples=(sample(real(2, 2), (3, 4), (2, 2), (4, 1), 0),),
    doc="Strided entries added back where they came from.")  # fmt: skip

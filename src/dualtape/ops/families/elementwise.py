@@ -10,13 +10,19 @@ import numpy as np
 from ..._tensor.tensor import Tensor
 from ...arrays.kernels.masks import kept
 from ...arrays.lazy import special
+from ..dispatch import FUNCTIONS
 from ..samples import apart, edge, exact, positive, real, sample, unit
-from ..table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, LINEAR, op
+from ..table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, LINEAR, UFUNCS, composite, op
 
 PLAIN = (sample(real(3, 4)), sample(real()), sample(real(0, 3)), sample(real(3, 4, layout="strided")))
 _POSITIVE = (sample(positive(3, 4)), sample(positive()), edge(exact([0.0, 1.0, np.inf])))
 UNIT = (sample(unit(3, 4)), sample(unit()), edge(exact([0.0, 1.0, -1.0])))
 _APART = (sample(apart(3, 4)), sample(apart()), edge(exact([0.0, -0.0, 1.5, -1.5, 2.5])))
+
+# a step function: zero, also where the gradient is not finite; recorded it has a history, which is zero in turn
+_STILL: dict[str, Any] = dict(
+    vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0), numpy_vjp=dict(x=lambda g: np.zeros_like(g))
+)
 
 # --- sign and rounding ----------------------------------------------------------------------------
 
@@ -27,14 +33,27 @@ op("neg", np.negative, kind=ELEMENTWISE, vjp=dict(x=lambda g: -g), jvp=LINEAR, s
    >>> dt.neg(dt.tensor([1.0, -2.0]))
    tensor([-1.,  2.])
    """)  # fmt: skip
-op("positive", np.positive, kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=LINEAR, samples=PLAIN, inplace=False,
-   doc="""The tensor itself.
+op("positive_copy", np.positive, kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=LINEAR, samples=PLAIN, inplace=False,
+   public=False, method=False, torch_name="-", doc="""What np.positive makes: a copy.""")  # fmt: skip
 
-   >>> import dualtape as dt
-   >>> +dt.tensor([1.0])
-   tensor([1.])
-   """)  # fmt: skip
-op("sign", np.sign, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0), samples=_APART,
+
+@composite("positive", samples=PLAIN)
+def positive_function(input: Any) -> Any:
+    """The tensor itself.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> +dt.tensor([1.0])
+    tensor([1.])
+    """
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("positive: the `+` operator, on a bool tensor is not supported: convert it with .to(...)")
+    return input
+
+
+op("sign", lambda x: np.sign(x) if x.dtype.kind != "b" else x.copy(), kind=ELEMENTWISE,
+   **_STILL, numpy_forward=np.sign, samples=_APART,
     complex=False,
    doc="""The sign of each element: -1, 0 or 1.
 
@@ -47,7 +66,7 @@ op("sign", np.sign, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=la
 def _abs_gradient(g: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
         return np.multiply(g, _direction(x))
-    return bent(np.where(x > 0, g, np.where(x < 0, -g, 0)), x)  # not g * sign(x): at NaN the gradient is 0
+    return bent(np.where(x > 0, g, np.where(x < 0, -g, g * 0)), x)  # not g * sign(x): at NaN the gradient is 0
 
 
 def bent(slope: Any, x: Any) -> Any:
@@ -83,7 +102,7 @@ op("abs", np.absolute, kind=ELEMENTWISE, vjp=dict(x=_abs_gradient),
 
 def _flat(name: str, forward: Any, doc: str, **more: Any) -> None:
     """A step function: its gradient is zero wherever it has one."""
-    op(name, forward, kind=ELEMENTWISE, vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
+    op(name, forward, kind=ELEMENTWISE, **_STILL,
        samples=_APART, complex=False, doc=doc, **more)  # fmt: skip
 
 
@@ -107,11 +126,24 @@ _flat("trunc", np.trunc, """Each element without its fraction.
    """, also=("fix",))  # fmt: skip
 
 
+def _need_floats(name: str, x: Any) -> None:
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(f"{name} is not implemented for {x.dtype}: convert the tensor with .to(...) first")
+
+
 def _round(x: Any, decimals: int = 0) -> Any:
+    if x.dtype.kind in "iu" and not decimals:
+        return x.copy()
+    _need_floats("round", x)
     return np.round(x, decimals) if decimals else np.rint(x)
 
 
-op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0),
+def _frac(x: Any) -> Any:
+    _need_floats("frac", x)
+    return x - np.trunc(x)
+
+
+op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), **_STILL,
    node=("RoundBackward0", "RoundBackward1"), variant=lambda x, decimals: int(decimals != 0),
    samples=(*_APART, sample(apart(3, 4), decimals=1)), complex=False,
    doc="""The nearest integer (the even one of two), or the nearest number of ``decimals`` digits.
@@ -120,7 +152,7 @@ op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), vjp=dict(x=lambda 
    >>> dt.round(dt.tensor([0.5, 1.5, -1.2]))
    tensor([ 0.,  2., -1.])
    """)  # fmt: skip
-op("frac", lambda x: x - np.trunc(x), kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=dict(x=lambda t: t),
+op("frac", _frac, kind=ELEMENTWISE, vjp=dict(x=lambda g: g), jvp=dict(x=lambda t: t),
     samples=_APART,
    complex=False,
    doc="""The fraction of each element, with its sign.
@@ -194,7 +226,8 @@ root.
    >>> dt.rsqrt(dt.tensor([4.0, 0.25]))
    tensor([0.5000, 2.0000])
    """)  # fmt: skip
-op("square", np.square, kind=ELEMENTWISE, derivative=lambda x: 2 * x, samples=PLAIN, node="PowBackward0",
+op("square", lambda x: np.square(x) if x.dtype.kind != "b" else x.astype(np.int64), kind=ELEMENTWISE,
+   numpy_forward=np.square, derivative=lambda x: 2 * x, samples=PLAIN, node="PowBackward0",
    doc="""The square of each element.
 
    >>> import dualtape as dt
@@ -298,7 +331,7 @@ tangent.
 
 def in_kind(forward: Any) -> Any:
     """A function of SciPy with the dtype of its argument: it has no half precision."""
-    return lambda x: forward(x).astype(x.dtype, copy=False)
+    return lambda x: forward(x).astype(x.dtype, copy=False) if x.dtype.kind in "fc" else forward(x)
 
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
@@ -338,3 +371,5 @@ op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, ou
    >>> dt.relu(dt.tensor([-1.0, 2.0]))
    tensor([0., 2.])
    """)  # fmt: skip
+
+UFUNCS.update({np.sign: FUNCTIONS["sign"], np.square: FUNCTIONS["square"]})

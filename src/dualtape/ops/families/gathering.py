@@ -144,6 +144,7 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
 
 def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter_add", x, dim, index)
+    _same_kind("scatter_add", x, src)
     if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
         return _scatter_add(_line(x), 0, _line(index), _line(src)).reshape(x.shape)
     _check_src("scatter_add", index, src)
@@ -152,12 +153,24 @@ def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     return out
 
 
+def _same_kind(name: str, x: Any, source: Any) -> None:
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {dtypes.of(x.dtype)!r} and"
+            f" (source) {dtypes.of(source.dtype)!r}: convert one with .to(...)"
+        )
+
+
 def _corner(src: Any, shape: tuple) -> Any:
     """The part of ``src`` that an index of ``shape`` reads."""
     return src if src.shape == shape else src[tuple([slice(0, n) for n in shape])]
 
 
 def _check_src(name: str, index: Any, src: Any) -> None:
+    if src.ndim != index.ndim:
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as src tensor: {index.ndim} and {src.ndim}"
+        )
     if src.ndim and src.shape != index.shape and any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
         raise RuntimeError(f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
 
@@ -166,6 +179,8 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = _fitted("scatter", x, dim, index)
     if not x.ndim or not index.ndim:
         return _scatter(_line(x), 0, _line(index), src).reshape(x.shape)
+    if hasattr(src, "dtype"):
+        _same_kind("scatter", x, src)
     if getattr(src, "ndim", 0):
         _check_src("scatter", index, src)
         src = _corner(src, index.shape)
@@ -304,28 +319,65 @@ Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
 
 
 def _index_select(x: Any, dim: int, index: Any) -> Any:
-    d = normal_dim(dim, x.ndim)
-    if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
+    d, index = normal_dim(dim, x.ndim), _vector("index_select", index)
     _bounded("index_select", index, x.shape[d] if x.ndim else 1)
-    return np.take(x, index.reshape(-1), axis=d) if x.ndim else x.copy()
+    return np.take(x, index, axis=d) if x.ndim else x.copy()
+
+
+def _vector(name: str, index: Any) -> Any:
+    """``index`` as a vector, which it may be a number in place of."""
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, got shape {list(index.shape)}")
+    return _line(index)
 
 
 def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
-    d = normal_dim(dim, x.ndim)
-    _bounded("index_add", index, x.shape[d])
-    if source.shape[d] != index.size:
+    d, index = normal_dim(dim, x.ndim), _vector("index_add_", index)
+    _bounded("index_add", index, x.shape[d] if x.ndim else 1)
+    _same_kind("index_add", x, source)
+    if (*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]) or source.ndim != x.ndim:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[d]})"
+            "index_add_(): source tensor shape must match self tensor shape, excluding the specified dimension. Got"
+            f" self.shape = {list(x.shape)}, source.shape = {list(source.shape)}, dim = {dim}"
         )
+    if (source.shape[d] if x.ndim else 1) != index.size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim)"
+            f" ({source.shape[d] if x.ndim else 1})"
+        )
+    source = source if alpha == 1 else source * alpha
+    if not x.ndim:
+        return x + source
     out = x.copy()
-    add_at(out, (slice(None),) * d + (_line(index),), source if alpha == 1 else source * alpha)
+    add_at(out, (slice(None),) * d + (index,), source)
     return out
 
 
 def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
-    d = normal_dim(dim, x.ndim)
-    _bounded("index_copy", index, x.shape[d])
+    d, index = normal_dim(dim, x.ndim), _vector("index_copy_", index)
+    _bounded("index_copy", index, x.shape[d] if x.ndim else 1)
+    _same_kind("index_copy_", x, source)
+    if source.ndim != x.ndim and source.ndim and x.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source"
+            f" dimensionality ({source.ndim}), destination dimensionality ({x.ndim})"
+        )
+    count = source.shape[d] if source.ndim else 1
+    if count != index.size:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
+        )
+    if (
+        source.ndim == x.ndim
+        and source.size
+        and ((*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]))
+    ):
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes, apart from the indexed dimension:"
+            f" {list(source.shape)} and {list(x.shape)} at dimension {d}"
+        )
+    if not x.ndim:
+        return source.reshape(()).copy()
     out = x.copy()
     out[(slice(None),) * d + (index,)] = source
     return out
@@ -365,6 +417,10 @@ op("index_copy", _index_copy, kind=GENERAL, inplace=True, constants=("index",), 
 
 def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     d = normal_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, got shape {list(index.shape)}")
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {index.dtype}: convert it with .long()")
     out = _line(x).copy()
     out[(slice(None),) * d + (index,)] = element(value, x)
     return out.reshape(x.shape)

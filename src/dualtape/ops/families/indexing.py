@@ -13,8 +13,9 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
-from ...arrays.kernels.basics import add_at, asarray_like
+from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
 from ...autograd.views import check_write
+from ...errors import not_a_tensor
 from .. import basic_indexing as keys
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
@@ -109,6 +110,10 @@ def _integer(value: Any) -> int:
 
 def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     """The views that a key asks for, applied, and the index tensors that remain (None: a whole dimension)."""
+    if type(key) is list and any(
+        [k is None or k is ... or isinstance(k, slice) or isinstance(k, Tensor) and k._array.ndim for k in key]
+    ):
+        key = tuple(key)  # as PyTorch reads a list that is more than numbers
     parts = [_normal(k) for k in (key if isinstance(key, tuple) else (key,))]
     consumed = sum(_takes(k) for k in parts if k is not None and k is not ... and not isinstance(k, bool))
     if consumed > x.ndim:
@@ -255,18 +260,16 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     indices = (
         tuple(raw(i) if i is not None else slice(None) for i in indices) if not isinstance(indices, Tensor) else indices
     )
+    if values.ndim > selected_ndim(x, indices):
+        raise RuntimeError(
+            f"index_put: shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing"
+            f" result of {selected_ndim(x, indices)} dimensions"
+        )
     if accumulate:
         add_at(out, indices, values)
     else:
         out[indices] = values
     return out
-
-
-def _put_shape(x: Any, indices: Any) -> int:
-    """The number of dimensions of what index arrays select."""
-    arrays = [i for i in indices if not isinstance(i, slice)]
-    depth = max(1 if i.dtype.kind == "b" else i.ndim for i in arrays)
-    return x.ndim - sum(i.ndim if i.dtype.kind == "b" else 1 for i in arrays) + depth
 
 
 def _raw_indices(indices: Any) -> tuple:
@@ -288,7 +291,7 @@ op("index_put", _index_put, kind=GENERAL, inplace=True, jvp=LINEAR, promote=None
 
 
 def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
-    while values.ndim and values.shape[0] == 1 and values.ndim > _put_shape(x._array, indices):
+    while values.ndim and values.shape[0] == 1 and values.ndim > selected_ndim(x._array, indices):
         values = values[0]
     if values._array.dtype != x._array.dtype:
         values = values.to(x._array.dtype)  # type: ignore[attr-defined]
@@ -387,6 +390,18 @@ def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tens
     return self
 
 
+def _check_source(x: Tensor, mask: Tensor, source: Tensor) -> None:
+    for name, value in (("mask", mask), ("source", source)):
+        if not isinstance(value, Tensor):
+            raise not_a_tensor("masked_scatter", name, value)
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter: expected a boolean mask, got {mask.dtype!r}")
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {x.dtype!r} and {source.dtype!r}"
+        )
+
+
 def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place form of :func:`masked_scatter`.
 
@@ -396,6 +411,7 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> dt.zeros(3).masked_scatter_(dt.tensor([True, False, True]), dt.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
+    _check_source(self, mask, source)
     where = np.nonzero(np.broadcast_to(mask._array, self._array.shape))
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
@@ -472,6 +488,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     >>> dt.masked_scatter(dt.zeros(3), dt.tensor([True, False, True]), dt.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
+    _check_source(input, mask, source)
     where = np.nonzero(np.broadcast_to(mask._array, input._array.shape))
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")

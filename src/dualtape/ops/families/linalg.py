@@ -7,18 +7,21 @@ reads them, from one side.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, wrap
-from ...arrays.kernels.basics import all_samples, asarray_like, contiguous, eye, on_host
+from ...arrays.kernels.basics import all_samples, asarray_like, contiguous, eye, host, on_host
 from ...arrays.lazy import scipy_lapack, scipy_linalg
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, normal_dim, transposed, use
+from ..linalg_error import LinAlgError
 from ..samples import edge, exact, invertible, ours, real, sample, spd
 from ..table import GENERAL, TABLE, _result_type, composite, op
 from .products import as_tensor, matmul
+from .reductions import numpy_names
 
 
 def _matrix(name: str, x: Any, square: bool = True) -> None:
@@ -52,9 +55,31 @@ def _real_diagonal(x: Any) -> Any:
 # --- Cholesky -------------------------------------------------------------------------------------
 
 
-def _cholesky(x: Any, upper: bool = False) -> Any:
-    _matrix("cholesky", x)
-    lower = np.linalg.cholesky(x)
+def _failed(name: str, x: Any, routine: str, say: Callable[[int], str]) -> LinAlgError:
+    """The error of a factorisation, which names the first matrix of a batch for which it fails, and where in it."""
+    matrices = host(all_samples(x)).reshape(-1, *x.shape[-2:])
+    for number, matrix in enumerate(matrices):
+        info = scipy_linalg.get_lapack_funcs((routine,), (matrix,))[0](matrix, *(1,) * (routine == "potrf"))[-1]
+        if info:
+            batch = f"(Batch element {number}): " if x.ndim > 2 else ""
+            return LinAlgError(f"{name}: {batch}{say(info)}")
+    return LinAlgError(f"{name}: {say(x.shape[-1])}")
+
+
+def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any:
+    _matrix(name, x)
+    try:
+        lower = np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        raise _failed(
+            name,
+            x,
+            "potrf",
+            lambda k: (
+                "The factorization could not be completed because the input is not positive-definite (the leading"
+                f" minor of order {k} is not positive-definite)."
+            ),
+        ) from None
     return contiguous(adjoint(lower)) if upper else lower
 
 
@@ -86,7 +111,7 @@ for _name, _node, _torch in (
     ("cholesky", "CholeskyBackward0", "cholesky"),
     ("linalg_cholesky", "LinalgCholeskyExBackward0", "linalg.cholesky"),
 ):
-    op(_name, _cholesky, kind=GENERAL, public=_name == "cholesky", method=_name == "cholesky", node=_node,
+    op(_name, (lambda name: lambda x, upper=False: _cholesky(x, upper, name))(_torch), kind=GENERAL, public=_name == "cholesky", method=_name == "cholesky", node=_node,
         torch_name=_torch, samples=_SPD,
        vjp=dict(x=_cholesky_gradient), jvp=dict(x=_cholesky_tangent),
        doc="""The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is
@@ -103,7 +128,18 @@ for _name, _node, _torch in (
 
 def _inverse(x: Any) -> Any:
     _matrix("linalg.inv", x)
-    return np.linalg.inv(x)
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        raise _failed(
+            "linalg.inv",
+            x,
+            "getrf",
+            lambda k: (
+                f"The diagonal element {k} is zero, the inversion could not be completed because the input matrix"
+                " is singular."
+            ),
+        ) from None
 
 
 inverse = op("inverse", _inverse, kind=GENERAL, node="LinalgInvExBackward0",
@@ -130,7 +166,12 @@ def _solved(A: Any, B: Any) -> Any:
     if type(A) is not np.ndarray and A.shape[:-2] != B.shape[:-2]:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
         A, B = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(B, (*batch, *B.shape[-2:]))
-    return np.linalg.solve(A, B)
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        raise _failed(
+            "linalg.solve", A, "getrf", lambda k: "The solver failed because the input matrix is singular."
+        ) from None
 
 
 def _solve(A: Any, B: Any, left: bool = True) -> Any:
@@ -146,6 +187,8 @@ def _solve(A: Any, B: Any, left: bool = True) -> Any:
             "linalg.solve: vector broadcasting of the left hand side is not supported for left=False; pass a matrix"
         )
     side = B[..., None] if vector else B
+    if side.ndim < 2:
+        raise RuntimeError(f"linalg.solve: the right side must have at least 1 dimension, got {list(B.shape)}")
     if side.shape[-2 if left else -1] != A.shape[-1]:
         raise RuntimeError(
             f"linalg.solve: incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B"
@@ -170,11 +213,50 @@ def _apply(t: Any, x: Any, left: bool) -> Any:
     return np.matmul(t, x) if left else np.matmul(x, t)
 
 
+def _solve_adjoint(A: Any, B: Any, left: bool = True) -> Any:
+    """:func:`_solve` with the adjoint of A: by its own factors or, where these do not exist, by those of A, which the
+    forward had. Of a matrix that is nearly singular one may exist without the other.
+    """
+    try:
+        return _solve(adjoint(A), B, left)
+    except np.linalg.LinAlgError:
+        return on_host(lambda a, b: _by_factors(a, b, left), A, B)
+
+
+def _by_factors(A: np.ndarray, B: np.ndarray, left: bool) -> np.ndarray:
+    vector = _is_vector(A.shape, B.shape)
+    side = B[..., None] if vector else B if left else adjoint(B)
+    batch = np.broadcast_shapes(A.shape[:-2], side.shape[:-2])
+    A, side = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(side, (*batch, *side.shape[-2:]))
+    out = np.empty(side.shape, side.dtype)
+    getrf, getrs = scipy_linalg.get_lapack_funcs(("getrf", "getrs"), (A, side))
+    for k in np.ndindex(*batch):
+        factors, pivots, info = getrf(A[k] if left else A[k].T)  # what the forward had
+        if info:
+            raise LinAlgError("linalg.solve: The solver failed because the input matrix is singular.")
+        out[k] = getrs(factors, pivots, side[k], trans=2 if left else 1)[0]
+    return out[..., 0] if vector else out if left else contiguous(adjoint(out))
+
+
+def _adjoint_matrix_of(g_b: Any, x: Any, left: bool, vector: bool) -> Any:
+    """The gradient of A, given the solution x for its adjoint: the adjoint of :func:`_matrix_of`."""
+    return adjoint(_matrix_of(g_b, x, left, vector))
+
+
+op("linalg_solve_adjoint", _solve_adjoint, kind=GENERAL, public=False, method=False, torch_name="-",
+   node="LinalgSolveExBackward0",
+   vjp=dict(A=lambda g, A, out, left: _adjoint_matrix_of(use("linalg_solve")(A, g, left), out, left, len(out.shape) == len(A.shape) - 1),
+            B=lambda g, A, left: use("linalg_solve")(A, g, left)),
+   jvp=dict(A=lambda t, A, out, left: -use("linalg_solve_adjoint")(A, _apply(adjoint(t), out, left), left),
+            B=lambda t, A, out, left: np.broadcast_to(use("linalg_solve_adjoint")(A, t, left), out.shape)),
+   samples=(sample(invertible(3, 3), real(3)), sample(invertible(2, 3, 3), real(2, 3, 2)),
+            sample(invertible(3, 3), real(2, 3), left=False)),
+   doc="""The X with ``A.mH @ X == B``, or ``X @ A.mH == B`` for ``left=False``.""")  # fmt: skip
 op("linalg_solve", _solve, kind=GENERAL, keywords=("left",), public=False, method=False, node="LinalgSolveExBackward0",
     torch_name="linalg.solve",
    aliases={"input": "A", "other": "B"},
-   vjp=dict(A=lambda g, A, out, left: _matrix_of(use("linalg_solve")(adjoint(A), g, left), out, left, len(out.shape) == len(A.shape) - 1),
-            B=lambda g, A, left: use("linalg_solve")(adjoint(A), g, left)),
+   vjp=dict(A=lambda g, A, out, left: _matrix_of(use("linalg_solve_adjoint")(A, g, left), out, left, len(out.shape) == len(A.shape) - 1),
+            B=lambda g, A, left: use("linalg_solve_adjoint")(A, g, left)),
    jvp=dict(A=lambda t, A, out, left: -use("linalg_solve")(A, _apply(t, out, left), left),
             B=lambda t, A, out, left: np.broadcast_to(use("linalg_solve")(A, t, left), out.shape)),
    samples=(sample(invertible(3, 3), real(3)), sample(invertible(3, 3), real(3, 2)),
@@ -497,9 +579,17 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     return TABLE["linalg_eigh"].function(A, UPLO)[0]
 
 
+def _not_converged(name: str, x: Any) -> LinAlgError:
+    why = "" if np.isfinite(all_samples(x)).all() else " because the input matrix contained non-finite values"
+    return LinAlgError(f"{name}: The algorithm failed to converge{why}.")
+
+
 def _svd(x: Any, full_matrices: bool = True) -> tuple:
     _matrix("linalg.svd", x, square=False)
-    return tuple(np.linalg.svd(x, full_matrices))
+    try:
+        return tuple(np.linalg.svd(x, full_matrices))
+    except np.linalg.LinAlgError:
+        raise _not_converged("linalg.svd", x) from None
 
 
 def _skew(x: Any) -> Any:
@@ -635,12 +725,15 @@ def qr(A: Any, mode: str = "reduced") -> Any:
 # --- pseudo-inverse, exponential, powers ----------------------------------------------------------
 
 
-def _pinv(x: Any, rcond: float | None = None) -> Any:
-    _matrix("linalg.pinv", x, square=False)
+def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
+    _matrix("linalg.pinv", x, square=hermitian)
     if not x.size:
         return transposed(x).copy()
     limit = max(x.shape[-2:]) * float(np.finfo(x.dtype).eps) if rcond is None else rcond
-    return np.linalg.pinv(x, limit)
+    try:
+        return np.linalg.pinv(x, limit, hermitian)
+    except np.linalg.LinAlgError:
+        raise _not_converged("linalg.pinv", x) from None
 
 
 def _pinv_gradient(g: Any, x: Any, out: Any) -> Any:
@@ -673,6 +766,32 @@ op("pinverse", _pinv, kind=GENERAL, node="LinalgPinvBackward0", vjp=dict(x=_pinv
    >>> dt.linalg.pinv(dt.tensor([[2.0], [0.0]]))
    tensor([[0.5000, 0.0000]])
    """)  # fmt: skip
+
+
+@composite("linalg_pinv", method=False, public=False, torch_name="linalg.pinv", samples=(
+    sample(real(4, 2)), sample(invertible(3, 3), rtol=1e-3), ours(invertible(3, 3), atol=1e-6, rtol=1e-4),
+    edge(spd(3, 3), hermitian=True),
+))  # fmt: skip
+def pinv(
+    input: Any, rcond: Any = None, hermitian: bool = False, *, atol: float | None = None, rtol: float | None = None
+) -> Any:
+    """The Moore-Penrose pseudo-inverse; singular values up to ``max(atol, rtol * largest)`` count as zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.linalg.pinv(dt.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    relative = rcond if rtol is None else rtol
+    if atol is not None:
+        array = input._array
+        with np.errstate(all="ignore"):
+            largest = np.linalg.norm(host(all_samples(array)), 2, (-2, -1)) if array.size else 1.0
+        if relative is None:
+            relative = 0.0 if atol > 0 else max(array.shape[-2:]) * float(np.finfo(array.dtype).eps)
+        relative = np.maximum(relative, atol / np.where(largest == 0, 1, largest))
+    return TABLE["pinverse"].function(input, relative, hermitian)
 
 
 def _exponential(x: Any) -> Any:
@@ -756,6 +875,15 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     if driver not in (None, *_DRIVERS):
         raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of {', '.join(_DRIVERS)}, got {driver!r}")
     driver = driver or "gelsy"
+    if A.ndim < 2 or A.ndim - B.ndim not in (0, 1):
+        raise RuntimeError(
+            "linalg.lstsq: input.dim() must be at least 2, and other.dim() that or one less, got shapes"
+            f" {list(A.shape)} and {list(B.shape)}"
+        )
+    if A.ndim == B.ndim + 1:  # one right side for each matrix
+        found = lstsq(A, B.unsqueeze(-1), rcond, driver=driver)
+        residuals = found.residuals.squeeze(-1) if found.residuals.numel() else found.residuals
+        return _LeastSquares((found.solution.squeeze(-1), residuals, found.rank, found.singular_values))
     solution = matmul(TABLE["pinverse"].function(A, rcond), B)
     empty = new_tensor(asarray_like([], A._array, A._array.dtype))
     rows, columns = A._array.shape[-2:]
@@ -781,6 +909,7 @@ _ORDERS = (1, -1, 2, -2, float("inf"), -float("inf"))
     sample(real(2, 3, 4), "nuc", (2, 0), True), sample(real(2, 3, 4), 1, (-1, -2)),
     sample(real(2, 3, 4), 1, (-2, -1), True),
 ))  # fmt: skip
+@numpy_names
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """A norm of matrices: "fro", "nuc", or of order 1, 2, inf or their negatives.
 
@@ -825,7 +954,8 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     sample(real(2, 3, 4), 1, (0, 2), True),
     sample(real(2, 3, 4), keepdim=True), sample(real(3, 4), 1.5, 0),
 ))  # fmt: skip
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@numpy_names
+def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """A norm of vectors or matrices: of the whole tensor without ``ord``, else as its dimensions or ``dim`` say.
 
     Examples
@@ -834,21 +964,21 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     >>> dt.linalg.norm(dt.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    A = as_tensor("linalg.norm", "A", A) if dtype is None else A.to(dtype)
+    input = as_tensor("linalg.norm", "input", input) if dtype is None else input.to(dtype)
     if ord is None:
-        return TABLE["linalg_vector_norm"].function(A, 2, dim, keepdim)
-    if dim is None and A.ndim not in (1, 2):
+        return TABLE["linalg_vector_norm"].function(input, 2, dim, keepdim)
+    if dim is None and input.ndim not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+            f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D."
         )
-    dims = tuple(range(A.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) == 1:
         if isinstance(ord, str):
             raise RuntimeError(f"linalg.norm: order {ord!r} is for matrices, the input is a vector along dim {dims[0]}")
-        return TABLE["linalg_vector_norm"].function(A, ord, dims[0], keepdim)
+        return TABLE["linalg_vector_norm"].function(input, ord, dims[0], keepdim)
     if len(dims) != 2:
         raise RuntimeError(f"linalg.norm: if specified, dim must be of length 1 or 2. Got {dims}")
-    return matrix_norm(A, ord, dims, keepdim)
+    return matrix_norm(input, ord, dims, keepdim)
 
 
 @composite(

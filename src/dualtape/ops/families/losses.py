@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import zeros
 from ...arrays.kernels.basics import add_reduce, all_samples, arange_like, full_like_shape
+from ...autograd.underived import refuse_history
 from ...errors import ArgumentError
 from ..dispatch import FUNCTIONS
 from ..formulas import use
@@ -392,6 +393,8 @@ def cross_entropy(
     >>> dt.nn.functional.cross_entropy(dt.tensor([[0.0, 0.0]]), dt.tensor([1]))
     tensor(0.6931)
     """
+    if weight is not None:
+        refuse_history("cross_entropy", weight=weight)
     dim = 0 if input.ndim == 1 else 1
     logs = FUNCTIONS["log_softmax"](input, dim)
     if not label_smoothing and target._array.dtype.kind in "iu":
@@ -428,9 +431,9 @@ def cross_entropy(
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    return np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y))).astype(
-        np.result_type(x, y), copy=False
-    )
+    out = np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y)))
+    dtype = np.result_type(x, y)
+    return out.astype(dtype, copy=False) if dtype.kind in "fc" else out
 
 
 op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,

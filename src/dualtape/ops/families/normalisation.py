@@ -18,6 +18,7 @@ from ...arrays.kernels.basics import add_reduce
 from ...arrays.kernels.numbers import number_array
 from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
 from ...arrays.kernels.updates import add_outer, add_rows, product
+from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..samples import edge, exact, real, sample
 from ..table import GENERAL, composite, op
@@ -398,7 +399,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     >>> dt.nn.functional.group_norm(dt.tensor([[1.0, 3.0, 2.0, 2.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
     """
-    if input.ndim < 2 or input.shape[1] % num_groups:
+    if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise RuntimeError(
             "group_norm: expected number of channels in input to be divisible by num_groups, but got input of shape"
             f" {list(input.shape)}"
@@ -480,6 +481,7 @@ def batch_norm(
     ):
         if value is not None and tuple(value.shape) != (c,):
             raise RuntimeError(f"batch_norm: {name} should contain {c} elements not {value.numel()}")
+    refuse_history("batch_norm", running_mean=running_mean, running_var=running_var)
     view = (c,) + (1,) * (len(shape) - 2)
     if not training:
         if running_mean is None or running_var is None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.numbers import number_array
+from ..dispatch import FUNCTIONS
 from ..samples import apart, edge, exact, positive, real, sample
-from ..table import BROADCASTING, COMMON, FLOAT, op
+from ..table import BROADCASTING, COMMON, FLOAT, UFUNCS, op
 from .arithmetic import tensor_divisor
 
 # --- extremes and signs ---------------------------------------------------------------------------
@@ -76,7 +77,16 @@ def _over(a: Any, b: Any) -> Any:
     return a / np.where(b == 0, 1, b) * (b != 0)
 
 
-op("hypot", np.hypot, kind=BROADCASTING, promote=COMMON, complex=False,
+def _floats(name: str, *arrays: Any) -> tuple:
+    """``arrays``, which must not be of integers."""
+    if arrays[0].dtype.kind in "biu":
+        raise NotImplementedError(
+            f"{name} is not implemented for {arrays[0].dtype}: convert the tensors with .to(...) first"
+        )
+    return arrays
+
+
+op("hypot", lambda x, y: np.hypot(*_floats("hypot", x, y)), kind=BROADCASTING, promote=COMMON, complex=False,
    vjp=dict(x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out)),
    jvp=dict(x=lambda t, x, out: t * (x / out), y=lambda t, y, out: t * (y / out)),
    samples=(sample(real(3, 4), real(4)), sample(real(), real())),
@@ -93,8 +103,17 @@ def _weight(x: Any, y: Any) -> Any:
     return 1 / (1 + np.exp(np.where(x == y, 0, y - x)))
 
 
-op("logaddexp", np.logaddexp, kind=BROADCASTING, promote=FLOAT, inplace=False, complex=False,
-   vjp=dict(x=lambda g, x, y: g * _weight(x, y), y=lambda g, x, y: g * _weight(y, x)),
+def _logaddexp(x: Any, y: Any) -> Any:
+    _floats("logaddexp", x, y)
+    if x.dtype.kind != "c":
+        return np.logaddexp(x, y)
+    larger = np.real(x) >= np.real(y)
+    first, second = np.where(larger, x, y), np.where(larger, y, x)
+    return first + np.log1p(np.exp(np.where(first == second, 0, second - first)))
+
+
+op("logaddexp", _logaddexp, kind=BROADCASTING, promote=COMMON, inplace=False, numpy_forward=np.logaddexp,
+   vjp=dict(x=lambda g, x, y: g * _weight(x, y).conjugate(), y=lambda g, x, y: g * _weight(y, x).conjugate()),
    jvp=dict(x=lambda t, x, y: t * _weight(x, y), y=lambda t, x, y: t * _weight(y, x)),
    samples=(sample(real(3, 4), real(4)), sample(real(), real())),
    doc="""log(exp(x) + exp(y)), without overflow.
@@ -104,7 +123,16 @@ op("logaddexp", np.logaddexp, kind=BROADCASTING, promote=FLOAT, inplace=False, c
    tensor([0.6931])
    """)  # fmt: skip
 
-op("lerp", lambda x, end, weight: x + weight * (end - x), kind=BROADCASTING, promote=COMMON,
+
+def _lerp(x: Any, end: Any, weight: Any) -> Any:
+    _floats("lerp", x)
+    for name, value in (("end", end), ("weight", weight)):
+        if hasattr(value, "dtype") and value.dtype != x.dtype and (value.ndim or name == "end"):
+            raise RuntimeError(f"lerp: expected dtype {x.dtype} for `{name}` but got dtype {value.dtype}")
+    return x + (weight.astype(x.dtype) if hasattr(weight, "astype") else weight) * (end - x)
+
+
+op("lerp", _lerp, kind=BROADCASTING,
     node=("LerpBackward0", "LerpBackward1"),
    variant=lambda x, end, weight: int(hasattr(weight, "dtype")),
    vjp=dict(x=lambda g, weight: g * np.conj(1 - weight), end=lambda g, weight: g * np.conj(weight),
@@ -145,7 +173,15 @@ op("addcmul", lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2
    >>> dt.addcmul(dt.tensor([1.0]), dt.tensor([2.0]), dt.tensor([3.0]), value=10)
    tensor([61.])
    """)  # fmt: skip
-op("addcdiv", lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2, kind=BROADCASTING, keywords=("value",), promote=COMMON,
+
+
+def _addcdiv(x: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    if tensor1.dtype.kind in "biu" and tensor2.dtype.kind in "biu":
+        raise RuntimeError("addcdiv: integer division with addcdiv is not supported: convert the tensors with .to(...)")
+    return x + value * tensor1 / tensor2
+
+
+op("addcdiv", _addcdiv, kind=BROADCASTING, keywords=("value",), promote=COMMON,
    numpy_change=_scaled(np.true_divide),
    vjp=dict(x=lambda g: g, tensor1=lambda g, tensor2, value: g * (value / tensor2).conjugate(),
             tensor2=lambda g, tensor1, tensor2, value: -g * (value * tensor1 / (tensor2 * tensor2)).conjugate()),
@@ -158,3 +194,4 @@ op("addcdiv", lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2
    >>> dt.addcdiv(dt.tensor([1.0]), dt.tensor([6.0]), dt.tensor([3.0]), value=10)
    tensor([21.])
    """)  # fmt: skip
+UFUNCS.update({np.hypot: FUNCTIONS["hypot"], np.logaddexp: FUNCTIONS["logaddexp"]})

@@ -437,13 +437,23 @@ def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _adaptive(x: Any, output_size: tuple) -> Any:
-    rows, columns = (asarray_like(_bins(n, m, x.dtype), x) for n, m in zip(x.shape[-2:], output_size, strict=True))
-    return np.matmul(np.matmul(rows, x), columns.T)
+    rows, columns = (_bins(n, m, x.dtype) for n, m in zip(x.shape[-2:], output_size, strict=True))
+    return _weighted(rows, x, columns)
 
 
 def _adaptive_spread(x: Any, sizes: tuple) -> Any:
-    rows, columns = (asarray_like(_bins(n, m, x.dtype), x) for n, m in zip(sizes, x.shape[-2:], strict=True))
-    return np.matmul(np.matmul(rows.T, x), columns)
+    rows, columns = (_bins(n, m, x.dtype) for n, m in zip(sizes, x.shape[-2:], strict=True))
+    return _weighted(rows.T, x, columns.T)
+
+
+def _weighted(rows: np.ndarray, x: Any, columns: np.ndarray) -> Any:
+    """``rows @ x @ columns.T``, in which a weight of 0 keeps out what is not finite, too."""
+    out = np.matmul(np.matmul(asarray_like(rows, x), x), asarray_like(columns.T, x))
+    if not np.isnan(all_samples(out)).any():
+        return out
+    lines = [np.matmul(asarray_like(w[w != 0], x), x[..., np.flatnonzero(w), :]) for w in rows]
+    x = np.stack(lines, axis=-2)
+    return np.stack([np.matmul(x[..., np.flatnonzero(w)], asarray_like(w[w != 0], x)) for w in columns], axis=-1)
 
 
 _adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, public=False, method=False, jvp=LINEAR,
@@ -480,4 +490,8 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
             f"adaptive_avg_pool2d: expected a 3D or 4D input and two sizes, got {list(input.shape)} and {sizes}"
         )
     sizes = tuple(n if m is None else m for n, m in zip(input.shape[-2:], sizes, strict=True))
+    if min(sizes) < 0:
+        raise RuntimeError(
+            f"adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0, got {sizes}"
+        )
     return input.mean((-2, -1), keepdim=True) if sizes == (1, 1) else _adaptive_op(input, sizes)

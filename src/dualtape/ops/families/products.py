@@ -249,7 +249,9 @@ def outer(input: Any, vec2: Any) -> Any:
 
 
 def _times(factor: Any, value: Any) -> Any:
-    return value if factor == 1 else value * factor
+    if factor == 1:
+        return value
+    return value * (int(factor) if value.dtype.kind in "iu" else factor)  # integers stay integers, as in PyTorch
 
 
 def _turned(factor: Any, value: Any) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.device import contiguous_format
+from ..._tensor.device import channels_last, contiguous_format, preserve_format
 from ..._tensor.tensor import Tensor
 from ...arrays import Batched
 from ...arrays.kernels.basics import add_reduce, contiguous
@@ -80,8 +81,16 @@ op("alias", lambda x: x.view() if type(x) is np.ndarray else x[...], kind=GENERA
 
 
 def _clone(x: Any, memory_format: Any = None) -> Any:
-    dense = x.flags.c_contiguous or x.flags.f_contiguous
-    return x.copy(order="K") if dense and memory_format is not contiguous_format else x.copy()
+    if memory_format is channels_last:
+        return _channels_last(x, "clone")
+    return x.copy() if memory_format is contiguous_format else x.copy(order="K")
+
+
+def _channels_last(x: Any, name: str) -> Any:
+    """A copy in which the channels of an image lie side by side."""
+    if x.ndim != 4:
+        raise RuntimeError(f"{name}: required rank 4 tensor to use channels_last format, got shape {list(x.shape)}")
+    return x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
 
 
 op("clone", _clone, kind=GENERAL, keywords=("memory_format",), jvp=LINEAR,
@@ -453,7 +462,16 @@ split = op("split", _split, kind=GENERAL, view=True, outputs=LISTED, jvp=LINEAR,
    >>> dt.split(dt.arange(5), 2)
    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
    """)  # fmt: skip
-unbind = op("unbind", lambda x, dim=0: [x[key] for key in _places(x.shape[dim], normal_dim(dim, x.ndim))], kind=GENERAL,
+
+
+def _unbind(x: Any, dim: int = 0) -> list:
+    d = normal_dim(dim, x.ndim)
+    if not x.ndim:
+        raise IndexError(f"unbind: Dimension specified as {dim} but tensor has no dimensions")
+    return [x[key] for key in _places(x.shape[d], d)]
+
+
+unbind = op("unbind", _unbind, kind=GENERAL,
     view=True,
    outputs=LISTED, jvp=LINEAR, vjp=dict(x=lambda grads, dim: np.stack(grads, axis=dim)),
    samples=(sample(real(3, 4)), sample(real(3, 4), 1), sample(real(2))),
@@ -486,7 +504,15 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @composite("tensor_split", samples=(sample(real(5, 3), 2), sample(real(5, 3), (1, 3))))
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split(
+    input: Any,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    sections: Any = None,
+    indices: Any = None,
+    axis: int = 0,
+) -> Any:
     """The tensor cut into nearly equal sections, or at the indices given.
 
     Examples
@@ -495,6 +521,13 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
     >>> dt.tensor_split(dt.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
+    dim = dim or axis
+    given = [v for v in (indices_or_sections, sections, indices) if v is not None]
+    if len(given) != 1:
+        raise TypeError("tensor_split() takes one of indices_or_sections, sections and indices")
+    (indices_or_sections,) = given
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input._array.shape[normal_dim(dim, input.ndim)]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1:
@@ -607,6 +640,10 @@ def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     >>> dt.ones(2, 3).t().contiguous().stride()
     (2, 1)
     """
+    if memory_format is preserve_format and not self._array.flags.c_contiguous:
+        raise RuntimeError("contiguous: preserve memory format is unsupported by the contiguous operator")
+    if memory_format is channels_last:
+        return self if self.is_contiguous(memory_format) else FUNCTIONS["clone"](self, memory_format)
     return self if self._array.flags.c_contiguous else _contiguous_copy(self)
 
 
@@ -678,6 +715,12 @@ _transposed_property("H", "The conjugate transpose of a matrix.", lambda x: _con
 _transposed_property("mH", "The conjugate transpose of the last two dimensions.", lambda x: _matrix(x, "mH").conj())
 
 
+def _shape_of(name: str, other: Any) -> Any:
+    if not isinstance(other, Tensor):
+        raise errors.not_a_tensor(name, "other", other)
+    return other.shape
+
+
 def _view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor.
 
@@ -687,7 +730,7 @@ def _view_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(2).view_as(dt.ones(2, 1)).shape
     dualtape.Size([2, 1])
     """
-    return self.view(other.shape)  # type: ignore[attr-defined]
+    return self.view(_shape_of("view_as", other))  # type: ignore[attr-defined]
 
 
 def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
@@ -699,7 +742,7 @@ def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(2).reshape_as(dt.ones(2, 1)).shape
     dualtape.Size([2, 1])
     """
-    return self.reshape(other.shape)  # type: ignore[attr-defined]
+    return self.reshape(_shape_of("reshape_as", other))  # type: ignore[attr-defined]
 
 
 def _expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -711,7 +754,7 @@ def _expand_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(1).expand_as(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    return self.expand(other.shape)  # type: ignore[attr-defined]
+    return self.expand(_shape_of("expand_as", other))  # type: ignore[attr-defined]
 
 
 Tensor.view = _view_method  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ picks one of several that tie by accident of its algorithm, the first is taken h
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ...arrays.kernels.basics import (
     small_grid,
     take_along,
 )
+from ...autograd.underived import underived
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim
 from ..samples import apart, edge, exact, exact_index, ints, mask, sample
@@ -463,9 +465,9 @@ def _search(sequence: Any, values: Any, right: bool) -> Any:
         by_row = lambda rows, wanted: np.array(
             [np.searchsorted(row, value, side) for row, value in zip(rows, wanted, strict=True)], LONG
         )
-        found = on_host(by_row, sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])).reshape(
-            values.shape
-        )
+        rows = prod(sequence.shape[:-1])
+        found = on_host(by_row, *[part.reshape(rows, part.shape[-1]) for part in (sequence, values)])
+        found = found.reshape(values.shape)
     return np.where(np.isnan(values), sequence.shape[-1], found) if values.dtype.kind == "f" else found
 
 
@@ -540,8 +542,8 @@ def _first_of_runs(flat: Any) -> Any:
     return first
 
 
-def _several(parts: list, wanted: list) -> Any:
-    chosen = [new_tensor(part) for part, want in zip(parts, wanted, strict=True) if want]
+def _several(name: str, x: Tensor, parts: list, wanted: list) -> Any:
+    chosen = [underived(name, new_tensor(part), x) for part, want in zip(parts, wanted, strict=True) if want]
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 
 
@@ -564,10 +566,11 @@ def unique(
     array = input._array
     if type(array) is np.ndarray and dim is None and not return_inverse and not return_counts and array.size:
         flat = np.sort(array, None)
-        return new_tensor(flat[_first_of_runs(flat)])
+        return underived("unique", new_tensor(flat[_first_of_runs(flat)]), input)
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse = inverse.reshape(input._array.shape if dim is None else -1).astype(LONG, copy=False)
-    return _several([values, inverse, counts.astype(LONG, copy=False)], [True, return_inverse, return_counts])
+    parts = [values, inverse, counts.astype(LONG, copy=False)]
+    return _several("unique", input, parts, [True, return_inverse, return_counts])
 
 
 @composite(
@@ -587,8 +590,9 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     flat = input._array.reshape(-1)
     first = _first_of_runs(flat)
     if not return_inverse and not return_counts:
-        return new_tensor(flat[first])
+        return underived("unique_consecutive", new_tensor(flat[first]), input)
     inverse = (np.cumsum(first) - 1).reshape(input._array.shape)
     starts = np.flatnonzero(first)
     counts = np.concatenate([starts[1:], asarray_like([flat.size], flat)]) - starts
-    return _several([flat[first], inverse, counts], [True, return_inverse, return_counts])
+    parts = [flat[first], inverse, counts]
+    return _several("unique_consecutive", input, parts, [True, return_inverse, return_counts])

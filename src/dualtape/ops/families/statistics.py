@@ -11,6 +11,7 @@ from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.sums import sum_point
+from ...autograd.underived import underived
 from ..dispatch import FUNCTIONS
 from ..formulas import restore
 from ..samples import edge, exact, exact_index, real, sample
@@ -57,6 +58,9 @@ _MANY, _FAR = (
 )
 
 
+_TINY = 1e-30  # a variance below which squares in single precision have lost digits
+
+
 def _mean_square(off: Any, axis: Any, count: float, keepdim: bool) -> Any:
     squares = off.real * off.real + off.imag * off.imag if off.dtype.kind == "c" else off * off
     # at no degree of freedom: 0 / 0 or something / 0, as PyTorch
@@ -70,6 +74,9 @@ def _var_mean(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
 
 def _std_mean(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
     variance, mean = _moments(x, dim, correction, keepdim)
+    if x.dtype.char in "fF" and not all_samples(np.logical_and(variance > _TINY, variance < np.inf)).all():
+        variance = _moments(x.astype(np.float64 if x.dtype.char == "f" else np.complex128), dim, correction, keepdim)[0]
+        return np.sqrt(variance).astype(mean.real.dtype), mean  # squares have half the range
     deviation = np.sqrt(variance)
     return (deviation.astype(HALF), mean.astype(HALF)) if x.dtype == HALF else (deviation, mean)
 
@@ -382,7 +389,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
             f"weights should be 1-d and have the same length as input: {list(weights.shape)} and {list(array.shape)}"
         )
     summed = np.bincount(array, weights._array, minlength)
-    return new_tensor(summed.astype(np.float32) if weights._array.dtype == np.float32 else summed)
+    summed = summed.astype(np.float32) if weights._array.dtype == np.float32 else summed
+    return underived("bincount", new_tensor(summed), weights)
 
 
 @composite("histc", complex=False, samples=(

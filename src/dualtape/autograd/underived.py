@@ -1,0 +1,42 @@
+"""Results that depend on tensors on the tape by a function whose derivative is not there: backward says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor.tensor import Tensor, alias
+from ..modes import current
+from .function import Function
+
+
+class Underived(Function):
+    """The node of such a result."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:  # type: ignore[override]
+        ctx.op = name
+        return alias(result)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        raise NotImplementedError(
+            f"the derivative for '{ctx.op}' is not implemented: call it on detach()ed tensors, or write an"
+            " autograd.Function"
+        )
+
+
+def underived(name: str, result: Tensor, *inputs: Tensor) -> Tensor:
+    """``result``, which ``name`` made of ``inputs``: if one of them requires grad, a backward through it raises."""
+    if result._array.dtype.kind in "fc" and current().grad and any([x.requires_grad for x in inputs]):
+        return Underived.apply(name, result, *inputs)
+    return result
+
+
+def refuse_history(name: str, **constants: Any) -> None:
+    """Raise if one of these arguments, with respect to which ``name`` has no derivative, requires grad."""
+    for argument, value in constants.items():
+        if isinstance(value, Tensor) and value.requires_grad and current().grad:
+            raise RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot"
+                " have requires_grad True: detach() it"
+            )
