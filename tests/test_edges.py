@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 import dualtape as dt
@@ -226,7 +228,9 @@ def test_copies_lie_in_memory_as_in_pytorch(line: str) -> None:
 
 def test_what_dir_lists_can_be_asked_for() -> None:
     x = dt.ones(2, 2, dtype=dt.complex64)
-    assert all(hasattr(x, name) for name in dir(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert all(hasattr(x, name) for name in dir(x))
 
 
 def test_convolutions_lie_row_by_row_and_new_tensors_refuse_channels_last() -> None:
