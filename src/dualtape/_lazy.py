@@ -72,10 +72,10 @@ def __getattr__(name: str) -> Any:
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
     else:
-        from .ops import FUNCTIONS, load_all
+        from .ops import FUNCTIONS, load
 
         if name not in FUNCTIONS:
-            load_all()
+            load(name)
         if name not in FUNCTIONS:
             raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
         value = FUNCTIONS[name]

@@ -9,39 +9,24 @@ from functools import partial
 from typing import Any
 
 from ..autograd.underived import refuse_history
-from ..ops import FUNCTIONS, load_all
+from ..ops import FUNCTIONS, namespace
 from ..ops.dispatch import call_inplace
-from ..ops.table import COMPOSITES, TABLE
+from ..ops.table import TABLE
 from ..overrides.watching import MISS, overridable, watching
 
 _ALSO_IN_PLACE = (
     "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid",
     "threshold",
 )  # fmt: skip
-_DIRECT = (
-    "gelu", "softplus", "logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink", "prelu", "glu", "sigmoid",
-    "tanh",
-    "linear", "bilinear", "one_hot", "dropout", "dropout2d", "pad", "interpolate", "pixel_shuffle",
-    "scaled_dot_product_attention",
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "max_pool1d", "max_pool2d", "avg_pool1d",
-    "avg_pool2d", "adaptive_avg_pool2d",
-    "layer_norm", "group_norm", "batch_norm", "instance_norm", "rms_norm", "normalize", "cosine_similarity",
-    "pairwise_distance",
-    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "kl_div",
-)  # fmt: skip
 _WEIGHTED = {
     "binary_cross_entropy": ("weight",),
     "binary_cross_entropy_with_logits": ("weight", "pos_weight"),
     "nll_loss": ("weight",),
 }
-_RENAMED = {"embedding": "nn_embedding", "unfold": "nn_unfold", "fold": "nn_fold"}
 
 
-load_all()
-
-
-def _row(name: str) -> Any:
-    return TABLE[name] if name in TABLE else COMPOSITES[name]
+_FUNCTIONS = namespace("nn.functional")
+globals().update(_FUNCTIONS)
 
 
 def _with_inplace(name: str) -> Callable:
@@ -83,8 +68,6 @@ def _with_constants(name: str, *constants: str) -> Callable:
 
 globals().update({name: _with_inplace(name) for name in _ALSO_IN_PLACE})
 globals().update({name: _with_constants(name, *constants) for name, constants in _WEIGHTED.items()})
-globals().update({name: _row(name).function for name in _DIRECT})
-globals().update({name: _row(own).function for name, own in _RENAMED.items()})
 
 
 def _implicit(dim: int | None, ndim: int) -> int:
@@ -130,4 +113,4 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return softmax(-input, dim, dtype=dtype)
 
 
-__all__ = sorted((*_ALSO_IN_PLACE, *_DIRECT, *_WEIGHTED, *_RENAMED, "softmax", "log_softmax", "softmin"))
+__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_WEIGHTED, "softmax", "log_softmax", "softmin"})

@@ -1,75 +1,65 @@
-"""The ops: one module for each family, declarations and nothing else; ``table`` reads them, ``dispatch`` runs them.
+"""The ops: ``families`` declares them, ``table`` reads the rows, ``codegen`` writes their functions, ``dispatch`` runs
+what is unusual.
 
-The families that nearly every program uses are read at import; the others when a name is asked for that is not
-there yet.
+The families that nearly every program uses are read at import; the others when a name is asked for that is not there
+yet: ``families/index.py``, which ``make test`` keeps up to date, knows who has which.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 
 from . import publish, table
 from .dispatch import FUNCTIONS as FUNCTIONS
+from .dispatch import NAMESPACES as NAMESPACES
+from .families import index
 
 # NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN
 # in silence. np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
 AT_IMPORT = (
-    "elementwise",
-    "arithmetic",
-    "shapes",
-    "joins",
-    "indexing",
-    "conversion",
-    "products",
-    "reductions",
-    "softmax",
-)
-ON_DEMAND = {  # with the methods of Tensor that each brings: reading one of them reads its family
-    "special": "acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_ erfc"
-    " erfc_"
-    " nan_to_num nan_to_num_ sinc sinc_",
-    "pairs": "addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot hypot_"
-    " lerp lerp_ logaddexp",
-    "contractions": "cross inner kron",
-    "gathering": "gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select"
-    " scatter scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim",
-    "diagonals": "as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold",
-    "norms": "dist norm renorm",
-    "cumulative": "cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp",
-    "sorting": "argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique unique_consecutive",
-    "statistics": "bincount corrcoef cov histc std var",
-    "linalg": "cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd",
-    "activations": "prelu",
-    "convolution": "",
-    "pooling": "",
-    "normalisation": "",
-    "losses": "xlogy xlogy_",
-    "nn": "",
-    "..random": "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_ uniform_",
-}
+    "elementwise", "arithmetic", "shapes", "joins", "indexing", "conversion", "products", "reductions", "softmax",
+)  # fmt: skip
 
 
-def _home(family: str) -> str:
-    return family if family.startswith(".") else f".families.{family}"
+def home(family: str) -> str:
+    """The module of a family, relative to this package."""
+    return "..random" if family == "random" else f".families.{family}"
 
 
 for _family in AT_IMPORT:
-    import_module(_home(_family), __name__)
+    import_module(home(_family), __name__)
 
 publish.operators()
 
-for _family, _methods in ON_DEMAND.items():
+for _family, _methods in index.METHODS.items():
     for _name in _methods.split():
-        publish.later(_name, _home(_family), __name__)
+        publish.later(_name, home(_family), __name__)
 
 
 def load_all() -> None:
     """Read the families that are read on demand."""
-    for family in ON_DEMAND:
-        import_module(_home(family), __name__)
+    for family in index.NAMES:
+        import_module(home(family), __name__)
 
 
-table.Registry.load = staticmethod(load_all)
+def load(name: str) -> None:
+    """Read the family that has an op or a function of this name; all, if none is known to."""
+    family = index.family_of(name)
+    if family is None:
+        load_all()
+    else:
+        import_module(home(family), __name__)
+
+
+def namespace(name: str) -> dict[str, Callable]:
+    """The functions of a namespace below the package's, once the families that have them were read."""
+    for family in index.SPACES.get(name, "").split():
+        import_module(home(family), __name__)
+    return NAMESPACES.get(name, {})
+
+
+table.Registry.load = staticmethod(load)

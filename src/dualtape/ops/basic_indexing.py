@@ -18,7 +18,7 @@ from ..autograd.versions import UNTRACKED, bump
 from ..autograd.views import KEY_STEP, CopySlices, disjoint, history_is_current, may_record_write, rebase_base
 from .codegen.call import plain_types
 from .codegen.inplace import element, fits_into
-from .codegen.source import Code, compiled, edge, is_plain, new_node, new_tensor, new_view
+from .codegen.source import Code, edge, is_plain, lazily, new_node, new_tensor, new_view
 from .table import TABLE
 
 _ndarray = np.ndarray
@@ -26,7 +26,7 @@ _SELECT, _SLICE = TABLE["select"], TABLE["slice"]
 _WHOLE = [(slice(None),) * n for n in range(65)]  # NumPy's arrays have at most 64 dimensions
 
 
-def _write_view_at() -> Code:
+def _write_view_at(_: None) -> Code:
     """The function ``view_at(x, keys, alone)``: the view ``x[keys]``, None if something is unusual.
 
     A select or a slice for each part of the key, a node for each if they are recorded, one tensor for all. A slice of a
@@ -67,7 +67,7 @@ def _write_view_at() -> Code:
     return code
 
 
-view_at: Callable[[Any, tuple, bool], Tensor | None] = compiled(_write_view_at(), "x[...] by integers and slices", {})
+view_at: Callable[[Any, tuple, bool], Tensor | None] = lazily(_write_view_at, None, "view_at", "x[integers and slices]")
 
 
 def _is_place(value: Any) -> bool:

@@ -32,6 +32,7 @@ from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
 
 _new = object.__new__
 FUNCTIONS: dict[str, Callable] = Registry()  # the package's namespace
+NAMESPACES: dict[str, dict[str, Callable]] = {}  # those below it: "linalg", "nn.functional", a user's own
 
 # --- the whole way --------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from . import table
 from .codegen.call import function as public_function
 from .codegen.call import is_pointwise_pair, operator_of
 from .codegen.inplace import inplace
-from .dispatch import FUNCTIONS
+from .dispatch import FUNCTIONS, NAMESPACES
 from .table import UFUNCS, Op
 
 
@@ -31,16 +31,26 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
     function = op.function = _named(public_function(op), op.name, op)
     function.__wrapped__ = op  # type: ignore[attr-defined] # whose signature is what inspect shows
     if isinstance(op.forward, np.ufunc):
-        UFUNCS[op.forward] = function
-    for name in (op.name, *also):
-        if public:
-            FUNCTIONS[name] = function
-        if method:
-            _add_method(method if isinstance(method, str) else name, function)
-        if op.inplace:
+        UFUNCS.setdefault(op.forward, function)
+    _place(function, op.name, public, method, also)
+    if op.inplace:
+        for name in (op.name, *also):
             op.inplace_function = _named(inplace(op, f"{name}_"), f"{name}_", op)
             op.inplace_function.__wrapped__ = _InPlace(op)  # type: ignore[attr-defined]
             _add_method(f"{name}_", op.inplace_function)
+
+
+def _place(function: Callable, name: str, public: bool, method: bool | str, also: Sequence[str]) -> None:
+    """Put a function where users look for it; a name with dots leads to a namespace."""
+    for each in (name, *also):
+        space, _, short = each.rpartition(".")
+        if space:
+            NAMESPACES.setdefault(space, {})[short] = function
+            continue
+        if public:
+            FUNCTIONS[each] = function
+        if method:
+            _add_method(method if isinstance(method, str) else each, function)
 
 
 class _InPlace:
@@ -55,12 +65,9 @@ class _InPlace:
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
+    """Give a function made of other ops its names."""
     row.function = overridable(row.function, composite=row.name)
-    for name in (row.name, *also):
-        if public:
-            FUNCTIONS[name] = row.function
-        if method:
-            _add_method(name, row.function)
+    _place(row.function, row.name, public, method, also)
     return row.function
 
 

@@ -35,10 +35,10 @@ COMMON = "common"  # promotion: to a common type
 class Registry(dict):
     """Names of ops; one that is missing is looked for in the families that have not been read yet."""
 
-    load: Callable[[], None]  # set by the package, which knows the families
+    load: Callable[[str], None]  # set by the package, which knows the families
 
     def __missing__(self, name: str) -> Any:
-        Registry.load()
+        Registry.load(name)
         if name not in self:
             raise KeyError(f"there is no op named {name!r}")
         return self[name]
@@ -446,8 +446,9 @@ def op(
     numpy_change: Callable | None = None,
     overwrites: str | None = None,
     inplace: bool | None = None,
-    method: bool | str = True,
-    public: bool = True,
+    namespace: str | None = None,
+    method: bool | str | None = None,
+    public: bool | None = None,
     also: Sequence[str] = (),
     aliases: dict[str, str] | None = None,
     torch_name: str | None = None,
@@ -507,13 +508,16 @@ def op(
     overwrites : {"zero", "value", "array"}
         The in-place form takes nothing of the first argument: zeros are written, a number, or an array.
     inplace : bool
-        There is an in-place method. Default: for ELEMENTWISE and BROADCASTING that keep the dtype.
+        There is an in-place method. Default: for ELEMENTWISE and BROADCASTING ops that have a method and a derivative.
+    namespace : str
+        Where the function lives, if it is not the package's own namespace: "linalg", "special". A name that begins with
+        it (``linalg_solve``) goes by the rest there.
     method : bool or str
-        There is a method (of another name).
+        There is a method (of another name). Default: unless there is a namespace.
     public : bool
-        There is a function in the package's namespace.
+        There is a function in the package's namespace. Default: unless there is another.
     also : sequence of str
-        Further names for the same function and method.
+        Further names for the same function and method; with a namespace before a dot, for the function there.
     torch_name : str
         Dotted name of PyTorch's function, where it is not ``torch.<name>``.
     complex : bool or "only"
@@ -529,8 +533,9 @@ def op(
         vjp, jvp = _from_derivative(derivative)
     if not samples:
         raise DeclarationError(f"op {name!r} has no samples: nothing would test it")
+    public, method, also, torch_name = _places(name, namespace, public, method, also, torch_name)
     if inplace is None:
-        inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp)
+        inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp) and bool(method)
     row = Op(
         name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
         outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
@@ -546,12 +551,24 @@ def op(
     return row.function
 
 
+def _places(
+    name: str, namespace: str | None, public: bool | None, method: Any, also: Sequence[str], torch_name: str | None
+) -> tuple[bool, Any, tuple[str, ...], str | None]:
+    """Where a function goes, as its row says, or by default: the package and Tensor, or a namespace alone."""
+    everywhere = namespace is None
+    if namespace is not None:
+        place = f"{namespace}.{name.removeprefix(namespace.replace('.', '_') + '_')}"
+        also, torch_name = (*also, place), torch_name or place
+    return everywhere if public is None else public, everywhere if method is None else method, tuple(also), torch_name
+
+
 def composite(
     name: str,
     *,
     samples: Any,
-    method: bool = True,
-    public: bool = True,
+    namespace: str | None = None,
+    method: bool | None = None,
+    public: bool | None = None,
     also: Sequence[str] = (),
     torch_name: str | None = None,
     complex: bool | str = True,
@@ -568,8 +585,9 @@ def composite(
             raise DeclarationError(f"op {name!r} has no samples: nothing would test it")
         from .publish import publish_composite
 
-        row = Composite(name, function, samples, function.__doc__ or "", torch_name or name, complex)
-        row.function = publish_composite(row, method=method, public=public, also=also)
+        shown, is_method, places, there = _places(name, namespace, public, method, also, torch_name)
+        row = Composite(name, function, samples, function.__doc__ or "", there or name, complex)
+        row.function = publish_composite(row, method=is_method, public=shown, also=places)
         COMPOSITES[name] = row
         return row.function
 

@@ -35,9 +35,8 @@ _KINKED = (
 
 
 def _activation(name: str, forward: Any, doc: str, *, samples: Any, torch_name: str | None = None, **more: Any) -> Any:
-    return op(name, forward, kind=ELEMENTWISE, samples=samples, method=False, public=False, inplace=False,
-        complex=False, doc=doc,
-              torch_name=torch_name or f"nn.functional.{name}", **more)  # fmt: skip
+    return op(name, forward, namespace="nn.functional", kind=ELEMENTWISE, samples=samples, complex=False, doc=doc,
+              torch_name=torch_name, **more)  # fmt: skip
 
 
 def _masked(name: str, forward: Any, through: Any, doc: str, *, samples: Any, **more: Any) -> Any:
@@ -292,7 +291,7 @@ _prelu_kernel = op("prelu_kernel", lambda x, weight: np.where(x > 0, x, weight *
    doc="""x above 0, x times a weight below.""")  # fmt: skip
 
 
-@composite("prelu", torch_name="nn.functional.prelu", complex=False, samples=(
+@composite("prelu", torch_name="nn.functional.prelu", complex=False, also=("nn.functional.prelu",), samples=(
     sample(apart(3, 4), real(4)), sample(apart(2, 3, 2), real(1)), sample(apart(2, 3, 2), real(3)),
     sample(apart(3), real(1)),
 ))  # fmt: skip
@@ -342,7 +341,7 @@ def _glu_tangent(t: Any, x: Any, dim: int) -> Any:
     return u * s + v * a * s * (1 - s)
 
 
-op("glu", _glu, kind=GENERAL, public=False, method=False, complex=False, torch_name="nn.functional.glu",
+op("glu", _glu, namespace="nn.functional", kind=GENERAL, complex=False,
     vjp=dict(x=_glu_gradient),
    jvp=dict(x=_glu_tangent), samples=(sample(real(3, 4)), sample(real(4, 3), 0), sample(real(2, 6, 2), 1), sample(real(2))),
    doc="""The first half along a dimension times the sigmoid of the second.
@@ -353,7 +352,7 @@ op("glu", _glu, kind=GENERAL, public=False, method=False, complex=False, torch_n
    """)  # fmt: skip
 
 
-@composite("softsign", torch_name="nn.functional.softsign", method=False, public=False, complex=False, samples=_KINKED)
+@composite("softsign", complex=False, namespace="nn.functional", samples=_KINKED)
 def softsign(input: Any) -> Any:
     """x / (1 + abs(x)).
 
@@ -366,9 +365,7 @@ def softsign(input: Any) -> Any:
     return input / (abs(input) + 1)
 
 
-@composite(
-    "tanhshrink", torch_name="nn.functional.tanhshrink", method=False, public=False, complex=False, samples=_SMOOTH
-)
+@composite("tanhshrink", complex=False, namespace="nn.functional", samples=_SMOOTH)
 def tanhshrink(input: Any) -> Any:
     """x - tanh(x).
 

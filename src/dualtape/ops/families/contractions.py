@@ -371,8 +371,7 @@ def _cross(x: Any, y: Any, dim: int = -1) -> Any:
     return np.stack([b * w - c * v, c * u - a * w, a * v - b * u], d)
 
 
-linalg_cross = op("linalg_cross", _cross, kind=GENERAL, keywords=("dim",), public=False, method=False, jvp=BILINEAR,
-    torch_name="linalg.cross",
+linalg_cross = op("linalg_cross", _cross, namespace="linalg", kind=GENERAL, keywords=("dim",), jvp=BILINEAR,
    vjp=dict(x=lambda g, y, dim: use("linalg_cross")(y.conj(), g, dim), y=lambda g, x,
        dim: use("linalg_cross")(g, x.conj(), dim)),
    numpy_vjp=dict(x=lambda g, y, dim: _cross(y.conj(), g, dim), y=lambda g, x, dim: _cross(g, x.conj(), dim)),
@@ -429,7 +428,7 @@ def _product(tensors: list, split: list[list[int]], i: int, j: int) -> Any:
     return mm(_product(tensors, split, i, k), _product(tensors, split, k + 1, j))
 
 
-@composite("linalg_multi_dot", method=False, public=False, torch_name="linalg.multi_dot", samples=(
+@composite("linalg_multi_dot", namespace="linalg", samples=(
     sample([real(2, 3), real(3, 4)]), sample([real(2, 3), real(3, 4), real(4, 2), real(2, 5)]),
     sample([real(3), real(3, 4), real(4)]),
     sample([real(2, 3), real(3, 1), real(1)]),

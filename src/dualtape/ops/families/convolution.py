@@ -559,7 +559,7 @@ def _conv_transposed(
     return _deconvolve(input, weight, bias, sizes, stride, padding, dilation, groups)
 
 
-@composite("conv1d", method=False, torch_name="nn.functional.conv1d", samples=(
+@composite("conv1d", method=False, torch_name="nn.functional.conv1d", also=("nn.functional.conv1d",), samples=(
     sample(real(2, 3, 6), real(4, 3, 3), real(4)), sample(real(2, 4, 7), real(2, 2, 3), stride=2, padding=1, groups=2),
     sample(real(3, 6), real(4, 3, 2), dilation=2),
     sample(real(2, 3, 6), real(4, 3, 4), padding="same"), sample(real(2, 3, 6), real(4, 3, 1)),
@@ -578,7 +578,7 @@ def conv1d(
     return _conv(1, "conv1d", input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite("conv2d", method=False, torch_name="nn.functional.conv2d", samples=(
+@composite("conv2d", method=False, torch_name="nn.functional.conv2d", also=("nn.functional.conv2d",), samples=(
     sample(real(2, 3, 5, 6), real(4, 3, 3, 2), real(4)),
     sample(real(2, 4, 5, 5), real(6, 2, 3, 3), real(6), stride=2, padding=1, groups=2),
     sample(real(1, 2, 6, 5), real(2, 2, 2, 2), None, 1, (1, 0), (2, 3)), sample(real(2, 5, 5), real(3, 2, 3, 3)),
@@ -607,6 +607,7 @@ def conv2d(
     "conv3d",
     method=False,
     torch_name="nn.functional.conv3d",
+    also=("nn.functional.conv3d",),
     samples=(sample(real(1, 2, 3, 4, 3), real(2, 2, 2, 2, 2), real(2), padding=(0, 1, 0)),),
 )
 def conv3d(
@@ -623,7 +624,7 @@ def conv3d(
     return _conv(3, "conv3d", input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite("conv_transpose1d", method=False, torch_name="nn.functional.conv_transpose1d", samples=(
+@composite("conv_transpose1d", method=False, torch_name="nn.functional.conv_transpose1d", also=("nn.functional.conv_transpose1d",), samples=(
     sample(real(2, 3, 4), real(3, 2, 3), real(2)), sample(real(2, 4, 3), real(4, 2, 3), None, 2, 1, 1, 2),
     sample(real(3, 4), real(3, 2, 2), dilation=2),
 ))  # fmt: skip
@@ -650,7 +651,7 @@ def conv_transpose1d(
     )
 
 
-@composite("conv_transpose2d", method=False, torch_name="nn.functional.conv_transpose2d", samples=(
+@composite("conv_transpose2d", method=False, torch_name="nn.functional.conv_transpose2d", also=("nn.functional.conv_transpose2d",), samples=(
     sample(real(2, 3, 3, 4), real(3, 2, 3, 2), real(2)),
     sample(real(2, 4, 3, 3), real(4, 2, 3, 3), real(4), 2, 1, 1, 2),
     sample(real(2, 2, 3, 4), real(2, 1, 2, 2), None, 1, 1, 1, 1, 2),
@@ -716,7 +717,7 @@ _col2im_op = op("col2im", _col2im, kind=GENERAL, public=False, method=False, jvp
    doc="Columns added back as windows of images.")  # fmt: skip
 
 
-@composite("nn_unfold", method=False, public=False, torch_name="nn.functional.unfold", samples=(
+@composite("nn_unfold", method=False, public=False, torch_name="nn.functional.unfold", also=("nn.functional.unfold",), samples=(
     sample(real(2, 2, 4, 5), 2), sample(real(2, 4, 5), (2, 3), padding=1, stride=2), sample(real(1, 2, 5, 5), 2, 2),
 ))  # fmt: skip
 def nn_unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
@@ -739,7 +740,7 @@ def nn_unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return _im2col_op(input, *settings) if input.ndim == 4 else _im2col_op(input.unsqueeze(0), *settings).squeeze(0)
 
 
-@composite("nn_fold", method=False, public=False, torch_name="nn.functional.fold", samples=(
+@composite("nn_fold", method=False, public=False, torch_name="nn.functional.fold", also=("nn.functional.fold",), samples=(
     sample(real(2, 8, 12), (4, 5), 2), sample(real(8, 4), (4, 4), 2, stride=2),
 ))  # fmt: skip
 def nn_fold(

@@ -319,7 +319,7 @@ def _sigmoid_gradient(g: Any, out: Any) -> Any:
     return multiply(g, slope, slope)
 
 
-function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, numpy_vjp=dict(x=_tanh_gradient), doc="""The hyperbolic
+function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, also=("nn.functional.tanh",), numpy_vjp=dict(x=_tanh_gradient), doc="""The hyperbolic
 tangent.
 
    >>> import dualtape as dt
@@ -336,7 +336,7 @@ def in_kind(forward: Any) -> Any:
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
     lambda out: out * (1 - out),
-   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid",), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
    doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt

@@ -111,7 +111,7 @@ for _name, _node, _torch in (
     ("cholesky", "CholeskyBackward0", "cholesky"),
     ("linalg_cholesky", "LinalgCholeskyExBackward0", "linalg.cholesky"),
 ):
-    op(_name, (lambda name: lambda x, upper=False: _cholesky(x, upper, name))(_torch), kind=GENERAL, public=_name == "cholesky", method=_name == "cholesky", node=_node,
+    op(_name, (lambda name: lambda x, upper=False: _cholesky(x, upper, name))(_torch), kind=GENERAL, namespace="linalg" if _name == "linalg_cholesky" else None, keywords=("upper",) if _name == "linalg_cholesky" else (), node=_node,
         torch_name=_torch, samples=_SPD,
        vjp=dict(x=_cholesky_gradient), jvp=dict(x=_cholesky_tangent),
        doc="""The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is
@@ -142,7 +142,7 @@ def _inverse(x: Any) -> Any:
         ) from None
 
 
-inverse = op("inverse", _inverse, kind=GENERAL, node="LinalgInvExBackward0",
+inverse = op("inverse", _inverse, also=("linalg.inv",), kind=GENERAL, node="LinalgInvExBackward0",
    vjp=dict(x=lambda g, out: -np.matmul(adjoint(out), np.matmul(g, adjoint(out)))),
    jvp=dict(x=lambda t, out: -np.matmul(out, np.matmul(t, out))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(invertible(1, 1)),
@@ -252,8 +252,7 @@ op("linalg_solve_adjoint", _solve_adjoint, kind=GENERAL, public=False, method=Fa
    samples=(sample(invertible(3, 3), real(3)), sample(invertible(2, 3, 3), real(2, 3, 2)),
             sample(invertible(3, 3), real(2, 3), left=False)),
    doc="""The X with ``A.mH @ X == B``, or ``X @ A.mH == B`` for ``left=False``.""")  # fmt: skip
-op("linalg_solve", _solve, kind=GENERAL, keywords=("left",), public=False, method=False, node="LinalgSolveExBackward0",
-    torch_name="linalg.solve",
+op("linalg_solve", _solve, namespace="linalg", kind=GENERAL, keywords=("left",), node="LinalgSolveExBackward0",
    aliases={"input": "A", "other": "B"},
    vjp=dict(A=lambda g, A, out, left: _matrix_of(use("linalg_solve_adjoint")(A, g, left), out, left, len(out.shape) == len(A.shape) - 1),
             B=lambda g, A, left: use("linalg_solve_adjoint")(A, g, left)),
@@ -346,7 +345,7 @@ _solve_triangular_op = op("linalg_solve_triangular", _solve_triangular, kind=GEN
    doc="""The solution of a triangular system.""")  # fmt: skip
 
 
-@composite("solve_triangular", method=False, public=False, torch_name="linalg.solve_triangular", samples=(
+@composite("solve_triangular", namespace="linalg", samples=(
     sample(invertible(3, 3), real(3, 2), upper=True), sample(invertible(3, 3), real(3, 2), upper=False),
     sample(invertible(3, 3), real(2, 3), upper=True, left=False),
     sample(invertible(2, 3, 3), real(2, 3, 2), upper=False, unitriangular=True),
@@ -452,7 +451,7 @@ def _third_change(g: Any, x: Any, along: Any) -> Any:
     return adjoint(det.reshape((*det.shape, 1, 1)) * np.matmul(inner, inv))
 
 
-op("det", _det, kind=GENERAL, node="LinalgDetBackward0",
+op("det", _det, also=("linalg.det",), kind=GENERAL, node="LinalgDetBackward0",
    vjp=dict(x=lambda g, x: g.reshape((*g.shape, 1, 1)) * use("cofactors")(x).conj()),
    jvp=dict(x=lambda t, x: np.sum(use("cofactors")(x) * t, axis=(-2, -1))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(real(1, 1)), sample(invertible(0, 2, 2)),
@@ -490,7 +489,7 @@ def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:
     return weight.reshape((*weight.shape, 1, 1)) * adjoint(np.linalg.inv(x))
 
 
-op("slogdet", _slogdet, kind=GENERAL, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
+op("slogdet", _slogdet, also=("linalg.slogdet",), kind=GENERAL, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
     vjp=dict(x=_log_gradient),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(real(1, 1))),
    doc="""The sign (or direction) of the determinant, and the logarithm of its absolute value.
@@ -548,7 +547,7 @@ def _eigh_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, ei
 
 
 # the vectors' signs (phases) are LAPACK's choice, so only what does not depend on them can be compared
-op("linalg_eigh", _eigh, kind=GENERAL, public=False, method=False, node="LinalgEighBackward0",
+op("linalg_eigh", _eigh, namespace="linalg", kind=GENERAL, node="LinalgEighBackward0",
     outputs=("eigenvalues", "eigenvectors"), torch_name="-",
    vjp=dict(x=_eigh_gradient), samples=(edge(spd(3, 3)), edge(spd(2, 3, 3))),
    doc="""The eigenvalues, in ascending order, and eigenvectors of a symmetric (Hermitian) matrix; only one triangle is
@@ -562,9 +561,7 @@ op("linalg_eigh", _eigh, kind=GENERAL, public=False, method=False, node="LinalgE
 
 @composite(
     "linalg_eigvalsh",
-    method=False,
-    public=False,
-    torch_name="linalg.eigvalsh",
+    namespace="linalg",
     samples=(edge(spd(3, 3)), edge(spd(2, 3, 3)), edge(exact([[1.0, 0.0], [0.0, 1.0]]))),
 )
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
@@ -617,7 +614,7 @@ def _svd_gradient(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any
     return out
 
 
-op("linalg_svd", _svd, kind=GENERAL, public=False, method=False, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
+op("linalg_svd", _svd, namespace="linalg", kind=GENERAL, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
     torch_name="-", complex=False,
    vjp=dict(x=_svd_gradient), samples=(sample(real(3, 3), False), sample(real(4, 2), False), sample(real(2, 3, 4), False)),
    doc="""The singular value decomposition: ``U @ diag(S) @ Vh``, with S in descending order.
@@ -630,9 +627,7 @@ op("linalg_svd", _svd, kind=GENERAL, public=False, method=False, node="LinalgSvd
 
 @composite(
     "linalg_svdvals",
-    method=False,
-    public=False,
-    torch_name="linalg.svdvals",
+    namespace="linalg",
     samples=(sample(real(3, 3)), sample(real(4, 2)), sample(real(2, 2, 3))),
 )
 def svdvals(A: Any) -> Any:
@@ -691,7 +686,7 @@ _qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode 
    doc="The complete QR, without a gradient.")  # fmt: skip
 
 
-@composite("linalg_qr", method=False, public=False, torch_name="linalg.qr", samples=(
+@composite("linalg_qr", namespace="linalg", samples=(
     sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 4)), sample(real(2, 3, 2)),
     sample(invertible(3, 3), "complete"),
 ))  # fmt: skip
@@ -768,7 +763,7 @@ op("pinverse", _pinv, kind=GENERAL, node="LinalgPinvBackward0", vjp=dict(x=_pinv
    """)  # fmt: skip
 
 
-@composite("linalg_pinv", method=False, public=False, torch_name="linalg.pinv", samples=(
+@composite("linalg_pinv", namespace="linalg", samples=(
     sample(real(4, 2)), sample(invertible(3, 3), rtol=1e-3), ours(invertible(3, 3), atol=1e-6, rtol=1e-4),
     edge(spd(3, 3), hermitian=True),
 ))  # fmt: skip
@@ -808,7 +803,7 @@ def _exponential_change(x: Any, t: Any) -> Any:
     return use("matrix_exp")(np.concatenate([top, bottom], axis=-2))[..., :n, n:]
 
 
-op("matrix_exp", _exponential, kind=GENERAL, node="LinalgMatrixExpBackward0",
+op("matrix_exp", _exponential, also=("linalg.matrix_exp",), kind=GENERAL, node="LinalgMatrixExpBackward0",
    vjp=dict(x=lambda g, x: _exponential_change(adjoint(x), g)), jvp=dict(x=lambda t, x: _exponential_change(x, t)),
    samples=(sample(real(3, 3)), sample(real(2, 2, 2)), sample(real(1, 1))),
    doc="""The exponential of a matrix.
@@ -820,7 +815,7 @@ op("matrix_exp", _exponential, kind=GENERAL, node="LinalgMatrixExpBackward0",
    """)  # fmt: skip
 
 
-@composite("matrix_power", samples=(
+@composite("matrix_power", also=("linalg.matrix_power",), samples=(
     sample(invertible(3, 3), 3), sample(invertible(3, 3), 1), sample(invertible(3, 3), -2),
     sample(invertible(2, 3, 3), 5), edge(invertible(3, 3), 0),
 ))  # fmt: skip
@@ -856,7 +851,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 _LeastSquares = _result_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
 
-@composite("linalg_lstsq", method=False, public=False, torch_name="-", complex=False, samples=(
+@composite("linalg_lstsq", torch_name="-", complex=False, namespace="linalg", samples=(
     sample(real(4, 2), real(4, 3)), sample(real(2, 4, 2), real(2, 4, 1)),
     sample(real(4, 2), real(4, 3), driver="gelsd"),
 ))  # fmt: skip
@@ -903,7 +898,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 _ORDERS = (1, -1, 2, -2, float("inf"), -float("inf"))
 
 
-@composite("linalg_matrix_norm", method=False, public=False, torch_name="linalg.matrix_norm", samples=(
+@composite("linalg_matrix_norm", namespace="linalg", samples=(
     sample(real(3, 4)), *(sample(real(3, 4), p) for p in ("nuc", *_ORDERS)), sample(real(2, 3, 4), "fro", (0, 1)),
     sample(real(2, 3, 4), 2, (0, 2), True),
     sample(real(2, 3, 4), "nuc", (2, 0), True), sample(real(2, 3, 4), 1, (-1, -2)),
@@ -948,7 +943,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     return sums.amax(second, keepdim) if ord > 0 else sums.amin(second, keepdim)
 
 
-@composite("linalg_norm", method=False, public=False, torch_name="linalg.norm", samples=(
+@composite("linalg_norm", namespace="linalg", samples=(
     sample(real(3, 4)), sample(real(4), 3), sample(real(3, 4), 2), sample(real(3, 4), "fro"), sample(real(3, 4), "nuc"),
     sample(real(2, 3, 4), dim=1),
     sample(real(2, 3, 4), 1, (0, 2), True),
@@ -983,9 +978,7 @@ def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
 
 @composite(
     "linalg_cond",
-    method=False,
-    public=False,
-    torch_name="linalg.cond",
+    namespace="linalg",
     samples=(sample(invertible(3, 3)), ours(invertible(2, 3, 3), "fro"), sample(invertible(3, 3), -2)),
 )
 def cond(A: Any, p: Any = None) -> Any:

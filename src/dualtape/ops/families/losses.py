@@ -72,8 +72,7 @@ def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str
     def tangent(t: Any, x: Any, target: Any, reduction: str, *settings: Any) -> Any:
         return _total(t * slope(x - target, *settings), reduction)
 
-    op(name, forward, kind=GENERAL, public=False, method=False, promote=COMMON, complex=False,
-        torch_name=f"nn.functional.{name}", samples=samples, doc=doc,
+    op(name, forward, namespace="nn.functional", kind=GENERAL, promote=COMMON, complex=False, samples=samples, doc=doc,
        vjp=dict(x=named(lambda *v: gradient(*v), ("g", *asked)),
            target=named(lambda g, *v: gradient(-g, *v), ("g", *asked))),
        jvp=dict(x=named(lambda *v: tangent(*v), ("t", *asked)),
@@ -137,9 +136,7 @@ _difference_loss("huber_loss", _huber, lambda d, delta: np.where(np.absolute(d) 
 
 @composite(
     "l1_loss",
-    method=False,
-    public=False,
-    torch_name="nn.functional.l1_loss",
+    namespace="nn.functional",
     samples=_pairs(edge(exact([1.0, 2.0]), exact([1.0, 0.0]))),
 )
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
@@ -366,8 +363,8 @@ op("nll_loss_spread", _nll_spread, kind=GENERAL, public=False, method=False, com
    doc="""The gradient of nll_loss.""")  # fmt: skip
 
 
-@composite("cross_entropy", method=False, public=False, complex=False, torch_name="nn.functional.cross_entropy",
-    samples=(
+@composite("cross_entropy", complex=False,
+    namespace="nn.functional", samples=(
     *(sample(real(4, 3), exact_index([0, 2, 1, 2]), reduction=r) for r in _REDUCTIONS),
     sample(real(4, 3), exact_index([0, -100, 1, 2]), label_smoothing=0.1),
     *(sample(real(4, 3), probability(4, 3), reduction=r) for r in _REDUCTIONS),
@@ -454,7 +451,7 @@ op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
    """)  # fmt: skip
 
 
-@composite("kl_div", method=False, complex=False, torch_name="nn.functional.kl_div", samples=(
+@composite("kl_div", method=False, complex=False, torch_name="nn.functional.kl_div", also=("nn.functional.kl_div",), samples=(
     *(sample(real(3, 4), probability(3, 4), reduction=r) for r in ("none", "sum", "batchmean")),
     sample(real(3, 4), real(3, 4), log_target=True,
     reduction="sum"),

@@ -59,7 +59,7 @@ _affine_op = op("linear_affine", _affine, kind=GENERAL, public=False, method=Fal
    samples=(sample(real(2), real(3, 4), real(2, 4)),), doc="x @ weight.T + bias")  # fmt: skip
 
 
-@composite("linear", method=False, public=False, torch_name="nn.functional.linear", samples=(
+@composite("linear", namespace="nn.functional", samples=(
     sample(real(3, 4), real(2, 4)), sample(real(3, 4), real(2, 4), real(2)), sample(real(4), real(2, 4), real(2)),
     sample(real(4), real(2, 4)),
     sample(real(2, 3, 4), real(5, 4), real(5)), sample(real(2, 3, 4), real(5, 4)), sample(real(3, 4), real(4)),
@@ -91,7 +91,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return out.reshape((*lead, weight.shape[0]))
 
 
-@composite("bilinear", method=False, torch_name="nn.functional.bilinear", samples=(
+@composite("bilinear", method=False, torch_name="nn.functional.bilinear", also=("nn.functional.bilinear",), samples=(
     sample(real(3, 4), real(3, 2), real(5, 4, 2), real(5)), sample(real(2, 3, 4), real(2, 3, 2), real(5, 4, 2)),
 ))  # fmt: skip
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
@@ -196,7 +196,7 @@ op("embedding_sum", _embedding_sum, kind=GENERAL, public=False, method=False, co
    doc="""Rows added up by index.""")  # fmt: skip
 
 
-@composite("nn_embedding", method=False, public=False, complex=False, torch_name="nn.functional.embedding", samples=(
+@composite("nn_embedding", method=False, public=False, complex=False, torch_name="nn.functional.embedding", also=("nn.functional.embedding",), samples=(
     sample(exact_index([1, 1, 3]), real(4, 3)), edge(ints(2, 3, high=4), real(4, 2), padding_idx=1),
     edge(exact_index([1, 1, 3]), real(4, 3), padding_idx=-1),
     edge(exact_index([1, 1, 3]), real(4, 3), scale_grad_by_freq=True),
@@ -241,7 +241,7 @@ def _renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         )
 
 
-@composite("one_hot", method=False, public=False, complex=False, torch_name="nn.functional.one_hot", samples=(
+@composite("one_hot", complex=False, namespace="nn.functional", samples=(
     edge(exact_index([0, 2])), edge(exact_index([[0], [1]]), 4), edge(exact_index(1), num_classes=2),
 ))  # fmt: skip
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
@@ -283,7 +283,7 @@ def _kept(p: float, shape: tuple, like: Any) -> Any:
     return wrap(asarray_like((source(None).random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
 
 
-@composite("dropout", method=False, torch_name="nn.functional.dropout", samples=(
+@composite("dropout", method=False, torch_name="nn.functional.dropout", also=("nn.functional.dropout",), samples=(
     sample(real(3, 4), 0.5, False), sample(real(3, 4), 0.0), sample(real(3, 4), 1.0),
 ))  # fmt: skip
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -309,9 +309,7 @@ def _dropped(name: str, input: Any, p: float, training: bool, inplace: bool, sha
 
 @composite(
     "dropout2d",
-    method=False,
-    public=False,
-    torch_name="nn.functional.dropout2d",
+    namespace="nn.functional",
     samples=(sample(real(2, 3, 2, 2), 0.5, False), sample(real(2, 3, 2, 2), 1.0)),
 )
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -423,7 +421,7 @@ def _around(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return last - np.abs(last - np.abs(places))
 
 
-@composite("pad", method=False, public=False, torch_name="nn.functional.pad", samples=(
+@composite("pad", namespace="nn.functional", samples=(
     sample(real(3, 4), (1, 2)), sample(real(3, 4), (1, 2, 0, 1), value=5.0), sample(real(3, 4), (-1, 2)),
     sample(real(2, 3, 4), (1, 2), "reflect"),
     sample(real(2, 3, 4, 4), (1, 2, 2, 0), "reflect"), sample(real(2, 3, 4), (1, 2), "replicate"),
@@ -463,7 +461,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     return _take_op(input, places, kinds.index(mode) * 3 + dims - 1)
 
 
-@composite("interpolate", method=False, public=False, torch_name="nn.functional.interpolate", complex=False, samples=(
+@composite("interpolate", complex=False, namespace="nn.functional", samples=(
     sample(real(2, 3, 4), 6), sample(real(2, 3, 4, 5), scale_factor=2), sample(real(2, 3, 4, 5), (2, 7)),
     sample(real(1, 2, 4, 4), scale_factor=(0.5, 1.5)),
 ))  # fmt: skip
@@ -521,7 +519,7 @@ def _unshuffled(g: Any, x_shape: tuple, upscale_factor: int) -> Any:
     return np.transpose(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3)).reshape(x_shape)
 
 
-op("pixel_shuffle", _shuffled, kind=GENERAL, method=False, jvp=LINEAR, torch_name="nn.functional.pixel_shuffle",
+op("pixel_shuffle", _shuffled, also=("nn.functional.pixel_shuffle",), kind=GENERAL, method=False, jvp=LINEAR, torch_name="nn.functional.pixel_shuffle",
    vjp=dict(x=_unshuffled), samples=(sample(real(2, 8, 2, 3), 2), sample(real(4, 2, 1), 2), sample(real(1, 9, 1, 2), 3)),
    doc="""Channels (C * r * r, H, W) rearranged into a finer image (C, H * r, W * r).
 
@@ -534,8 +532,7 @@ op("pixel_shuffle", _shuffled, kind=GENERAL, method=False, jvp=LINEAR, torch_nam
 # --- attention ------------------------------------------------------------------------------------
 
 
-@composite("scaled_dot_product_attention", method=False, public=False, complex=False,
-    torch_name="nn.functional.scaled_dot_product_attention", samples=(
+@composite("scaled_dot_product_attention", complex=False, namespace="nn.functional", samples=(
     sample(real(2, 3, 4), real(2, 5, 4), real(2, 5, 6)),
     sample(real(2, 2, 3, 4), real(2, 2, 3, 4), real(2, 2, 3, 4), is_causal=True),
     sample(real(2, 3, 4), real(2, 3, 4), real(2, 3, 4),

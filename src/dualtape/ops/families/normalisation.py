@@ -356,7 +356,7 @@ _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False
    """)  # fmt: skip
 
 
-@composite("layer_norm", method=False, complex=False, torch_name="nn.functional.layer_norm", samples=(
+@composite("layer_norm", method=False, complex=False, torch_name="nn.functional.layer_norm", also=("nn.functional.layer_norm",), samples=(
     sample(real(3, 4), (4,)), sample(real(2, 3, 4), (3, 4), real(3, 4), real(3, 4)), sample(real(3, 4), [4], real(4)),
     sample(real(3, 4), (4,), None, real(4)),
     sample(real(3, 4, layout="F"), (4,), eps=0.1), sample(real(0, 4), (4,), real(4), real(4)),
@@ -387,7 +387,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     )[0]
 
 
-@composite("group_norm", method=False, complex=False, torch_name="nn.functional.group_norm", samples=(
+@composite("group_norm", method=False, complex=False, torch_name="nn.functional.group_norm", also=("nn.functional.group_norm",), samples=(
     sample(real(2, 4, 3), 2), sample(real(2, 6, 2, 2), 3, real(6), real(6)), sample(real(2, 4), 2, real(4)),
 ))  # fmt: skip
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
@@ -443,7 +443,7 @@ _batch_norm_eval = op("batch_norm_eval", _running, kind=GENERAL, public=False, m
    doc="""Batch norm with fixed mean and variance.""")  # fmt: skip
 
 
-@composite("batch_norm", method=False, complex=False, torch_name="nn.functional.batch_norm", samples=(
+@composite("batch_norm", method=False, complex=False, torch_name="nn.functional.batch_norm", also=("nn.functional.batch_norm",), samples=(
     sample(real(4, 3), None, None, training=True),
     sample(real(2, 3, 2, 2), None, None, real(3), real(3), training=True),
     sample(real(3, 2, 4), None, None, real(2), training=True),
@@ -498,8 +498,8 @@ def batch_norm(
     return out
 
 
-@composite("instance_norm", method=False, complex=False, public=False, torch_name="nn.functional.instance_norm",
-    samples=(
+@composite("instance_norm", complex=False,
+    namespace="nn.functional", samples=(
     sample(real(2, 3, 4)), sample(real(2, 3, 2, 2), None, None, real(3), real(3)),
 ))  # fmt: skip
 def instance_norm(
@@ -528,7 +528,7 @@ def instance_norm(
     return out.reshape(input.shape)
 
 
-@composite("rms_norm", method=False, torch_name="nn.functional.rms_norm", complex=False, samples=(
+@composite("rms_norm", method=False, torch_name="nn.functional.rms_norm", complex=False, also=("nn.functional.rms_norm",), samples=(
     sample(real(3, 4), (4,)), sample(real(2, 3, 4), (3, 4), real(3, 4)), sample(real(3, 4), (4,), real(4), 0.1),
 ))  # fmt: skip
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
@@ -554,7 +554,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 # --- by a vector's length -------------------------------------------------------------------------
 
 
-@composite("normalize", method=False, public=False, torch_name="nn.functional.normalize", samples=(
+@composite("normalize", namespace="nn.functional", samples=(
     sample(real(3, 4)), sample(real(3, 4), 1.0, 0), sample(real(4), 2.0, 0), sample(real(2, 3, 2), dim=-1),
     edge(exact([[3.0, 4.0], [1e-13, 0.0]])),
 ))  # fmt: skip
@@ -571,7 +571,7 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> A
     return input / FUNCTIONS["clamp"](length, eps).expand_as(input)
 
 
-@composite("cosine_similarity", method=False, torch_name="nn.functional.cosine_similarity", complex=False, samples=(
+@composite("cosine_similarity", method=False, torch_name="nn.functional.cosine_similarity", complex=False, also=("nn.functional.cosine_similarity",), samples=(
     sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4), dim=-1), sample(real(4), real(4), 0),
 ))  # fmt: skip
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
@@ -589,7 +589,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return (units[0] * units[1]).sum(dim)
 
 
-@composite("pairwise_distance", method=False, torch_name="nn.functional.pairwise_distance", complex=False, samples=(
+@composite("pairwise_distance", method=False, torch_name="nn.functional.pairwise_distance", complex=False, also=("nn.functional.pairwise_distance",), samples=(
     sample(real(3, 4), real(3, 4)), sample(real(3, 4), real(4), p=1.0, keepdim=True),
 ))  # fmt: skip
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:

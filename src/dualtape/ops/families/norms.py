@@ -109,8 +109,7 @@ _NORMS = (
         -np.inf) if not (np.isinf(z[0]) and p in (3, 1.5))),
 )  # fmt: skip
 
-vector_norm = op("linalg_vector_norm", _vector_norm, kind=REDUCTION, keywords=("dtype",), public=False, method=False,
-    torch_name="linalg.vector_norm",
+vector_norm = op("linalg_vector_norm", _vector_norm, namespace="linalg", kind=REDUCTION, keywords=("dtype",),
    vjp=dict(x=_norm_gradient), jvp=dict(x=_norm_tangent), samples=_NORMS,
    doc="""The norm of order ``ord`` of the elements over ``dim``: the root of the sum of their powers.
 

@@ -186,7 +186,14 @@ _MAX_POOLS = (
 )  # fmt: skip
 
 
-@composite("max_pool2d", method=False, complex=False, torch_name="nn.functional.max_pool2d", samples=_MAX_POOLS)
+@composite(
+    "max_pool2d",
+    method=False,
+    complex=False,
+    torch_name="nn.functional.max_pool2d",
+    also=("nn.functional.max_pool2d",),
+    samples=_MAX_POOLS,
+)
 def max_pool2d(
     input: Any,
     kernel_size: Any,
@@ -220,7 +227,7 @@ def max_pool2d(
     return (values, indices) if return_indices else values
 
 
-@composite("max_pool1d", method=False, complex=False, torch_name="nn.functional.max_pool1d", samples=(
+@composite("max_pool1d", method=False, complex=False, torch_name="nn.functional.max_pool1d", also=("nn.functional.max_pool1d",), samples=(
     sample(apart(2, 3, 6), 2), sample(apart(2, 5), 3, 1, 1), sample(apart(1, 2, 5), 2, 2, return_indices=True),
 ))  # fmt: skip
 def max_pool1d(
@@ -364,7 +371,7 @@ op("avg_pool2d_spread", _avg_spread, kind=GENERAL, public=False, method=False, j
    doc="The gradient of an average pool.")  # fmt: skip
 
 
-@composite("avg_pool2d", method=False, public=False, complex=False, torch_name="nn.functional.avg_pool2d", samples=(
+@composite("avg_pool2d", complex=False, namespace="nn.functional", samples=(
     sample(real(2, 3, 4, 6), 2), sample(real(2, 5, 5), 3, 1, 1), sample(real(1, 2, 5, 6), (2, 3), 2, 1, True),
     sample(real(1, 2, 5, 5), 2, 2, 1, True, False),
     sample(real(1, 2, 5, 5), 2, divisor_override=3), sample(real(2, 3, 4, 4, layout="F"), 2),
@@ -396,7 +403,7 @@ def avg_pool2d(
     )
 
 
-@composite("avg_pool1d", method=False, complex=False, torch_name="nn.functional.avg_pool1d", samples=(
+@composite("avg_pool1d", method=False, complex=False, torch_name="nn.functional.avg_pool1d", also=("nn.functional.avg_pool1d",), samples=(
     sample(real(2, 3, 6), 2), sample(real(2, 5), 3, 1, 1), sample(real(1, 2, 5), 2, 2, 1, False, False),
 ))  # fmt: skip
 def avg_pool1d(
@@ -470,8 +477,7 @@ op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, public=False, m
    doc="The gradient of averages over a fixed number of bins.")  # fmt: skip
 
 
-@composite("adaptive_avg_pool2d", method=False, public=False, complex=False,
-    torch_name="nn.functional.adaptive_avg_pool2d", samples=(
+@composite("adaptive_avg_pool2d", complex=False, namespace="nn.functional", samples=(
     sample(real(2, 3, 5, 6), (2, 3)), sample(real(2, 5, 7), 3), sample(real(2, 3, 4, 5), 1),
     sample(real(2, 3, 4, 5), (None, 2)), sample(real(1, 1, 2, 2), 3),
 ))  # fmt: skip

@@ -178,7 +178,7 @@ _batched_matmul = op("matmul_batched", _batched, kind=GENERAL, jvp=BILINEAR, pub
    doc="""The products of batches of matrices, the batches broadcast together.""")  # fmt: skip
 
 
-@composite("matmul", samples=(
+@composite("matmul", also=("linalg.matmul",), samples=(
     sample(real(3, 4), real(4, 2)), sample(real(4), real(4)), sample(real(3, 4), real(4)), sample(real(3), real(3, 4)),
     sample(real(2, 3, 4), real(4)),
     sample(real(3), real(2, 3, 4)), sample(real(2, 3, 4), real(2, 4, 3)), sample(real(2, 1, 3, 4), real(3, 4, 2)),

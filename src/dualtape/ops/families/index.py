@@ -1,0 +1,149 @@
+"""Which family has which names, of those read on demand. Written by ``python -m dualtape.ops.reindex``."""
+
+# fmt: off
+from __future__ import annotations
+
+NAMES = {
+    "activations": (
+        " celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
+        " prelu_kernel relu6 selu silu softplus softshrink softsign tanhshrink threshold"
+    ),
+    "contractions": (
+        " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
+    ),
+    "convolution": (
+        " col2im conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution convolution_transposed"
+        " convolution_weight im2col nn_fold nn_unfold"
+    ),
+    "cumulative": (
+        " cummax cummin cumprod cumsum cumulative_trapezoid diff logcumsumexp scan trapezoid trapz"
+    ),
+    "diagonals": (
+        " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
+        " unfold_sum"
+    ),
+    "gathering": (
+        " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
+        " take_along_dim"
+    ),
+    "linalg": (
+        " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"
+        " linalg_eigh linalg_eigvalsh linalg_lstsq linalg_matrix_norm linalg_norm linalg_pinv linalg_qr"
+        " linalg_solve linalg_solve_adjoint linalg_solve_triangular linalg_svd linalg_svdvals logdet"
+        " matrix_exp matrix_power pinverse qr_plain qr_tall slogdet solve_triangular svd"
+    ),
+    "losses": (
+        " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
+        " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy"
+    ),
+    "nn": (
+        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum interpolate linear linear_affine"
+        " linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention take_axes"
+        " take_axes_sum"
+    ),
+    "normalisation": (
+        " batch_norm batch_norm_eval cosine_similarity group_norm instance_norm layer_norm native_norm"
+        " normalize pairwise_distance rms_norm"
+    ),
+    "norms": (
+        " dist linalg_vector_norm norm renorm"
+    ),
+    "pairs": (
+        " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
+    ),
+    "pooling": (
+        " adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window avg_pool1d avg_pool2d"
+        " avg_pool2d_spread avg_pool2d_window max_pool1d max_pool2d max_pool2d_with_indices max_pool_scatter"
+    ),
+    "sorting": (
+        " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
+        " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
+    ),
+    "special": (
+        " nan_to_num"
+    ),
+    "statistics": (
+        " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
+    ),
+    "random": (
+        ""
+    ),
+}
+
+METHODS = {
+    "activations": (
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
+        " erfc erfc_ prelu sinc sinc_"
+    ),
+    "contractions": (
+        " cross inner kron"
+    ),
+    "convolution": (
+        ""
+    ),
+    "cumulative": (
+        " cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp"
+    ),
+    "diagonals": (
+        " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
+    ),
+    "gathering": (
+        " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
+        " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
+    ),
+    "linalg": (
+        " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
+    ),
+    "losses": (
+        " xlogy xlogy_"
+    ),
+    "nn": (
+        ""
+    ),
+    "normalisation": (
+        ""
+    ),
+    "norms": (
+        " dist norm renorm"
+    ),
+    "pairs": (
+        " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
+        " hypot_ lerp lerp_ logaddexp"
+    ),
+    "pooling": (
+        ""
+    ),
+    "sorting": (
+        " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique"
+        " unique_consecutive"
+    ),
+    "special": (
+        " nan_to_num nan_to_num_"
+    ),
+    "statistics": (
+        " bincount corrcoef cov histc std var"
+    ),
+    "random": (
+        " bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_"
+        " uniform_"
+    ),
+}
+
+SPACES = {
+    "nn.functional": (
+        " activations convolution losses nn normalisation pooling"
+    ),
+    "linalg": (
+        " contractions linalg norms"
+    ),
+}
+
+_FAMILIES: dict[str, str] = {}  # of each name
+
+
+def family_of(name: str) -> str | None:
+    """The family that has a name; None if no family is known to."""
+    if not _FAMILIES:
+        for family, names in NAMES.items():
+            _FAMILIES.update(dict.fromkeys(names.split(), family))
+    return _FAMILIES.get(name)
