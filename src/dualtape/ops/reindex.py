@@ -37,8 +37,9 @@ def family_of(name: str) -> str | None:
 
 
 def found() -> tuple[dict[str, set[str]], ...]:
-    """What each family brings: names of ops and functions, and methods; and the families of each namespace. To be called
-    in a fresh process.
+    """What each family brings: names of ops and functions, and methods; and the families of each namespace.
+
+    To be called in a fresh process.
     """
     families = sorted({path.stem for path in FOLDER.glob("*.py")} - {"__init__", "index", *AT_IMPORT})
     names: dict[str, set[str]] = {family: set() for family in (*families, "random")}

@@ -19,9 +19,14 @@ _POSITIVE = (sample(positive(3, 4)), sample(positive()), edge(exact([0.0, 1.0, n
 UNIT = (sample(unit(3, 4)), sample(unit()), edge(exact([0.0, 1.0, -1.0])))
 _APART = (sample(apart(3, 4)), sample(apart()), edge(exact([0.0, -0.0, 1.5, -1.5, 2.5])))
 
-# a step function: zero, also where the gradient is not finite; recorded it has a history, which is zero in turn
+
+def _nothing(g: Any) -> Any:
+    """Zero, also where ``g`` is not finite; recorded it has a history, which is zero in turn."""
+    return np.where(np.logical_and(g > 0, g < 0), g, 0)
+
+
 _STILL: dict[str, Any] = dict(
-    vjp=dict(x=lambda g: g * 0), jvp=dict(x=lambda t: t * 0), numpy_vjp=dict(x=lambda g: np.zeros_like(g))
+    vjp=dict(x=lambda g: _nothing(g)), jvp=dict(x=lambda t: _nothing(t)), numpy_vjp=dict(x=lambda g: np.zeros_like(g))
 )
 
 # --- sign and rounding ----------------------------------------------------------------------------

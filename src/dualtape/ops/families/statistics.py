@@ -325,7 +325,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         norm = whole - (
             correction if aweights is None or correction == 0 else correction * (weights * aweights).sum() / whole
         )
-        norm = norm.clamp(min=0)
+        norm = FUNCTIONS["real"](norm).clamp(min=0)
     return (FUNCTIONS["matmul"](off, weighted.conj().t()) / norm).squeeze()
 
 
