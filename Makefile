@@ -31,6 +31,7 @@ run: $(STAMPS)/package
 	$(BIN)/dualtape tour
 
 test: $(STAMPS)/test
+	@$(BIN)/python -m dualtape.ops.reindex
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: $(STAMPS)/dev

@@ -6,9 +6,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from .ops import FUNCTIONS, load, load_all
 from .overrides.watching import overridable
 
-_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "func")
+_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "func", "library")
 _LEGACY = (
     "FloatTensor",
     "DoubleTensor",
@@ -54,8 +55,6 @@ _NAMES = {
 
 
 def __dir__() -> list[str]:
-    from .ops import FUNCTIONS, load_all
-
     load_all()
     return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES})
 
@@ -72,8 +71,6 @@ def __getattr__(name: str) -> Any:
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
     else:
-        from .ops import FUNCTIONS, load
-
         if name not in FUNCTIONS:
             load(name)
         if name not in FUNCTIONS:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .creation import as_class
 from .tensor import Tensor, wrap
 
 
@@ -77,6 +78,4 @@ def _made(cls: type, array: Any, requires_grad: bool) -> Tensor:
     tensor._requires_grad = requires_grad
     if cls is Tensor:
         return tensor
-    from .creation import as_class
-
     return as_class(tensor, cls)

@@ -18,7 +18,7 @@ from ..arrays.protocol import becoming
 from ..autograd.views import untrack
 from ..modes import current
 from . import dtypes
-from .device import CPU, contiguous_format, device, move, preserve_format, strided
+from .device import CPU, contiguous_format, device, move, of, preserve_format, strided
 from .tensor import Tensor, new_tensor, wrap
 
 __all__ = [
@@ -276,8 +276,6 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def _device_of(array: Any) -> Any:
-    from .device import of
-
     return of(array)
 
 

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import Batched
+from ..autograd.tangents import active, tangent
 from ..modes import current
+from .dtypes import get_default_dtype
+from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -181,8 +184,6 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
 
 
 def _prefix(tensor: Tensor) -> str:
-    from .tensor import Tensor
-
     # A parameter announces itself on a line of its own; there is none before its module has been imported.
     parameter = getattr(sys.modules.get("dualtape.nn"), "Parameter", None)
     return "tensor(" if type(tensor) in (Tensor, parameter) else f"{type(tensor).__name__}("
@@ -190,8 +191,6 @@ def _prefix(tensor: Tensor) -> str:
 
 def _batched_repr(tensor: Tensor) -> str:
     """A batched tensor: which ``vmap`` it belongs to, and all samples."""
-    from .tensor import wrap
-
     array = tensor._array
     batches = current().batches
     number = batches.index(array.level) + 1 if array.level in batches else array.level.number
@@ -229,8 +228,6 @@ def _suffixes(tensor: Tensor) -> list[str]:
 
 def _dtype_is_implied(tensor: Tensor, empty: bool) -> bool:
     """Whether the printed values alone, passed to ``tensor()``, would give this dtype."""
-    from .dtypes import get_default_dtype
-
     numpy_dtype, default = tensor.dtype.numpy, get_default_dtype().numpy
     if numpy_dtype == default:
         return True
@@ -254,8 +251,6 @@ def _tangent(tensor: Tensor) -> Tensor | None:
     levels = current().levels
     if not levels:
         return None
-    from ..autograd.tangents import active, tangent
-
     found = (tangent(tensor, level) for level in reversed(active(current())))
     return next((t for t in found if t is not None), None)
 

@@ -18,7 +18,7 @@ from ..arrays import module_of
 from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
-from ..autograd.views import untrack
+from ..autograd.views import replay, untrack
 from ..modes import current
 from .memory import Memory
 from .protocols import Protocols
@@ -381,7 +381,7 @@ class Tensor(Memory, Protocols):
         """
         global _backward
         if _backward is None:
-            from ..autograd import backward as _backward
+            from ..autograd.api import backward as _backward
         _backward(self, gradient, retain_graph, create_graph, None, inputs)  # type: ignore[misc]
 
     def detach(self) -> Tensor:
@@ -519,8 +519,6 @@ class Tensor(Memory, Protocols):
         """The steps that lead from this view's base to it, taken from ``new_base``."""
         if self._view is None:
             raise RuntimeError("_view_func is for views: this tensor is none")
-        from ..autograd.views import replay
-
         return replay(new_base, self._view.step, raw=False)
 
     def is_inference(self) -> bool:

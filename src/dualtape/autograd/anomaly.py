@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import modes
 from ..arrays.kernels.basics import all_samples
-from .versions import _PACKAGE
+from .versions import _PACKAGE, describe
 
 if TYPE_CHECKING:
     from .node import Node
@@ -141,8 +141,6 @@ def _bad(value: Any) -> int:
 
 def _told(stack: list) -> str:
     import linecache
-
-    from .versions import describe
 
     lines = []
     for place in stack:

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._tensor.tensor import Tensor
 from .hooks import RemovableHandle
 from .node import Node, edge_of
 from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from .versions import bump
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
@@ -81,9 +83,6 @@ def increment_version(tensor: Any) -> None:
     >>> x._version
     1
     """
-    from .._tensor.tensor import Tensor
-    from .versions import bump
-
     if not isinstance(tensor, Iterable):
         raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, got {type(tensor).__name__}")
     listed = [tensor] if isinstance(tensor, Tensor) else list(tensor)
@@ -101,8 +100,6 @@ class _unsafe_preserve_version_counter:
     """Writes inside are not counted: whoever uses it answers for what backward then computes."""
 
     def __init__(self, tensors: Any) -> None:
-        from .._tensor.tensor import Tensor
-
         self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
         self.versions = tuple(tensor._version for tensor in self.tensors)
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
+from .._tensor import dtypes
 from .hooks import NodeExtra, RemovableHandle
+from .versions import describe
 
 if TYPE_CHECKING:
     from .._tensor.tensor import Tensor
@@ -163,8 +165,6 @@ class InputMetadata:
 
     @property
     def dtype(self) -> Any:
-        from .._tensor import dtypes
-
         return dtypes.of(self._numpy)
 
 
@@ -233,6 +233,4 @@ class Freed:
 
 def check_not_freed(node: Node) -> None:
     if type(node._saved) is Freed:
-        from .versions import describe
-
         raise errors.freed(node._title(), describe(node._saved.where))

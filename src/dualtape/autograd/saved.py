@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
-from .node import edge_of, leaf_edge
+from .node import Freed, edge_of, leaf_edge
+from .tangents import kept_tangents, tangents_of
 from .versions import UNTRACKED, describe
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
     mode = modes.current()
     entry = output_entry(tensor)
     if mode.levels:
-        from .tangents import tangents_of
-
         entry = (*entry, tangents_of(tensor))
     hooks = mode.saved_hooks
     if hooks and type(hooks[-1]) is tuple:
@@ -155,8 +154,6 @@ class SavedVariable:
         return self.entry is None and self.hooks is None
 
     def _freed(self) -> bool:
-        from .node import Freed
-
         node = self._node() if self._node is not None else None
         return node is not None and type(node._saved) is Freed
 
@@ -214,8 +211,6 @@ class SavedVariable:
         assert entry is not None
         outside = modes.current()
         if outside.levels:
-            from .tangents import kept_tangents
-
             self._tangents = entry[3] if self.is_output else kept_tangents(entry[0])
         inside = outside.no_grad or modes.without_grad(outside)
         modes._set(inside)

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from .. import modes
+from .._tensor.creation import as_tensor
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays import is_array
 from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
@@ -40,8 +41,6 @@ def as_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
                 raise ValueError(
                     f"{who}: Thing passed to transform API must be Tensor (or an array or a float), got {type(leaf)}"
                 )
-            from .._tensor.creation import as_tensor
-
             leaves[k] = as_tensor(leaf if is_array(leaf) else np.asarray(leaf))
     return leaves, spec
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from .._tensor.creation import empty
 from .._tensor.printing import tensor_repr
 from .._tensor.tensor import Tensor, alias
 from ..ops.codegen.call import plain_types
@@ -43,8 +44,6 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
-            from .._tensor.creation import empty
-
             data = empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter takes a Tensor, got {type(data).__name__}; wrap it with dualtape.tensor(...)")

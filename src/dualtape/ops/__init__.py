@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
 
 from . import publish, table
 from .dispatch import FUNCTIONS as FUNCTIONS
@@ -63,3 +65,11 @@ def namespace(name: str) -> dict[str, Callable]:
 
 
 table.Registry.load = staticmethod(load)
+
+
+def __getattr__(name: str) -> Any:
+    """``dualtape.ops.mine``: the ops that a user has declared in a namespace of that name."""
+    functions = NAMESPACES.get(f"ops.{name}")
+    if functions is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no op was declared in such a namespace")
+    return SimpleNamespace(**functions)

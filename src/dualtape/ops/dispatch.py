@@ -23,6 +23,7 @@ from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batc
 from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.saved import output_entry
+from ..autograd.tangents import active, tangent
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
 from ..overrides.watching import MISS, Foreign, watching
@@ -441,8 +442,6 @@ def _moving(op: Op, values: list, mode: modes.Mode) -> bool:
 
 
 def _has_tangent(tensor: Tensor, mode: modes.Mode) -> bool:
-    from ..autograd.tangents import active, tangent
-
     return any(tangent(tensor, level) is not None for level in active(mode))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from .._tensor.creation import zeros_like
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Batched, is_array
 from ..arrays.batched.array import holds, newest
@@ -218,8 +219,6 @@ def _replaced(op: Op, values: list, given: list, places: Any) -> list:
 
 
 def _zeros(tensor: Tensor) -> Tensor:
-    from .._tensor.creation import zeros_like
-
     return zeros_like(tensor)
 
 

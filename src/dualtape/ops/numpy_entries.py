@@ -26,7 +26,7 @@ CREATIONS: dict[Callable, Callable] = {}  # called with the tensor given as like
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
     """``ufunc`` on tensors."""
     if ufunc not in UFUNCS:
-        Registry.load()  # it may be of a family that has not been read yet
+        Registry.load("")  # it may be of any family that has not been read yet
     function = UFUNCS.get(ufunc)
     if function is None:
         return getattr(ufunc, method)(*_as_arrays(ufunc.__name__, inputs), **_as_arrays(ufunc.__name__, kwargs))

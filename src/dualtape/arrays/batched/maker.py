@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from ..kernels.basics import on_host
 from ..protocol import module_of, register_module
 from .array import Batched, BatchLevel, newest, per_sample
 
@@ -66,8 +67,6 @@ class Maker:
 
     def on_host(self, function: Callable, *arrays: Any) -> Any:
         """What only NumPy and SciPy have, of each sample."""
-        from ..kernels.basics import on_host
-
         return per_sample(lambda *each: on_host(function, *each), newest(arrays), arrays, {}, "a function of SciPy's")
 
     def _all(self, shape: Any) -> tuple:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor import dtypes
+from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
@@ -209,8 +210,6 @@ def _normal(k: Any) -> Any:
 
 
 def _listed_index(data: Any) -> Tensor:
-    from ..._tensor.creation import tensor
-
     try:
         return tensor(data)
     except (RuntimeError, TypeError, ValueError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
 from ..dispatch import FUNCTIONS
@@ -229,8 +230,6 @@ def nn_embedding(
 
 def _renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale the rows in use that are longer than ``max_norm``, in place."""
-    from ... import modes
-
     used = np.unique(indices._array)
     with modes.no_grad():
         table = weight.detach()
