@@ -65,6 +65,8 @@ def differences(ours: Any, theirs: Any, tolerance: float = 1e-5, where: str = ""
         if not (isinstance(theirs, Refused) and isinstance(ours, Refused)):
             return f"{where}: {ours!r} where PyTorch has {theirs!r}"
         mine, other = type(ours.error), type(theirs.error)
+        if issubclass(other, (NameError, SyntaxError, ImportError)):
+            return f"{where}: the program itself is wrong: {theirs!r}"
         return (
             None
             if issubclass(mine, other) or issubclass(other, mine) and mine is not Exception
