@@ -726,9 +726,23 @@ def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
         return transposed(x).copy()
     limit = max(x.shape[-2:]) * float(np.finfo(x.dtype).eps) if rcond is None else rcond
     try:
-        return np.linalg.pinv(x, limit, hermitian)
+        if hasattr(limit, "dtype"):  # one for each matrix
+            return _pinv_by_values(x, limit, hermitian)
+        if hermitian:  # which CuPy does not have
+            return on_host(lambda a: np.linalg.pinv(a, limit, True), x)
+        return np.linalg.pinv(x, limit)
     except np.linalg.LinAlgError:
         raise _not_converged("linalg.pinv", x) from None
+
+
+def _pinv_by_values(x: Any, limit: Any, hermitian: bool) -> Any:
+    """The pseudo-inverse by singular values, of which those up to ``limit`` times the largest count as zero."""
+    if hermitian:  # of which the lower triangle counts
+        x = np.tril(x) + adjoint(np.tril(x, -1))
+    u, values, vh = np.linalg.svd(x, full_matrices=False)
+    large = values > limit[..., None] * values[..., :1]
+    inverses = np.where(large, 1 / np.where(large, values, 1), 0)
+    return np.matmul(adjoint(vh) * inverses[..., None, :], adjoint(u))
 
 
 def _pinv_gradient(g: Any, x: Any, out: Any) -> Any:
@@ -782,7 +796,7 @@ def pinv(
     if atol is not None:
         array = input._array
         with np.errstate(all="ignore"):
-            largest = np.linalg.norm(host(all_samples(array)), 2, (-2, -1)) if array.size else 1.0
+            largest = np.linalg.svd(array, compute_uv=False)[..., 0] if array.size else np.ones(array.shape[:-2])
         if relative is None:
             relative = 0.0 if atol > 0 else max(array.shape[-2:]) * float(np.finfo(array.dtype).eps)
         relative = np.maximum(relative, atol / np.where(largest == 0, 1, largest))
