@@ -12,6 +12,7 @@ import pytest
 
 import dualtape as dt
 import dualtape.autograd.forward_ad as fwAD
+from dualtape.autograd.gradcheck import GradcheckError
 from dualtape.errors import DeclarationError
 from dualtape.library import check, op, positive, sample
 from dualtape.ops.table import TABLE
@@ -53,7 +54,7 @@ def test_a_ufunc_becomes_an_entry_of_numpy() -> None:
 
 def test_check_finds_a_wrong_derivative_and_says_where() -> None:
     wrong = op("mine::wrong_sine", np.sin, kind="elementwise", derivative=lambda x: -np.cos(x))
-    with pytest.raises(dt.autograd.gradcheck.GradcheckError, match="Jacobian mismatch"):
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         check(wrong)
     with pytest.raises(TypeError, match="the function that library.op returned"):
         check(np.sin)

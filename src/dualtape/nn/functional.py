@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,19 +13,31 @@ from typing import Any
 from ..autograd.underived import refuse_history
 from ..ops import FUNCTIONS, namespace
 from ..ops.dispatch import call_inplace
-from ..ops.table import TABLE
+from ..ops.table import COMPOSITES, TABLE
 from ..overrides.watching import MISS, overridable, watching
 
 _ALSO_IN_PLACE = (
     "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid",
     "threshold",
 )  # fmt: skip
-_WEIGHTED = {
+# The arguments of a loss after input and target, in PyTorch's order; the old two mean what reduction says now.
+_OLD = ("size_average", "reduce")
+_LOSSES = {
+    "mse_loss": (*_OLD, "reduction", "weight"),
+    "l1_loss": (*_OLD, "reduction", "weight"),
+    "huber_loss": ("reduction", "delta", "weight"),
+    "smooth_l1_loss": (*_OLD, "reduction", "beta"),
+    "kl_div": (*_OLD, "reduction", "log_target"),
+    "cross_entropy": ("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
+    "nll_loss": ("weight", "size_average", "ignore_index", "reduce", "reduction"),
+    "binary_cross_entropy": ("weight", *_OLD, "reduction"),
+    "binary_cross_entropy_with_logits": ("weight", *_OLD, "reduction", "pos_weight"),
+}
+_CONSTANTS = {  # weights that have no gradient
     "binary_cross_entropy": ("weight",),
     "binary_cross_entropy_with_logits": ("weight", "pos_weight"),
     "nll_loss": ("weight",),
 }
-
 
 _FUNCTIONS = namespace("nn.functional")
 globals().update(_FUNCTIONS)
@@ -45,29 +59,74 @@ def _with_inplace(name: str) -> Callable:
                 return answer
         return call_inplace(row, (input, *args), kwargs) if inplace else row.function(input, *args, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = row.doc
-    return function
+    parameters = [p for p in row.signature(out=False).parameters.values()]
+    parameters.append(inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False))
+    return _described(function, name, row.doc, parameters)
 
 
-def _with_constants(name: str, *constants: str) -> Callable:
-    """The function of a loss, which is not differentiable with respect to its weights, and says so."""
-    row = TABLE[name]
-    places = [(argument, row.params.index(argument) - 2) for argument in constants]
+def _loss(name: str, order: tuple[str, ...]) -> Callable:
+    """The function of a loss with PyTorch's arguments: the old ones of a reduction, and weights of each element."""
+    inner = TABLE[name].function if name in TABLE else COMPOSITES[name].function
+    shown = inspect.signature(inner).parameters
+    weighs = "weight" in order and "weight" not in shown
 
+    @partial(overridable, composite=name)
     def function(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs:
-            for argument, place in places:
-                refuse_history(name, **{argument: args[place] if place < len(args) else kwargs.get(argument)})
-        return row.function(input, target, *args, **kwargs)
+        if len(args) > len(order):
+            raise TypeError(f"{name}() takes at most {len(order) + 2} arguments (input, target, {', '.join(order)})")
+        given = dict(zip(order, args, strict=False))
+        twice = given.keys() & kwargs.keys()
+        if twice:
+            raise TypeError(f"{name}() got multiple values for argument {min(twice)!r}")
+        given.update(kwargs)
+        old = given.pop("size_average", None), given.pop("reduce", None)
+        if old != (None, None):
+            given["reduction"] = _reduction_of(*old)
+        for argument in _CONSTANTS.get(name, ()):
+            refuse_history(name, **{argument: given.get(argument)})
+        if weighs and given.get("weight") is not None:
+            return _weighted(name, inner, input, target, **given)
+        given.pop("weight", None) if weighs else None
+        return inner(input, target, **given)
 
+    parameters = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in ("input", "target")]
+    for p in order:
+        default = shown[p].default if p in shown else None
+        parameters.append(inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return _described(function, name, inner.__doc__, parameters)
+
+
+def _reduction_of(size_average: bool | None, reduce: bool | None) -> str:
+    """What two old arguments say: they go, as PyTorch's do."""
+    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return reduction
+
+
+def _weighted(
+    name: str, inner: Callable, input: Any, target: Any, weight: Any, reduction: str = "mean", **settings: Any
+) -> Any:
+    if weight.shape != input.shape:
+        raise ValueError(f"{name}: Weights and input must have the same size, got {weight.shape} and {input.shape}")
+    losses = inner(input, target, reduction="none", **settings) * weight
+    if reduction == "mean":  # PyTorch's huber_loss divides by the number of elements, the others by their weight
+        return losses.mean() if name == "huber_loss" else losses.sum() / weight.sum()
+    return losses.sum() if reduction == "sum" else losses
+
+
+def _described(function: Callable, name: str, doc: str | None, parameters: list) -> Callable:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = row.doc
+    function.__doc__ = doc
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
 
 
 globals().update({name: _with_inplace(name) for name in _ALSO_IN_PLACE})
-globals().update({name: _with_constants(name, *constants) for name, constants in _WEIGHTED.items()})
+globals().update({name: _loss(name, order) for name, order in _LOSSES.items()})
 
 
 def _implicit(dim: int | None, ndim: int) -> int:
@@ -113,4 +172,4 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return softmax(-input, dim, dtype=dtype)
 
 
-__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_WEIGHTED, "softmax", "log_softmax", "softmin"})
+__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, "softmax", "log_softmax", "softmin"})

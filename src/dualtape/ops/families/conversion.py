@@ -218,11 +218,11 @@ Tensor.type_as = _type_as  # type: ignore[attr-defined]
 # --- complex numbers ------------------------------------------------------------------------------
 
 
-def _as_complex(re: Any, im: Any) -> Any:
-    if type(re) is not np.ndarray or type(im) is not np.ndarray:
-        return re + 1j * im
-    out = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re, im, np.complex64))
-    out.real, out.imag = re, im  # not by arithmetic: 1j times infinity has a real part that is no number
+def _as_complex(real: Any, imag: Any) -> Any:
+    if type(real) is not np.ndarray or type(imag) is not np.ndarray:
+        return real + 1j * imag
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, imag, np.complex64))
+    out.real, out.imag = real, imag  # not by arithmetic: 1j times infinity has a real part that is no number
     return out
 
 
@@ -312,8 +312,8 @@ op("angle", _angle, kind=ELEMENTWISE, vjp=dict(x=_angle_gradient), inplace=False
    tensor([1.5708])
    """)  # fmt: skip
 op("complex", _as_complex, kind=BROADCASTING, promote=COMMON,
-    vjp=dict(re=lambda g: np.real(g), im=lambda g: np.imag(g)), inplace=False, method=False,
-   jvp=dict(re=lambda t: t + 0j, im=lambda t: t * 1j), aliases={"real": "re", "imag": "im"}, complex=False,
+    vjp=dict(real=lambda g: np.real(g), imag=lambda g: np.imag(g)), inplace=False, method=False,
+   jvp=dict(real=lambda t: t + 0j, imag=lambda t: t * 1j), complex=False,
    scalars=False,
    samples=(sample(real(3, 4), real(3, 4)), sample(real(3), real())),
    doc="""Complex numbers from real and imaginary parts.

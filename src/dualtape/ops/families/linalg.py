@@ -142,7 +142,7 @@ def _inverse(x: Any) -> Any:
         ) from None
 
 
-inverse = op("inverse", _inverse, also=("linalg.inv",), kind=GENERAL, node="LinalgInvExBackward0",
+inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind=GENERAL, node="LinalgInvExBackward0",
    vjp=dict(x=lambda g, out: -np.matmul(adjoint(out), np.matmul(g, adjoint(out)))),
    jvp=dict(x=lambda t, out: -np.matmul(out, np.matmul(t, out))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(invertible(1, 1)),
@@ -351,7 +351,7 @@ _solve_triangular_op = op("linalg_solve_triangular", _solve_triangular, kind=GEN
     sample(invertible(2, 3, 3), real(2, 3, 2), upper=False, unitriangular=True),
     sample(invertible(2, 3, 3), real(3, 2), upper=True),
 ))  # fmt: skip
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def solve_triangular(input: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     """The X with ``A @ X == B`` (``X @ A == B`` for ``left=False``) for a triangular A; only that triangle is read.
 
     Examples
@@ -361,13 +361,13 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     tensor([[1.],
             [1.]])
     """
-    return _solve_triangular_op(A, B, upper, left, unitriangular)
+    return _solve_triangular_op(input, B, upper, left, unitriangular)
 
 
 @composite(
     "cholesky_solve", samples=(ours(real(3, 2), invertible(3, 3)), ours(real(2, 3, 2), invertible(2, 3, 3), upper=True))
 )
-def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
+def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
     """The X with ``A @ X == input``, from the Cholesky factor of A.
 
     Examples
@@ -376,8 +376,8 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
     >>> dt.cholesky_solve(dt.tensor([[4.0]]), dt.tensor([[2.0]]))
     tensor([[1.]])
     """
-    other = L.mH
-    first, second = (other, L) if upper else (L, other)
+    other = input2.mH
+    first, second = (other, input2) if upper else (input2, other)
     return _solve_triangular_op(second, _solve_triangular_op(first, input, False), True)
 
 
@@ -451,7 +451,7 @@ def _third_change(g: Any, x: Any, along: Any) -> Any:
     return adjoint(det.reshape((*det.shape, 1, 1)) * np.matmul(inner, inv))
 
 
-op("det", _det, also=("linalg.det",), kind=GENERAL, node="LinalgDetBackward0",
+op("det", _det, also=("linalg.det",), aliases={"A": "x"}, kind=GENERAL, node="LinalgDetBackward0",
    vjp=dict(x=lambda g, x: g.reshape((*g.shape, 1, 1)) * use("cofactors")(x).conj()),
    jvp=dict(x=lambda t, x: np.sum(use("cofactors")(x) * t, axis=(-2, -1))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(real(1, 1)), sample(invertible(0, 2, 2)),
@@ -489,7 +489,7 @@ def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:
     return weight.reshape((*weight.shape, 1, 1)) * adjoint(np.linalg.inv(x))
 
 
-op("slogdet", _slogdet, also=("linalg.slogdet",), kind=GENERAL, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
+op("slogdet", _slogdet, also=("linalg.slogdet",), aliases={"A": "x"}, kind=GENERAL, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
     vjp=dict(x=_log_gradient),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(real(1, 1))),
    doc="""The sign (or direction) of the determinant, and the logarithm of its absolute value.
@@ -564,7 +564,7 @@ op("linalg_eigh", _eigh, namespace="linalg", kind=GENERAL, node="LinalgEighBackw
     namespace="linalg",
     samples=(edge(spd(3, 3)), edge(spd(2, 3, 3)), edge(exact([[1.0, 0.0], [0.0, 1.0]]))),
 )
-def eigvalsh(A: Any, UPLO: str = "L") -> Any:
+def eigvalsh(input: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of a symmetric (Hermitian) matrix, in ascending order.
 
     Examples
@@ -573,7 +573,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     >>> dt.linalg.eigvalsh(dt.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
-    return TABLE["linalg_eigh"].function(A, UPLO)[0]
+    return TABLE["linalg_eigh"].function(input, UPLO)[0]
 
 
 def _not_converged(name: str, x: Any) -> LinAlgError:
@@ -614,7 +614,7 @@ def _svd_gradient(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any
     return out
 
 
-op("linalg_svd", _svd, namespace="linalg", kind=GENERAL, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
+op("linalg_svd", _svd, namespace="linalg", aliases={"A": "x"}, kind=GENERAL, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
     torch_name="-", complex=False,
    vjp=dict(x=_svd_gradient), samples=(sample(real(3, 3), False), sample(real(4, 2), False), sample(real(2, 3, 4), False)),
    doc="""The singular value decomposition: ``U @ diag(S) @ Vh``, with S in descending order.
@@ -630,7 +630,7 @@ op("linalg_svd", _svd, namespace="linalg", kind=GENERAL, node="LinalgSvdBackward
     namespace="linalg",
     samples=(sample(real(3, 3)), sample(real(4, 2)), sample(real(2, 2, 3))),
 )
-def svdvals(A: Any) -> Any:
+def svdvals(A: Any, *, driver: str | None = None) -> Any:
     """The singular values of a matrix, in descending order.
 
     Examples
@@ -639,6 +639,8 @@ def svdvals(A: Any) -> Any:
     >>> dt.linalg.svdvals(dt.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor([4., 3.])
     """
+    if driver is not None:
+        raise RuntimeError("linalg.svdvals: keyword argument `driver=` is only supported on CUDA inputs: leave it out")
     return TABLE["linalg_svd"].function(A, False)[1]
 
 
@@ -869,7 +871,7 @@ _LeastSquares = _result_type("linalg_lstsq", ("solution", "residuals", "rank", "
     sample(real(4, 2), real(4, 3)), sample(real(2, 4, 2), real(2, 4, 1)),
     sample(real(4, 2), real(4, 3), driver="gelsd"),
 ))  # fmt: skip
-def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The X of least ``norm(A @ X - B)``: (solution, residuals, rank, singular_values).
 
     As in PyTorch, what a LAPACK ``driver`` does not compute is empty: residuals with "gelsy" (the default), the
@@ -884,26 +886,31 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     if driver not in (None, *_DRIVERS):
         raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of {', '.join(_DRIVERS)}, got {driver!r}")
     driver = driver or "gelsy"
-    if A.ndim < 2 or A.ndim - B.ndim not in (0, 1):
+    if input.ndim < 2 or input.ndim - b.ndim not in (0, 1):
         raise RuntimeError(
             "linalg.lstsq: input.dim() must be at least 2, and other.dim() that or one less, got shapes"
-            f" {list(A.shape)} and {list(B.shape)}"
+            f" {list(input.shape)} and {list(b.shape)}"
         )
-    if A.ndim == B.ndim + 1:  # one right side for each matrix
-        found = lstsq(A, B.unsqueeze(-1), rcond, driver=driver)
+    if input.ndim == b.ndim + 1:  # one right side for each matrix
+        found = lstsq(input, b.unsqueeze(-1), rcond, driver=driver)
         residuals = found.residuals.squeeze(-1) if found.residuals.numel() else found.residuals
         return _LeastSquares((found.solution.squeeze(-1), residuals, found.rank, found.singular_values))
-    solution = matmul(TABLE["pinverse"].function(A, rcond), B)
-    empty = new_tensor(asarray_like([], A._array, A._array.dtype))
-    rows, columns = A._array.shape[-2:]
-    rank = on_host(lambda a: np.asarray(np.linalg.matrix_rank(a)), A._array)
+    solution = matmul(TABLE["pinverse"].function(input, rcond), b)
+    empty = new_tensor(asarray_like([], input._array, input._array.dtype))
+    rows, columns = input._array.shape[-2:]
+    rank = on_host(lambda a: np.asarray(np.linalg.matrix_rank(a)), input._array)
     residuals, values = empty, empty
     if driver != "gelsy" and rows > columns and (all_samples(rank) == columns).all():
-        residuals = ((matmul(A, solution) - B).abs() ** 2).sum(-2)
+        residuals = ((matmul(input, solution) - b).abs() ** 2).sum(-2)
     if driver in ("gelsd", "gelss"):
-        values = new_tensor(on_host(lambda a: np.linalg.svd(a, compute_uv=False), A._array))
+        values = new_tensor(on_host(lambda a: np.linalg.svd(a, compute_uv=False), input._array))
     return _LeastSquares(
-        (solution, residuals, new_tensor(asarray_like([], A._array, np.int64) if driver == "gels" else rank), values)
+        (
+            solution,
+            residuals,
+            new_tensor(asarray_like([], input._array, np.int64) if driver == "gels" else rank),
+            values,
+        )
     )
 
 
@@ -919,7 +926,7 @@ _ORDERS = (1, -1, 2, -2, float("inf"), -float("inf"))
     sample(real(2, 3, 4), 1, (-2, -1), True),
 ))  # fmt: skip
 @numpy_names
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
+def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """A norm of matrices: "fro", "nuc", or of order 1, 2, inf or their negatives.
 
     Examples
@@ -928,19 +935,19 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     >>> dt.linalg.matrix_norm(dt.tensor([[3.0, 0.0], [0.0, 4.0]]), 2)
     tensor(4.)
     """
-    A = as_tensor("linalg.matrix_norm", "A", A) if dtype is None else A.to(dtype)
-    if A.ndim < 2 or A._array.dtype.kind not in "fc":
+    input = as_tensor("linalg.matrix_norm", "input", input) if dtype is None else input.to(dtype)
+    if input.ndim < 2 or input._array.dtype.kind not in "fc":
         raise RuntimeError(
-            f"linalg.matrix_norm: expected floating point or complex matrices, got {list(A.shape)} of {A.dtype}"
+            f"linalg.matrix_norm: expected floating point or complex matrices, got {list(input.shape)} of {input.dtype}"
         )
-    rows, columns = (normal_dim(d, A.ndim) for d in dim)
+    rows, columns = (normal_dim(d, input.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}")
     vector_norm = TABLE["linalg_vector_norm"].function
     if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim)
+        return vector_norm(input, 2, (rows, columns), keepdim)
     if ord == "nuc" or (isinstance(ord, (int, float)) and abs(ord) == 2):
-        values = svdvals(A.movedim((rows, columns), (-2, -1)))
+        values = svdvals(input.movedim((rows, columns), (-2, -1)))
         out = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
@@ -953,7 +960,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     if not keepdim and second > first:
         second -= 1
-    sums = vector_norm(A, 1, first, keepdim)
+    sums = vector_norm(input, 1, first, keepdim)
     return sums.amax(second, keepdim) if ord > 0 else sums.amin(second, keepdim)
 
 
@@ -995,7 +1002,7 @@ def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
     namespace="linalg",
     samples=(sample(invertible(3, 3)), ours(invertible(2, 3, 3), "fro"), sample(invertible(3, 3), -2)),
 )
-def cond(A: Any, p: Any = None) -> Any:
+def cond(input: Any, p: Any = None) -> Any:
     """The condition number of a matrix, by the norm of order ``p`` (2 by default).
 
     Examples
@@ -1005,6 +1012,6 @@ def cond(A: Any, p: Any = None) -> Any:
     tensor(1.3333)
     """
     if p is None or p in (2, -2):
-        values = svdvals(A)
+        values = svdvals(input)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-    return matrix_norm(A, p) * matrix_norm(inverse(A), p)
+    return matrix_norm(input, p) * matrix_norm(inverse(input), p)

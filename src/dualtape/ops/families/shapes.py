@@ -453,7 +453,7 @@ def _places(n: int, d: int) -> tuple:
 split = op("split", _split, kind=GENERAL, view=True, outputs=LISTED, jvp=LINEAR,
     node=("SplitBackward0", "SplitWithSizesBackward0"),
    variant=lambda x, split_size, dim: int(not isinstance(split_size, int)),
-   aliases={"split_size_or_sections": "split_size", "split_sizes": "split_size"},
+   aliases={"split_size_or_sections": "split_size", "split_sizes": "split_size", "tensor": "x"},
    vjp=dict(x=lambda grads, dim: np.concatenate(grads, axis=dim)),
    samples=(sample(real(5, 3), 2), sample(real(5, 3), [1, 4]), sample(real(4, 3), 2, dim=1)),
    doc="""The tensor cut into pieces along a dimension: of one size, or of the sizes given.
