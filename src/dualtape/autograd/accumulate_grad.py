@@ -116,10 +116,12 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
     elif held._version_counter is UNTRACKED and not modes.current().inference:
         raise errors.inference_write("AccumulateGrad")
     else:
+        counter = held._shared_counter
         try:
+            counter[0] += 1  # first: an interrupt may find a write counted that was not done, never one not counted
             np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-            held._shared_counter[0] += 1
         except TypeError:  # one of them may be no array
+            counter[0] -= 1
             total = added(held, buffer[0])
             if total is None:
                 raise

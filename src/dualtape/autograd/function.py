@@ -433,15 +433,17 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
     recording = mode.grad and True in needs
     edges = tuple([edge_of(t) for t in tensors]) if recording else ()
     inside = modes.without_grad(mode)
-    modes._set(inside)
     try:
+        modes._set(inside)
         if cls.setup_context is Function.setup_context:
             output = cls.forward(ctx, *args)
         else:
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
     finally:
-        modes.leave(inside, mode, "grad")
+        now = modes._set(mode).old_value
+        if now is not inside:
+            modes.keep(now, mode, "grad")
     if (
         type(output) is not Tensor
         or ctx._dirty

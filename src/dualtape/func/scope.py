@@ -161,12 +161,14 @@ class Scope:
 
     def __enter__(self) -> Scope:
         self.end = None
-        modes._set(self._inside)
+        modes.enter(self._inside, self.outside)
         return self
 
     def __exit__(self, *error: Any) -> None:
+        now = modes._set(self.outside).old_value
         self.end = next_sequence()
-        modes.leave(self._inside, self.outside, "grad", "inference", "forward")
+        if now is not self._inside:
+            modes.keep(now, self.outside, "grad", "inference", "forward")
         with _ending:
             _ended.add(self)
 

@@ -109,11 +109,14 @@ class OpNode(Node):
     def _without_functions(self, grads: list, record: bool, wanted: Any) -> Any:
         """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
         mode = modes.current()
-        modes._set(mode.replace(subclass_functions=False))
+        inside = mode.replace(subclass_functions=False)
         try:
+            modes._set(inside)
             return self._apply(grads, record, wanted)
         finally:
-            modes._set(modes.current().replace(subclass_functions=True))
+            now = modes._set(mode).old_value
+            if now is not inside:
+                modes.keep(now, mode, "subclass_functions")
 
     def _materialised(self, grads: list) -> list:
         """Undefined gradients of some of several outputs, as zeros."""

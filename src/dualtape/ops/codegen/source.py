@@ -18,7 +18,7 @@ from ... import modes
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays import Batched, as_array, is_array
 from ...arrays.batched.array import NotBatchable, alike
-from ...arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ...arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ...arrays.kernels.numbers import DOUBLES, SINGLES, number_array
 from ...autograd.node import Freed, check_not_freed, leaf_edge, next_sequence
 from ...autograd.saved import SavedVariable, entry_of, output_entry, output_tensor, saved_entry, stale
@@ -71,7 +71,8 @@ NAMES: dict[str, Any] = {
     "_Tensor": Tensor, "_ndarray": np.ndarray, "_scalar": np.generic, "_asarray": np.asarray, "_new": object.__new__,
     "_current": modes.current, "_watching": watching, "_Batched": Batched, "_as_array": as_array, "_is_array": is_array,
     "_alike": alike, "_single": np.dtype(np.float32), "_double": np.dtype(np.float64), "_SINGLES": SINGLES,
-    "_DOUBLES": DOUBLES, "_number_array": number_array, "_ignore_fp_errors": ignore_fp_errors,
+    "_DOUBLES": DOUBLES, "_number_array": number_array, "_fp_errors": fp_errors,
+    "_ignore_fp_errors": ignore_fp_errors,
     "_restore_fp_errors": restore_fp_errors, "_wrap": wrap, "_View": View, "_DEFAULT": DEFAULT, "_NO_GRAD": NO_GRAD,
     "_MULTI_OUTPUT": MULTI_OUTPUT, "_attach": attach, "_history_is_current": history_is_current,
     "_leaf_edge": leaf_edge, "_next_sequence": next_sequence, "_entry_of": entry_of, "_saved_entry": saved_entry,
