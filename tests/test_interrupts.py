@@ -163,8 +163,6 @@ def _with_hooks(write: Callable) -> None:
         write()
 
 
-
-
 def agrees(y: dt.Tensor, x: dt.Tensor, weights: dt.Tensor) -> bool:
     (g,) = dt.autograd.grad((y * weights).sum(), x, retain_graph=True)
     return bool(dt.allclose((g * x).sum(), (y * weights).sum()))

@@ -179,8 +179,8 @@ def enter(inside: Mode, outside: Mode) -> None:
 
 
 def keep(now: Any, outside: Mode, *fields: str) -> None:
-    """What else was changed while a mode was exchanged stays: ``outside`` was put back in the place of ``now``, and only
-    ``fields`` are its own.
+    """What else was changed while a mode was exchanged stays: ``outside`` was put back in the place of ``now``, and
+    only ``fields`` are its own.
     """
     if was_changed(now, outside):
         _set(now.replace(**{name: getattr(outside, name) for name in fields}))

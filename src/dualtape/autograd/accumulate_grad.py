@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors, modes
+from .._locks import renew_in_child
 from .._tensor.tensor import wrap
 from ..arrays import Absent, Batched, as_array
 from ..arrays.batched.array import holds
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
+renew_in_child(globals(), _accumulation=threading.Lock)
 
 
 def _counted() -> tuple[int, int]:

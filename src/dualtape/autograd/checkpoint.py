@@ -20,7 +20,7 @@ import numpy as np
 from .. import modes
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays.batched.array import BatchLevel, levels_of, relabelled
-from ..random.generator import default_generator
+from ..random import default_generator
 from .function import Function
 from .saved_hooks import saved_tensors_hooks
 from .tangents import active, moved, reopened, snapshot

@@ -231,8 +231,11 @@ class Freed:
         self.where = where
 
 
-def check_not_freed(node: Node) -> None:
-    if type(node._saved) is Freed:
+def check_not_freed(node: Node) -> Any:
+    """What ``node`` has saved, unless that was released; read once, since another thread may be at the same graph."""
+    saved = node._saved
+    if type(saved) is Freed:
         from .versions import describe
 
-        raise errors.freed(node._title(), describe(node._saved.where))
+        raise errors.freed(node._title(), describe(saved.where))
+    return saved

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from .. import modes
+from .._locks import renew_in_child
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays import is_array
 from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
@@ -146,6 +147,7 @@ def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
 _scopes: WeakKeyDictionary[AccumulateGrad, Scope] = WeakKeyDictionary()  # of the leaves that functions get
 _ended: WeakSet[Scope] = WeakSet()  # those whose graph is still held, by a vjp_fn
 _ending = Lock()
+renew_in_child(globals(), _ending=Lock)
 
 
 class Scope:

@@ -6,7 +6,6 @@ Names that begin with an underscore are the generator's, others are parameters o
 from __future__ import annotations
 
 import linecache
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import modes
+from ... import _locks, modes
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays import Batched, as_array, is_array
 from ...arrays.batched.array import NotBatchable, alike
@@ -85,8 +84,6 @@ NAMES: dict[str, Any] = {
     "__name__": __name__,
 }  # fmt: skip
 
-_writing = threading.RLock()
-
 
 def compiled(code: Code, title: str, names: dict[str, Any]) -> Any:
     """The function that ``code`` is, with ``names`` for its globals; ``title`` is its file in tracebacks."""
@@ -115,7 +112,7 @@ def _first_call(*args: Any, **kwargs: Any) -> Any:
 
 
 def _written(function: Any) -> Callable:
-    with _writing:
+    with _locks.making:
         if function.__code__ is _first_call.__code__:
             names = function.__globals__
             new = compiled(names["_write"](names["_op"]), names["_title"], names)
