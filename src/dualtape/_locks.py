@@ -1,11 +1,24 @@
-"""Locks: for what is made on first use; and how a process that was forked while another thread held one goes on."""
+"""Locks: for what is made on first use; and how a process that was forked while another thread held one goes on.
+
+Everything else that threads share relies on the GIL.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    warnings.warn(
+        "dualtape relies on the GIL where threads share tensors, and this Python runs without it: share none between"
+        " threads, or start Python with PYTHON_GIL=1",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def renew_in_child(namespace: dict[str, Any], **makers: Callable[[], Any]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +25,16 @@ _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time,
 renew_in_child(globals(), _accumulation=threading.Lock)
 
 
+# An interpreter that does not count references has no such function: then every array counts as held elsewhere.
+getrefcount = getattr(sys, "getrefcount", lambda _: sys.maxsize)
+
+
 def _counted() -> tuple[int, int]:
     """The reference counts of an array that only a list holds, and of one that a name holds, too: as they are where
     gradients meet.
     """
+    if not hasattr(sys, "getrefcount"):
+        return 0, 0
     waiting = [np.empty(1)]
     alone = getrefcount(waiting[0])
     held = waiting[0]

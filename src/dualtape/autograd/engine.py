@@ -12,7 +12,6 @@ import contextvars
 import threading
 from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from ..arrays.batched import array as batches
 from ..arrays.batched.array import Batched, NotBatchable
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..overrides.watching import watching
-from .accumulate_grad import HELD, accumulate, capture
+from .accumulate_grad import HELD, accumulate, capture, getrefcount
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import raw_gradient, shown_gradient, summed

@@ -104,6 +104,10 @@ class Node:
     def _sequence_nr(self) -> int:
         return self._seq
 
+    def __lt__(self, other: Any) -> bool:
+        """The older first: the engine's heap compares nodes of one number, which a copied node may have."""
+        return (self._seq, id(self)) < (other._seq, id(other)) if isinstance(other, Node) else NotImplemented
+
     @property
     def _input_metadata(self) -> list:
         return [InputMetadata(shape, dtype) for shape, dtype in self._outputs]
