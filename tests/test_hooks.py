@@ -881,3 +881,12 @@ def test_hooks_on_a_leafs_node_last_as_long_as_the_leaf() -> None:
     dt.autograd.graph.get_gradient_edge(x).node.register_prehook(lambda grads: seen.append("pre"))
     (x * 2).backward()
     assert seen == ["pre"]
+
+
+def test_a_hook_may_register_another_on_another_output_of_its_node() -> None:
+    x = dt.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    parts = x.unbind()
+    seen = []
+    parts[0].register_hook(lambda g: seen.append(parts[1].register_hook(lambda g: None)))
+    sum(parts).backward()
+    assert len(seen) == 1 and x.grad.tolist() == [1.0, 1.0, 1.0]

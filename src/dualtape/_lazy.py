@@ -47,7 +47,7 @@ _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
-    "vmap": "func.vmap",
+    "vmap": "func",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),

@@ -4,12 +4,23 @@ Every operation reads :func:`current` once. A context manager replaces the recor
 back what it changed and nothing else, so that an exception, a generator or a coroutine never leaves a mode behind, in
 whatever order contexts are left. ``plain`` is true when nothing but grad mode matters: that one attribute is what
 the fast path of every operation looks at.
+
+An interrupt (Ctrl-C) may come at the beginning of any function and after any call. So a mode is exchanged inside
+``try``, and put back by one call of C, which also tells what it replaced::
+
+    try:
+        modes._set(inside)
+        ...
+    finally:
+        now = modes._set(outside).old_value
+        if now is not inside:
+            modes.keep(now, outside, "grad")
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, TypeVar
 
 __all__ = [
@@ -156,13 +167,34 @@ def with_grad(mode: Mode, enabled: bool) -> Mode:
     return mode if mode.grad == enabled else mode.replace(grad=enabled)
 
 
-def leave(inside: Mode | None, outside: Mode, *fields: str) -> None:
-    """End what began by exchanging the mode ``outside`` for ``inside``: what it changed, ``fields``, is as before.
-
-    What else was changed since stays, and is not looked for if the mode is still the same one.
+def enter(inside: Mode, outside: Mode) -> None:
+    """Exchange the mode ``outside`` for ``inside``, as the last thing that an ``__enter__`` does: who is interrupted
+    there is not asked to leave.
     """
-    now = current()
-    _set(outside if now is inside else now.replace(**{name: getattr(outside, name) for name in fields}))
+    try:
+        _set(inside)
+    except BaseException:
+        _set(outside)
+        raise
+
+
+def keep(now: Any, outside: Mode, *fields: str) -> None:
+    """What else was changed while a mode was exchanged stays: ``outside`` was put back in the place of ``now``, and
+    only ``fields`` are its own.
+    """
+    if was_changed(now, outside):
+        _set(now.replace(**{name: getattr(outside, name) for name in fields}))
+
+
+def keep_anomaly(now: Any, outside: Mode) -> None:
+    """Anomaly mode alone stays as it is in ``now``, which ``outside`` has replaced."""
+    if was_changed(now, outside) and now.anomaly is not outside.anomaly:
+        _set(outside.replace(anomaly=now.anomaly))
+
+
+def was_changed(now: Any, outside: Mode) -> bool:
+    """Whether ``now``, which ``outside`` has replaced, is another mode: an interrupt may come before any is set."""
+    return now is not outside and now is not Token.MISSING
 
 
 def without_last(stack: tuple, entry: Any) -> tuple:
@@ -188,6 +220,7 @@ class ModeContext:
 
     fields: tuple[str, ...] = ()
     stack: str = ""
+    left: Callable[[], None] | None = None  # what else is to be done on exit
     _entered: list[tuple[Mode | None, Mode]] | None = None  # the modes inside and outside; None if others came between
 
     def change(self, mode: Mode) -> Mode:
@@ -208,17 +241,26 @@ class ModeContext:
     def __enter__(self) -> Any:
         outside = current()
         inside = self.change(outside)
-        _set(inside)
         if self._entered is None:
             self._entered = []
         self._entered.append((inside, outside))
+        try:
+            _set(inside)
+        except BaseException:
+            del self._entered[-1]
+            _set(outside)
+            raise
         return None
 
     def __exit__(self, *error: Any) -> None:
         assert self._entered, "a mode is left that was not entered"
-        inside, outside = self._entered.pop()
-        now = current()
-        _set(outside if now is inside else self.restored(now, inside, outside))
+        inside, outside = self._entered[-1]
+        del self._entered[-1]  # not pop(): no interrupt may come before the mode is put back
+        now = _set(outside).old_value
+        if now is not inside and was_changed(now, outside):
+            _set(self.restored(now, inside, outside))
+        if self.left is not None:
+            self.left()
 
     def __call__(self, function: F) -> F:
         from ._contextlib import decorate
@@ -284,7 +326,7 @@ class Switch(ModeContext):
     def __init__(self, mode: bool) -> None:
         self.enabled = bool(mode)
         self._outside = current()
-        _set(self.change(self._outside))
+        enter(self.change(self._outside), self._outside)
 
     def clone(self) -> ModeContext:
         fresh = object.__new__(type(self))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Batched, as_array, is_array
-from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.protocol import becoming
 from ..autograd.views import untrack
 from ..modes import current
@@ -61,8 +61,9 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
 
 
 def _resized(out: Tensor, array: Any) -> Tensor:
-    out._array = array.astype(out._array.dtype)
+    array = array.astype(out._array.dtype)
     out._shared_counter[0] += 1
+    out._array = array
     return out
 
 
@@ -162,8 +163,9 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
         inferred = dtype if inferred is None else dtypes.promote_numpy(inferred, dtype)
     assert inferred is not None
     plain = _plain(data)
-    silenced = ignore_fp_errors()
+    before = fp_errors()
     try:
+        ignore_fp_errors()
         if wanted is None or wanted.kind in "fc":
             return _filled(plain, wanted or inferred)
         widest = {"f": dtypes.float64, "c": dtypes.complex128}.get(inferred.kind)
@@ -173,7 +175,7 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
             return _filled(plain, wanted)
         return dtypes.checked_cast(array, wanted)
     finally:
-        restore_fp_errors(silenced)
+        restore_fp_errors(before)
 
 
 def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
@@ -213,8 +215,9 @@ def tensor(
         if kinds == _LISTS and len(set(map(len, data))) == 1:
             kinds = set().union(*[map(type, row) for row in data])
         if kinds == _FLOATS or kinds == _INTS:  # a number, a list of them or a list of such lists: nearly always
-            silenced = ignore_fp_errors()
+            before = fp_errors()
             try:
+                ignore_fp_errors()
                 return _finished(
                     np.array(data, wanted or (dtypes.default_float() if kinds == _FLOATS else _long)),
                     device,
@@ -223,7 +226,7 @@ def tensor(
             except OverflowError:
                 pass  # fails again, in the right words
             finally:
-                restore_fp_errors(silenced)
+                restore_fp_errors(before)
     if isinstance(data, Tensor):
         import warnings
 

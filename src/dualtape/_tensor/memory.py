@@ -196,9 +196,9 @@ class Memory:
         """
         if sparse_dim is not None and not isinstance(sparse_dim, int):
             raise TypeError(f"to_sparse(): argument 'sparse_dim' must be int, not {type(sparse_dim).__name__}")
-        from ..sparse.coo import from_dense
+        from ..sparse import coo
 
-        return from_dense(self, sparse_dim)
+        return coo.from_dense(self, sparse_dim)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers.

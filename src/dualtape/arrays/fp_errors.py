@@ -1,36 +1,37 @@
 """Silence: NumPy's floating-point warnings off and on again, for the price of two writes to a context variable.
 
 ``np.errstate`` does the same, and builds its settings anew each time it is entered: about a microsecond, which is
-the price of a small op. The names that it uses itself are not public, so it is still here, for a NumPy that does
-not have them.
+the price of a small op. The names that it uses itself are not public, so NumPy's own functions are still here, for a
+NumPy that does not have them.
+
+An interrupt may come after any call. So the settings are read before, and what changes them stands inside ``try``::
+
+    before = fp_errors()
+    try:
+        ignore_fp_errors()
+        ...
+    finally:
+        restore_fp_errors(before)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+fp_errors: Callable[[], Any]  # how NumPy reports errors now, for restore_fp_errors
+ignore_fp_errors: Callable[[], Any]  # it reports none
+restore_fp_errors: Callable[[Any], Any]
+
 try:
     from numpy._core.umath import _extobj_contextvar, _make_extobj  # type: ignore[attr-defined]
 
-    _silent = _make_extobj(all="ignore")
+    ignore_fp_errors = partial(_extobj_contextvar.set, _make_extobj(all="ignore"))
 except (ImportError, TypeError):
-
-    def ignore_fp_errors() -> Any:
-        """Silence NumPy; returns what :func:`unhush` takes."""
-        context = np.errstate(all="ignore")
-        context.__enter__()
-        return context
-
-    def restore_fp_errors(token: Any) -> None:
-        """Let NumPy speak again, as it did before."""
-        token.__exit__(None, None, None)
-
+    fp_errors, ignore_fp_errors = np.geterr, partial(np.seterr, all="ignore")
+    restore_fp_errors = lambda before: np.seterr(**before)
 else:
-
-    def ignore_fp_errors() -> Any:
-        """Silence NumPy; returns what :func:`unhush` takes."""
-        return _extobj_contextvar.set(_silent)
-
-    restore_fp_errors = _extobj_contextvar.reset  # type: ignore[assignment]
+    fp_errors, restore_fp_errors = _extobj_contextvar.get, _extobj_contextvar.set

@@ -4,13 +4,19 @@ glibc asks the system for each block that is larger than all it has seen freed, 
 once two such blocks are free there. A backward pass frees more than that, so that its next step takes the same
 memory again, page by page, at several times the cost of the arithmetic. Having seen a block of nearly 32 MB, the
 most that counts, it keeps up to 64 MB. The block is never written to: no page of it exists. Where limits were set
-by hand (``MALLOC_TRIM_THRESHOLD_``), and in other C libraries, nothing changes.
+by hand (``MALLOC_TRIM_THRESHOLD_``), and in other C libraries, nothing changes. Where memory is short (``ulimit -v``)
+it is left out, and where ``DUALTAPE_MALLOC=0`` is in the environment.
 """
 
 from __future__ import annotations
+
+import os
+from contextlib import suppress
 
 import numpy as np
 
 _SEEN = 2**25 - 2**16
 
-np.empty(_SEEN, np.uint8)
+if os.environ.get("DUALTAPE_MALLOC") != "0":
+    with suppress(MemoryError):
+        np.empty(_SEEN, np.uint8)

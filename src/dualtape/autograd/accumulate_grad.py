@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import errors, modes
+from .._locks import renew_in_child
 from .._tensor.tensor import wrap
 from ..arrays import Absent, Batched, as_array
 from ..arrays.batched.array import holds
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 _accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
+renew_in_child(globals(), _accumulation=threading.Lock)
+
+
+# An interpreter that does not count references has no such function: then every array counts as held elsewhere.
+getrefcount = getattr(sys, "getrefcount", lambda _: sys.maxsize)
 
 
 def _counted() -> tuple[int, int]:
     """The reference counts of an array that only a list holds, and of one that a name holds, too: as they are where
     gradients meet.
     """
+    if not hasattr(sys, "getrefcount"):
+        return 0, 0
     waiting = [np.empty(1)]
     alone = getrefcount(waiting[0])
     held = waiting[0]
@@ -116,10 +124,12 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
     elif held._version_counter is UNTRACKED and not modes.current().inference:
         raise errors.inference_write("AccumulateGrad")
     else:
+        counter = held._shared_counter
         try:
+            counter[0] += 1  # first: an interrupt may find a write counted that was not done, never one not counted
             np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-            held._shared_counter[0] += 1
         except TypeError:  # one of them may be no array
+            counter[0] -= 1
             total = added(held, buffer[0])
             if total is None:
                 raise

@@ -20,7 +20,7 @@ import numpy as np
 from .. import modes
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays.batched.array import BatchLevel, levels_of, relabelled
-from ..random.generator import default_generator
+from ..random import default_generator
 from .function import Function
 from .saved_hooks import saved_tensors_hooks
 from .tangents import active, moved, reopened, snapshot
@@ -117,7 +117,11 @@ class GraphExecGroup:
         outer = _group.get()
         if outer is not None:
             raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {outer!r}")
-        _group.set(self)
+        try:
+            _group.set(self)
+        except BaseException:  # an interrupt: nobody will leave the group
+            _group.set(None)
+            raise
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -419,12 +423,13 @@ def _random_state(state: Tensor | None) -> Any:
     if state is None:
         yield
         return
-    now = default_generator.get_state()
-    default_generator.set_state(state)
+    # What draws is exchanged, not its state: an interrupt comes before two assignments or after them.
+    now = default_generator._bits, default_generator._seed
     try:
+        default_generator.set_state(state)
         yield
     finally:
-        default_generator.set_state(now)
+        default_generator._bits, default_generator._seed = now
 
 
 # --- the second run as a backward of its own ------------------------------------------------------

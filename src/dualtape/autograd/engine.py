@@ -12,7 +12,6 @@ import contextvars
 import threading
 from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,9 @@ from .. import modes
 from .._tensor.tensor import Tensor
 from ..arrays.batched import array as batches
 from ..arrays.batched.array import Batched, NotBatchable
-from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..overrides.watching import watching
-from .accumulate_grad import HELD, accumulate, capture
+from .accumulate_grad import HELD, accumulate, capture, getrefcount
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import raw_gradient, shown_gradient, summed
@@ -163,8 +162,12 @@ def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
             failed.append(error)
 
     thread = threading.Thread(target=work, name="dualtape-backward")
-    thread.start()
-    thread.join()
+    try:
+        thread.start()
+        thread.join()
+    finally:
+        if thread.ident is not None:
+            thread.join()  # an interrupt: it is raised once nothing runs any more
     if failed:
         raise failed[0]
 
@@ -183,21 +186,25 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
             task.record = True
             roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
     task.anomaly = mode.anomaly
-    _running.task = task
-    modes._set(inside)
-    silenced = ignore_fp_errors()
+    before, silent = fp_errors(), True
     try:
+        _running.task = task
+        modes._set(inside)
+        ignore_fp_errors()
         _walk(roots, task)
-        restore_fp_errors(silenced)
-        silenced = None
+        restore_fp_errors(before)
+        silent = False
         while task.callbacks:
             task.callbacks.pop(0)()
     finally:
-        if silenced is not None:
-            restore_fp_errors(silenced)
-        now = modes.current()  # hooks may switch anomaly mode; their other modes end with the backward, as in PyTorch
-        modes._set(mode if now.anomaly is mode.anomaly else mode.replace(anomaly=now.anomaly))
         _running.task = outer
+        try:
+            if silent:
+                restore_fp_errors(before)
+        finally:
+            now = modes._set(mode).old_value
+            if now is not inside:  # hooks may switch anomaly mode; their other modes end here, as in PyTorch
+                modes.keep_anomaly(now, mode)
 
 
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:

@@ -56,9 +56,10 @@ def enter_dual_level() -> int:
     tensor(12.)
     >>> fwAD.exit_dual_level(level=level)
     """
-    levels = _open_levels()
-    modes._set(modes.current().replace(levels=(*levels, ForwardLevel(loose=True))))
-    return len(levels)
+    mode, levels = modes.current(), _open_levels()
+    number = len(levels)
+    modes.enter(mode.replace(levels=(*levels, ForwardLevel(loose=True))), mode)
+    return number
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -87,8 +88,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
             f" is {len(levels) - 1}."
             " Close the levels in the reverse of the order in which they were opened"
         )
-    levels[-1].close()
-    modes._set(modes.current().replace(levels=levels[:-1]))
+    try:
+        modes._set(modes.current().replace(levels=levels[:-1]))
+    finally:
+        levels[-1].close()
 
 
 class dual_level(ModeContext):
@@ -113,19 +116,26 @@ class dual_level(ModeContext):
         return now.replace(levels=tuple(level for level in now.levels if level.open))
 
     def __enter__(self) -> int:
+        number = len(_open_levels())
         super().__enter__()
-        return len(modes.current().levels) - 1
+        return number
 
     def __exit__(self, *error: Any) -> None:
         assert self._entered, "a level is left that was not entered"
-        inside = self._entered[-1][0]
+        inside, outside = self._entered[-1]
+        del self._entered[-1]
+        now = modes._set(outside).old_value  # as in ModeContext: before anything that an interrupt could keep from it
         assert inside is not None
-        mine, levels = inside.levels[-1], modes.current().levels
-        for level in levels[levels.index(mine) :] if mine in levels else ():
-            if level.loose:
-                level.close()
-        mine.close()
-        super().__exit__(*error)
+        mine = inside.levels[-1]
+        try:
+            if now is not inside and modes.was_changed(now, outside):
+                for level in now.levels[now.levels.index(mine) :] if mine in now.levels else ():
+                    if level.loose:
+                        level.close()
+        finally:
+            mine.close()
+            if now is not inside and modes.was_changed(now, outside):
+                modes._set(self.restored(now, inside, outside))
 
 
 class set_fwd_grad_enabled(Switch):
@@ -352,10 +362,12 @@ class _only:
             self.inside = newer.beneath(mode)  # which is remembered
         else:
             self.inside = mode.replace(levels=self.levels)
-        modes._set(self.inside)
+        modes.enter(self.inside, self.mode)
 
     def __exit__(self, *error: Any) -> None:
-        modes.leave(self.inside, self.mode, "levels")
+        now = modes._set(self.mode).old_value
+        if now is not self.inside:
+            modes.keep(now, self.mode, "levels")
 
 
 def _zeros(tensor: Tensor) -> Tensor:

@@ -93,9 +93,8 @@ class FunctionCtx(Node):
             return tuple(self._to_save_forward)
         if not self._recorded:
             return tuple(self._to_save or ())
-        self._check_saved()
         found: list = []
-        for i, place in enumerate(self._saved):
+        for i, place in enumerate(self._check_saved()):
             entry, is_output, number = place or (None, False, 0)
             if entry is None:
                 found.append(None)
@@ -107,20 +106,19 @@ class FunctionCtx(Node):
             self._saved = _GIVEN_AWAY
         return tuple(found)
 
-    def _check_saved(self) -> None:
-        if type(self._saved) is Freed:
-            check_not_freed(self)
-        if self._saved is _GIVEN_AWAY:
+    def _check_saved(self) -> tuple:
+        saved = check_not_freed(self)
+        if saved is _GIVEN_AWAY:
             raise RuntimeError(
                 f"{self._cls.__name__}: saved_tensors can only be accessed once when clear_saved_tensors_on_access=True"
                 " is set on the autograd.Function: keep what the first access gave, or set it to False"
             )
+        return saved
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        self._check_saved()
         places = []
-        for place in self._saved:
+        for place in self._check_saved():
             entry, is_output, number = place or (None, False, 0)
             if type(entry) is not saving.SavedVariable:
                 entry = saving.SavedVariable(entry, is_output, number, self)
@@ -433,15 +431,17 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
     recording = mode.grad and True in needs
     edges = tuple([edge_of(t) for t in tensors]) if recording else ()
     inside = modes.without_grad(mode)
-    modes._set(inside)
     try:
+        modes._set(inside)
         if cls.setup_context is Function.setup_context:
             output = cls.forward(ctx, *args)
         else:
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
     finally:
-        modes.leave(inside, mode, "grad")
+        now = modes._set(mode).old_value
+        if now is not inside:
+            modes.keep(now, mode, "grad")
     if (
         type(output) is not Tensor
         or ctx._dirty

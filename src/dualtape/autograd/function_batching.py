@@ -67,11 +67,14 @@ def forward(cls: Any, args: tuple, level: BatchLevel) -> Any:
     in_dims = tree_map(lambda leaf: 0 if has(leaf) else None, args)
     plain = tree_map(lambda leaf: wrap(unbatch(leaf._array, level, 0)) if has(leaf) else leaf, args)
     mode = modes.current()
-    modes._set(mode.replace(batches=tuple(one for one in mode.batches if one is not level)))
+    inside = mode.replace(batches=tuple([one for one in mode.batches if one is not level]))
     try:
+        modes._set(inside)
         result = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *plain)
     finally:
-        modes._set(modes.current().replace(batches=mode.batches))
+        now = modes._set(mode).old_value
+        if now is not inside:
+            modes.keep(now, mode, "batches")
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure"

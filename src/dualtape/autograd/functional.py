@@ -15,9 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ..func.jacobians import basis
-from ..func.scope import cut_off, zeros_for
-from ..func.transforms import forward_level
+from ..func import jacobians, scope, transforms
 from ..modes import current, enable_grad
 from .api import grad
 from .forward_ad import dual
@@ -312,7 +310,7 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
         n = output._array.size
         columns: list = [None] * len(x)
         if output.requires_grad and n:
-            units = basis(output, 0, n)
+            units = jacobians.basis(output, 0, n)
             if output._array.dtype.kind == "c" and not vectorize:
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}: output {k}"
@@ -326,7 +324,7 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
             columns = _filled(columns, x, strict, create, f"Output {k}", "jacobian", (n,))
         shape = output._array.shape
         columns = [
-            zeros_for(one, shape) if c is None else c.reshape(*shape, *one.shape)
+            scope.zeros_for(one, shape) if c is None else c.reshape(*shape, *one.shape)
             for c, one in zip(columns, x, strict=True)
         ]
         result.append(columns)
@@ -343,7 +341,7 @@ def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: st
     """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each
     input.
     """
-    from ..func.vmap import vmap
+    from ..func import vmap
 
     seen: tuple[bool, list] = (False, [])
     columns = []
@@ -355,19 +353,19 @@ def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: st
 
         def moved(direction: Tensor, k: int = k) -> tuple:
             nonlocal seen
-            with forward_level() as level:
+            with transforms.forward_level() as level:
                 # without a graph nothing else keeps the function from writing to them
                 given = list(x) if create else [one.clone() for one in x]
                 given[k] = dual(given[k], direction, current().levels, level)
                 several, outputs = _tensors(func(*given), "outputs of the user-provided function", who)
                 seen = several, [o._array.shape for o in outputs]
-                return tuple(zeros_for(o) if (t := tangent(o, level)) is None else t for o in outputs)
+                return tuple(scope.zeros_for(o) if (t := tangent(o, level)) is None else t for o in outputs)
 
         n = point._array.size
-        units = basis(point, 0, n)
+        units = jacobians.basis(point, 0, n)
         if not n:
-            moved(zeros_for(point))  # only to see how many outputs there are, and of what shape
-            columns.append([zeros_for(point, shape) for shape in seen[1]])
+            moved(scope.zeros_for(point))  # only to see how many outputs there are, and of what shape
+            columns.append([scope.zeros_for(point, shape) for shape in seen[1]])
             continue
         found = (
             vmap(moved)(units)
@@ -390,7 +388,7 @@ def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool) 
         raise ValueError(
             f"{name}: a sparse result is an array, not a tensor: leave out create_graph and strict, or sparse"
         )
-    from ..func.sparse import sparse_hessian, sparse_jacobian
+    from ..func import sparse_hessian, sparse_jacobian
 
     return (sparse_hessian if name == "hessian" else sparse_jacobian)(func)(inputs.detach())
 
@@ -417,7 +415,7 @@ def _inward(points: tuple, create: bool) -> tuple:
     differentiated too.
     """
     return tuple(
-        p.view_as(p) if create and p.requires_grad else (cut_off(p) if create else p.detach()).requires_grad_()
+        p.view_as(p) if create and p.requires_grad else (scope.cut_off(p) if create else p.detach()).requires_grad_()
         for p in points
     )
 
@@ -439,7 +437,8 @@ def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str
                 f"v has invalid size: entry {k} should be {list(other._array.shape)} but got {list(one._array.shape)}."
             )
     return [
-        one.view_as(one) if create and one.requires_grad else cut_off(one) if create else one.detach() for one in given
+        one.view_as(one) if create and one.requires_grad else scope.cut_off(one) if create else one.detach()
+        for one in given
     ]
 
 
@@ -497,7 +496,7 @@ def _push(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, strict: b
     The gradient of ``x`` is linear in the gradient of the outputs that it is computed from, and so the gradient
     with respect to that is the transpose.
     """
-    starts = [zeros_for(output).requires_grad_() if output.requires_grad else None for output in outputs]
+    starts = [scope.zeros_for(output).requires_grad_() if output.requires_grad else None for output in outputs]
     pulled = _filled(_vjp(outputs, x, starts, True), x, strict, False, what, "")
     asked = [start for start in starts if start is not None]
     found = iter(_vjp(pulled, asked, v, create) if asked else ())
@@ -520,7 +519,7 @@ def _filled(
                 f"The {whole} of the user-provided function is independent of input {k}. This is not allowed in strict"
                 " mode when create_graph=True."
             )
-    return [zeros_for(other, batch) if one is None else one for one, other in zip(found, like, strict=True)]
+    return [scope.zeros_for(other, batch) if one is None else one for one, other in zip(found, like, strict=True)]
 
 
 def _outward(results: Sequence[Tensor], several: bool, create: bool) -> Any:

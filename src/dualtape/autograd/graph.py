@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._locks import renew_in_child
 from .._tensor.tensor import Tensor
 from .hooks import RemovableHandle
 from .node import Node, edge_of
@@ -113,6 +114,9 @@ class _unsafe_preserve_version_counter:
 
 # --- hooks on several gradients -------------------------------------------------------------------
 
+_noting = threading.Lock()  # one gradient at a time is noted, from whatever thread
+renew_in_child(globals(), _noting=threading.Lock)
+
 
 class _Handles(RemovableHandle):
     """Removes the hooks of several tensors at once."""
@@ -155,10 +159,10 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str 
             raise AssertionError(f"a multi-grad hook needs tensors that require grad, and tensors[{i}] does not")
     edges = [get_gradient_edge(tensor) for tensor in tensors]
     nodes = [edge.node for edge in edges]
-    key, lock = object(), threading.Lock()
+    key = object()
 
     def first(grad: Any) -> None:
-        with lock:
+        with _noting:
             notes = _notes()
             if key in notes:
                 return
@@ -167,7 +171,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str 
 
     def hook_of(place: int) -> Callable:
         def hook(grad: Any) -> None:
-            with lock:
+            with _noting:
                 notes = _notes()
                 if key not in notes:
                     notes[key] = ([None] * len(nodes), [sum(map(_will_engine_execute_node, nodes))])

@@ -48,10 +48,10 @@ def tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
     extra = node._extra
     if extra is None:
         return
-    for number, hooks in extra.tensor_hooks.items():
+    for number, hooks in tuple(extra.tensor_hooks.items()):
         for hook in tuple(hooks.values()):
             _tensor_hook(hook, node, number, buffer, task)
-    for number, ref in extra.retained.items():
+    for number, ref in tuple(extra.retained.items()):
         tensor = ref()
         if tensor is not None and buffer[number] is not None:
             _retain(tensor, buffer[number], task)

@@ -106,6 +106,10 @@ class Node:
     def _sequence_nr(self) -> int:
         return self._seq
 
+    def __lt__(self, other: Any) -> bool:
+        """The older first: the engine's heap compares nodes of one number, which a copied node may have."""
+        return (self._seq, id(self)) < (other._seq, id(other)) if isinstance(other, Node) else NotImplemented
+
     @property
     def _input_metadata(self) -> list:
         return [InputMetadata(shape, dtype) for shape, dtype in self._outputs]
@@ -231,6 +235,9 @@ class Freed:
         self.where = where
 
 
-def check_not_freed(node: Node) -> None:
-    if type(node._saved) is Freed:
-        raise errors.freed(node._title(), describe(node._saved.where))
+def check_not_freed(node: Node) -> Any:
+    """What ``node`` has saved, unless that was released; read once, since another thread may be at the same graph."""
+    saved = node._saved
+    if type(saved) is Freed:
+        raise errors.freed(node._title(), describe(saved.where))
+    return saved

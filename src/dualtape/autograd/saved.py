@@ -213,11 +213,13 @@ class SavedVariable:
         if outside.levels:
             self._tangents = entry[3] if self.is_output else kept_tangents(entry[0])
         inside = outside.no_grad or modes.without_grad(outside)
-        modes._set(inside)
         try:
+            modes._set(inside)
             packed = pack_hook(shown)
         finally:
-            modes.leave(inside, outside, "grad")
+            now = modes._set(outside).old_value
+            if now is not inside:
+                modes.keep(now, outside, "grad")
         if entry[1][0] != entry[2]:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can"

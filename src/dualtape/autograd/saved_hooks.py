@@ -145,9 +145,8 @@ class allow_mutation_on_saved_tensors(modes.ModeContext):
         hooks = saved_tensors_hooks(self.copies.pack, self.copies.unpack)
         return hooks.change(mode)
 
-    def __exit__(self, *error: Any) -> None:
+    def left(self) -> None:
         self.copies.clear()
-        super().__exit__(*error)
 
 
 class _Kept:

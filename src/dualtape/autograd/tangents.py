@@ -209,11 +209,13 @@ class _Beneath:
         self.mode = self.inside = modes.current()
         if self.level in self.mode.levels:
             self.inside = self.level.beneath(self.mode)
-            modes._set(self.inside)
+            modes.enter(self.inside, self.mode)
 
     def __exit__(self, *error: Any) -> None:
         if self.inside is not self.mode:
-            modes.leave(self.inside, self.mode, "levels", "functions", "anomaly")
+            now = modes._set(self.mode).old_value
+            if now is not self.inside:
+                modes.keep(now, self.mode, "levels", "functions", "anomaly")
 
 
 beneath = _Beneath
@@ -295,8 +297,7 @@ class reopened(modes.ModeContext):
         super().__enter__()
         return self.levels
 
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
+    def left(self) -> None:
         for level, fresh in self.levels.items():
             if fresh is not level:
                 fresh.close()

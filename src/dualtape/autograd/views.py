@@ -171,18 +171,21 @@ class View:
         base = self.base
         if tensor._edge is None and not base.requires_grad:
             return
+        node = self.renewed(tensor, edge_of(base))
+        # no call among these: an interrupt finds all of them done, or none
+        tensor._edge = (node, 0)
+        tensor._requires_grad = True
+        self.seen = tensor._version_counter[0]
+
+    def renewed(self, tensor: Tensor, edge: tuple | None) -> Node:
+        """A new history for ``tensor`` (whose view relation this is), given where the gradient of its base goes."""
         if self.creation is not DEFAULT:
             raise errors.view_write(
                 "view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}"
             )
-        self.seen = tensor._version_counter[0]
-        edge = edge_of(base)
-        extra = None if tensor._edge is None else tensor._edge[0]._extra
-        node = AsStridedBackward0(edge, base._array, self.step, tensor._array)
-        if extra is not None and tensor._edge is not None and tensor._edge[1] in extra.retained:
-            node._more().retained[0] = extra.retained.pop(tensor._edge[1])
-        tensor._edge = (node, 0)
-        tensor._requires_grad = True
+        node = AsStridedBackward0(edge, self.base._array, self.step, tensor._array)
+        _move_retained(tensor, node)
+        return node
 
 
 class _Nothing:
@@ -405,9 +408,14 @@ def rebase(tensor: Tensor, node: Node) -> None:
         tensor._edge = (node, 0)
         tensor._requires_grad = True
         return
-    rebase_base(view.base, CopySlices(view.base, view.step, node))
-    tensor._requires_grad = True
-    view.refresh(tensor)
+    base = view.base
+    edge = (CopySlices(base, view.step, node), 0)
+    _move_retained(base, edge[0])
+    own = view.renewed(tensor, edge)
+    # no call among these, nor between here and the write: an interrupt finds all of it done, or nothing
+    base._edge, base._requires_grad = edge, True
+    tensor._edge, tensor._requires_grad = (own, 0), True
+    view.seen = tensor._version_counter[0]
 
 
 def rebase_base(base: Tensor, slices: CopySlices) -> None:

@@ -98,7 +98,7 @@ def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], d
     >>> dt.func.vmap(lambda *state: dt.func.functional_call(lines[0], state, dt.tensor(10.0)))(*state).detach()
     tensor([21., 31.])
     """
-    from ..nn.parameter import Parameter
+    from ..nn import Parameter
 
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from .. import modes
+from .._locks import renew_in_child
 from .._tensor.creation import as_tensor
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays import is_array
@@ -145,6 +146,7 @@ def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
 _scopes: WeakKeyDictionary[AccumulateGrad, Scope] = WeakKeyDictionary()  # of the leaves that functions get
 _ended: WeakSet[Scope] = WeakSet()  # those whose graph is still held, by a vjp_fn
 _ending = Lock()
+renew_in_child(globals(), _ending=Lock)
 
 
 class Scope:
@@ -160,12 +162,14 @@ class Scope:
 
     def __enter__(self) -> Scope:
         self.end = None
-        modes._set(self._inside)
+        modes.enter(self._inside, self.outside)
         return self
 
     def __exit__(self, *error: Any) -> None:
+        now = modes._set(self.outside).old_value
         self.end = next_sequence()
-        modes.leave(self._inside, self.outside, "grad", "inference", "forward")
+        if now is not self._inside:
+            modes.keep(now, self.outside, "grad", "inference", "forward")
         with _ending:
             _ended.add(self)
 

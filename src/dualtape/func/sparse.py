@@ -494,9 +494,10 @@ def _detect(func: Callable, argnums: int, args: tuple, kwargs: dict, has_aux: bo
     name = "hessian_pattern" if twice else "jacobian_pattern"
     array = _input(args, argnums, name)
     table = Table(array.size)
-    detecting = dependent.detecting.set(table)
-    creating = becoming.set(lambda output: dependent.constant(output) if isinstance(output, np.ndarray) else output)
+    detecting, creating = dependent.detecting.get(), becoming.get()
     try:
+        dependent.detecting.set(table)
+        becoming.set(lambda output: dependent.constant(output) if isinstance(output, np.ndarray) else output)
         with modes.enable_grad():
             x = wrap(dependent.inputs(array)).requires_grad_()
             result, _ = _called(func, argnums, x, args, kwargs, has_aux, name)
@@ -508,6 +509,8 @@ def _detect(func: Callable, argnums: int, args: tuple, kwargs: dict, has_aux: bo
             sets = dependent.sets_of(found).ravel()
             indptr, indices = table.rows(sets)
     finally:
-        becoming.reset(creating)
-        dependent.detecting.reset(detecting)
+        try:
+            becoming.set(creating)
+        finally:
+            dependent.detecting.set(detecting)
     return _structure(indptr, indices, (sets.size, array.size), twice)

@@ -265,9 +265,8 @@ class forward_level(modes.ModeContext):
         super().__enter__()
         return self.level
 
-    def __exit__(self, *error: Any) -> None:
+    def left(self) -> None:
         self.level.close()
-        super().__exit__(*error)
 
 
 def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> Any:

@@ -220,14 +220,16 @@ def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_di
     mode = modes.current()
     level = BatchLevel(size, randomness, _name(func))
     inside = mode.replace(batches=(*mode.batches, level))
-    modes._set(inside)
     try:
+        modes._set(inside)
         seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
         given = {(id(one), dim): leaf for one, leaf, dim in zip(seen, leaves, dims, strict=True) if one is not leaf}
         return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func, given)
     finally:
         level.open, level.ended = False, True
-        modes.leave(inside, mode, "batches")
+        now = modes._set(mode).old_value
+        if now is not inside:
+            modes.keep(now, mode, "batches")
 
 
 def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:

@@ -20,7 +20,7 @@ from .._tensor.device import of as device_of
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array, is_array, module_of
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
-from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.saved import output_entry
 from ..autograd.tangents import active, tangent
@@ -95,8 +95,8 @@ def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: mode
     """The op where hooks on saved tensors are all that is unusual: by its short cut, and then what its node saved
     goes through the hooks.
     """
-    modes._set(unhooked)
     try:
+        modes._set(unhooked)
         result = op.function(*args, **kwargs)
     finally:
         modes._set(mode)
@@ -253,8 +253,9 @@ def _promote(op: Op, raws: list) -> None:
         dtype = dtypes.default_float()
     beside = (raws[place] for place in op.tensor_places if place not in places and raws[place] is not None)
     plain = all(isinstance(o, (np.ndarray, bool, int, float, complex)) for o in (*operands, *beside))
-    silenced = ignore_fp_errors()
+    before = fp_errors()
     try:
+        ignore_fp_errors()
         for place in places:
             value = raws[place]
             if isinstance(value, list):
@@ -262,7 +263,7 @@ def _promote(op: Op, raws: list) -> None:
             elif value is not None:
                 raws[place] = _cast(value, dtype, plain)
     finally:
-        restore_fp_errors(silenced)
+        restore_fp_errors(before)
 
 
 def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
@@ -274,8 +275,9 @@ def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
 
 def compute(op: Op, raws: list) -> Any:
     """The forward, its failures in the library's words."""
-    silenced = ignore_fp_errors()
+    before = fp_errors()
     try:
+        ignore_fp_errors()
         return op.forward(*raws)
     except NotBatchable as error:
         if type(error) is DynamicShape and op.name in DYNAMIC:
@@ -301,7 +303,7 @@ def compute(op: Op, raws: list) -> Any:
     except ValueError as error:
         raise errors.forward_failed(op.name, [raws[p] for p in op.tensor_places], error) from None
     finally:
-        restore_fp_errors(silenced)
+        restore_fp_errors(before)
 
 
 def _needs(op: Op, values: list) -> bool:
@@ -407,8 +409,8 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         return target
     check_store(target, result, name)
     node = begin_write(op, values, raws, _before(op, values, target))
-    store(target, result, name)
-    finish_write(node, target)
+    store(target, result, name, node)
+    pack_written(node, target)
     return target
 
 
@@ -426,9 +428,8 @@ def begin_write(op: Op, values: list, raws: list, old: Tensor) -> Any:
     return node
 
 
-def finish_write(node: Any, target: Tensor) -> None:
-    """Give what was written its history."""
-    rebase(target, node)
+def pack_written(node: Any, target: Tensor) -> None:
+    """What a node saved of what was written goes through the hooks."""
     hooks = modes.current().saved_hooks
     if hooks:
         pack_node(node, (target,), hooks[-1])
@@ -455,10 +456,9 @@ def _write_moving(op: Op, values: list, name: str, mode: modes.Mode) -> Tensor:
     # nodes keep the old values, tangents included
     old = FUNCTIONS["clone"](target) if target._array.dtype.kind in "fc" else target
     result = execute(op, [old, *values[1:]])
-    store(target, result._array, name)
-    if result._edge is not None:
-        # which is behind the result's tangent too
-        rebase(target, result._edge[0] if target._view is None else twin(result._edge[0]))
+    node = None if result._edge is None else result._edge[0]
+    # it is behind the result's tangent too
+    store(target, result._array, name, node if node is None or target._view is None else twin(node))
     written(target, result, mode)
     return target
 
@@ -487,11 +487,17 @@ def check_store(target: Tensor, result: Any, name: str) -> None:
         raise errors.dtype_write(name, result.dtype, array.dtype)
 
 
-def store(target: Tensor, result: Any, name: str) -> None:
-    """Write ``result`` into the memory of ``target``, if shape and dtype allow, and count the write."""
+def store(target: Tensor, result: Any, name: str, node: Any = None) -> None:
+    """Write ``result`` into the memory of ``target``, if shape and dtype allow; ``node`` is its history, if it has one.
+
+    It is counted and recorded first, and written last: whatever interrupts the program finds nothing half done.
+    """
     check_store(target, result, name)
-    target._array[...] = result
+    array = target._array
     bump(target._shared_counter)
+    if node is not None:
+        rebase(target, node)
+    array[...] = result
 
 
 def _into(op: Op, values: list, out: Any) -> Any:
@@ -526,10 +532,12 @@ def _into(op: Op, values: list, out: Any) -> Any:
                     UserWarning,
                     stacklevel=4,
                 )
-            o._array = np.empty_like(result, dtype=o._array.dtype)
         elif type(result) is Batched and not holds(o._array, result):
             raise errors.batched_write(op.name)
     for o, result in zip(outs, results, strict=True):
-        o._array[...] = result
         bump(o._shared_counter)
+        if o._array.shape == result.shape:
+            o._array[...] = result
+        else:
+            o._array = result.astype(o._array.dtype)
     return out

@@ -104,10 +104,12 @@ class _Grounded:
 
     def __enter__(self) -> None:
         self.inside = self.mode.replace(levels=())
-        modes._set(self.inside)
+        modes.enter(self.inside, self.mode)
 
     def __exit__(self, *error: Any) -> None:
-        modes.leave(self.inside, self.mode, "levels")
+        now = modes._set(self.mode).old_value
+        if now is not self.inside:
+            modes.keep(now, self.mode, "levels")
 
 
 def propagate(op: Op, values: list, results: list, levels: tuple) -> None:

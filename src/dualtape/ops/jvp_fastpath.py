@@ -18,7 +18,7 @@ from .. import modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched
 from ..arrays.batched.array import NotBatchable
-from ..arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..autograd.tangents import ForwardLevel, is_still, set_tangent, tangent
 from ..autograd.views import history_is_current
 from ..overrides.watching import MISS
@@ -83,8 +83,8 @@ def execute(op: Op, args: tuple, mode: modes.Mode) -> Any:
             moved.append(t)
     result = _computed(op, raws, dtype) if even and (dtype is single or dtype is double) else None
     if result is None:
-        modes._set(below)
         try:
+            modes._set(below)
             result = op.function(*args)
         finally:
             modes._set(mode)
@@ -116,8 +116,8 @@ def _view(op: Op, args: tuple, mode: modes.Mode, level: ForwardLevel, below: mod
     t = tangent(x, level) if x._extra is not None or x._view is not None else None
     if t is None and is_still(x, level):
         return MISS
-    modes._set(below)
     try:
+        modes._set(below)
         result = op.function(*args)
         if t is not None and result._array.dtype.kind in "fc":
             set_tangent(result, level, op.function(t, *args[1:]))
@@ -160,13 +160,14 @@ def _push(op: Op, formula: Callable, raws: list, moved: list, result: Tensor, le
         for array in raws:
             if type(array) is _ndarray and array.dtype is not dtype:
                 return False
-    silenced = ignore_fp_errors()
+    before = fp_errors()
     try:
+        ignore_fp_errors()
         found = formula(raws, moved, out)
     except (TypeError, ValueError, NotBatchable):
         return False  # as tensors they are brought together first
     finally:
-        restore_fp_errors(silenced)
+        restore_fp_errors(before)
     if type(found) is not _ndarray and isinstance(found, np.generic):
         found = np.asarray(found)
     if type(found) is Batched:

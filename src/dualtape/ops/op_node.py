@@ -40,9 +40,7 @@ class OpNode(Node):
             return self._apply(grads, record, wanted)
         if g is None:
             return (None,) * len(self._edges)
-        saved = self._saved
-        if type(saved) is Freed:
-            check_not_freed(self)
+        saved = check_not_freed(self)
         check_versions(self)
         results: list = []
         for edge, (formula, loads) in zip(self._edges, op.loads, strict=False):
@@ -66,10 +64,10 @@ class OpNode(Node):
         op = self.op
         if grads[0] is None and all([grad is None for grad in grads]):
             return (None,) * len(self._edges)
-        check_not_freed(self)
+        saved = check_not_freed(self)
         if watching and modes.current().subclass_functions:
             return self._without_functions(grads, record, wanted)
-        values = self._unpacked(record)
+        values = self._unpacked(saved, record)
         formulas = self._formulas([*values, *grads], record)
         # quick formulas take None for a gradient that did not come
         if len(grads) > 1 and (formulas is op.formulas or not op.numpy_vjp):
@@ -109,11 +107,14 @@ class OpNode(Node):
     def _without_functions(self, grads: list, record: bool, wanted: Any) -> Any:
         """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
         mode = modes.current()
-        modes._set(mode.replace(subclass_functions=False))
+        inside = mode.replace(subclass_functions=False)
         try:
+            modes._set(inside)
             return self._apply(grads, record, wanted)
         finally:
-            modes._set(modes.current().replace(subclass_functions=True))
+            now = modes._set(mode).old_value
+            if now is not inside:
+                modes.keep(now, mode, "subclass_functions")
 
     def _materialised(self, grads: list) -> list:
         """Undefined gradients of some of several outputs, as zeros."""
@@ -123,8 +124,8 @@ class OpNode(Node):
             for grad, (shape, dtype) in zip(grads, self._outputs, strict=True)
         ]
 
-    def _unpacked(self, record: bool) -> list:
-        values = list(self._saved)
+    def _unpacked(self, saved: tuple, record: bool) -> list:
+        values = list(saved)
         saves = self.op.saves
         for k in order_of(self.op):
             entry, (name, kind, number) = values[k], saves[k]
@@ -154,9 +155,8 @@ class OpNode(Node):
 
     def _shown(self, position: int) -> Any:
         """A saved value, as ``_saved_name`` gives it."""
-        check_not_freed(self)
+        entry = check_not_freed(self)[position]
         name, kind, number = self.op.saves[position]
-        entry = self._saved[position]
         if kind == ATTRIBUTE or entry is None:
             return entry
         return self._one(entry, name, kind, number, True)
@@ -164,14 +164,13 @@ class OpNode(Node):
     def _raw(self, position: int) -> Any:
         """What keeps a saved value, as ``_raw_saved_name`` gives it: hooks are registered there."""
         _, kind, number = self.op.saves[position]
-        if type(self._saved) is Freed:
-            return SavedVariable(None, kind == OUTPUT, number, self)
-        entry = self._saved[position]
+        saved = self._saved
+        entry = None if type(saved) is Freed else saved[position]
         if entry is None:
             return SavedVariable(None, kind == OUTPUT, number, self)
         if isinstance(entry, _ENTRIES) and kind != ATTRIBUTE:
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
-            places = list(self._saved)
+            places = list(saved)
             places[position] = entry
             self._saved = tuple(places)
         return entry
@@ -217,7 +216,7 @@ _orders: dict[Any, tuple] = {}
 
 def check_versions(node: Any) -> None:
     """Raise if a value that a node has saved was written over since."""
-    for entry, (name, kind, _) in zip(node._saved, node.op.saves, strict=True):
+    for entry, (name, kind, _) in zip(check_not_freed(node), node.op.saves, strict=True):
         if isinstance(entry, Tensor):
             if kind == INPUT and entry._version_counter is not None and entry._version_counter[0]:
                 raise saving.stale(entry, node, name)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _locks
 from ..errors import DeclarationError
 from .op_node import OpNode, saved_properties
 from .saves import ATTRIBUTE, INPUT, OUTPUT
@@ -212,7 +213,8 @@ class Op:
         if self._save is None:
             from .codegen.source import compiled, saver
 
-            self._save = compiled(saver(self), f"what {self.name} saves", {})
+            with _locks.making:
+                self._save = self._save or compiled(saver(self), f"what {self.name} saves", {})
         return self._save(values, raws, results, needs)
 
     def vjp_of_view(self, grads: list, x_shape: tuple, x_dtype: Any, values: tuple) -> Any:
@@ -226,22 +228,24 @@ class Op:
 
     def node_class(self, number: int = 0) -> type[OpNode]:
         """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
-        result = self._node_classes[number]
-        if result is None:
-            fields = {
-                "__slots__": (),
-                "op": self,
-                "__module__": __name__,
-                "_holds": self.saves_tensors,
-                **saved_properties(self),
-            }
-            if self.simple:
-                from .codegen.vjp import vjps
+        return self._node_classes[number] or self._made_class(number)
 
-                fields.update(vjps(self))
-            result = type(self.node_names[number], (OpNode,), fields)
-            self._node_classes[number] = result
-        return result
+    def _made_class(self, number: int) -> type[OpNode]:
+        fields = {
+            "__slots__": (),
+            "op": self,
+            "__module__": __name__,
+            "_holds": self.saves_tensors,
+            **saved_properties(self),
+        }
+        if self.simple:
+            from .codegen.vjp import vjps
+
+            fields.update(vjps(self))
+        made = type(self.node_names[number], (OpNode,), fields)
+        with _locks.making:
+            known = self._node_classes[number] = self._node_classes[number] or made
+        return known
 
     def public_name(self, saved: str) -> str:
         """The name under which a node shows a saved value, PyTorch's where it has one."""

@@ -16,7 +16,7 @@ from ..autograd import saved as saving
 from ..autograd.node import Node, edge_of
 from ..autograd.other_gradients import raw_gradient
 from ..autograd.versions import bump
-from ..autograd.views import attach, check_write
+from ..autograd.views import attach, check_write, rebase
 from ..ops.op_node import OpNode
 from ..ops.saves import OUTPUT
 from .subclass import disabled_dispatch, of_class, overriding, watch
@@ -34,21 +34,26 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
     types = tuple(type(value) for value in found)
     result = NotImplemented
     if mode.dispatches:
-        modes._set(mode.replace(dispatches=mode.dispatches[:-1], grad=False))
+        inside = mode.replace(dispatches=mode.dispatches[:-1], grad=False)
         try:
+            modes._set(inside)
             result = mode.dispatches[-1].__torch_dispatch__(function, types, args, kwargs)
         finally:
-            now = modes.current()
-            modes._set(now.replace(dispatches=(*now.dispatches, mode.dispatches[-1]), grad=mode.grad))
+            now = modes._set(mode).old_value
+            if now is not inside and modes.was_changed(now, mode):
+                modes._set(now.replace(dispatches=(*now.dispatches, mode.dispatches[-1]), grad=mode.grad))
     elif found:
-        modes._set(modes.without_grad(mode))
+        inside = modes.without_grad(mode)
         try:
+            modes._set(inside)
             for value in found:
                 result = type(value).__torch_dispatch__(function, types, args, kwargs)
                 if result is not NotImplemented:
                     break
         finally:
-            modes._set(modes.current().replace(grad=mode.grad))
+            now = modes._set(mode).old_value
+            if now is not inside:
+                modes.keep(now, mode, "grad")
     if result is NotImplemented:
         name = getattr(function, "__name__", repr(function))
         raise TypeError(f"Multiple dispatch failed for {name!r}: every __torch_dispatch__ returned NotImplemented")
@@ -81,7 +86,7 @@ def execute(op: Any, values: list) -> Any:
 
 def execute_inplace(op: Any, values: list) -> Any:
     """The same for the in-place form."""
-    from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, finish_write, unwrap
+    from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, pack_written, unwrap
 
     mode = modes.current()
     if not mode.dispatches and not overriding(values, "__torch_dispatch__", disabled_dispatch):
@@ -103,7 +108,8 @@ def execute_inplace(op: Any, values: list) -> Any:
         kinds = [kind for _, kind, _ in op.saves]  # whoever answered may have written more than once
         entries = zip(kinds, node._saved, strict=True)
         node._saved = tuple([saving.output_entry(target) if k == OUTPUT and e is not None else e for k, e in entries])
-        finish_write(node, target)
+        rebase(target, node)
+        pack_written(node, target)
         target._edge = (node, 0) if target._view is None else target._edge
         _settle_node(op, [target])
     return target

@@ -40,7 +40,7 @@ class TorchDispatchMode:
     def __enter__(self) -> Any:
         watch()
         mode = modes.current()
-        modes._set(mode.replace(dispatches=(*mode.dispatches, self)))
+        modes.enter(mode.replace(dispatches=(*mode.dispatches, self)), mode)
         return self
 
     def __exit__(self, *error: Any) -> None:

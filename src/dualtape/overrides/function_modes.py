@@ -47,7 +47,7 @@ class TorchFunctionMode:
     def __enter__(self) -> Any:
         watch()
         mode = modes.current()
-        modes._set(mode.replace(functions=(*mode.functions, self)))
+        modes.enter(mode.replace(functions=(*mode.functions, self)), mode)
         return self
 
     def __exit__(self, *error: Any) -> None:

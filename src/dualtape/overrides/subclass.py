@@ -36,11 +36,14 @@ def disabled_function(func: Callable, types: tuple, args: tuple = (), kwargs: di
 def disabled_dispatch(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
     """Run ``func`` without asking any ``__torch_dispatch__`` of a subclass."""
     mode = modes.current()
-    modes._set(mode.replace(subclass_dispatch=False))
+    inside = mode.replace(subclass_dispatch=False)
     try:
+        modes._set(inside)
         return func(*args, **(kwargs or {}))
     finally:
-        modes._set(modes.current().replace(subclass_dispatch=mode.subclass_dispatch))
+        now = modes._set(mode).old_value
+        if now is not inside:
+            modes.keep(now, mode, "subclass_dispatch")
 
 
 class DisableTorchFunctionSubclass(modes.ModeContext):
@@ -116,12 +119,14 @@ def intercept(function: Callable, args: tuple, kwargs: dict, leaf: bool = False)
 def _answered(mode: modes.Mode, found: list, function: Callable, args: tuple, kwargs: dict) -> Any:
     types = tuple(type(value) for value in found)
     if mode.functions:
-        modes._set(mode.replace(functions=mode.functions[:-1]))
+        inside = mode.replace(functions=mode.functions[:-1])
         try:
+            modes._set(inside)
             result = mode.functions[-1].__torch_function__(function, types, args, kwargs)
         finally:
-            now = modes.current()
-            modes._set(now.replace(functions=(*now.functions, mode.functions[-1])))
+            now = modes._set(mode).old_value
+            if now is not inside and modes.was_changed(now, mode):
+                modes._set(now.replace(functions=(*now.functions, mode.functions[-1])))
         if result is not NotImplemented:
             return result
     if mode.subclass_functions:

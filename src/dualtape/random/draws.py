@@ -379,8 +379,9 @@ def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Te
         )
     if recording:
         return self.copy_(wrap(as_array(values).astype(self._array.dtype)))  # type: ignore[attr-defined]
-    self._array[...] = values
+    array = self._array
     bump(self._shared_counter)
+    array[...] = values
     if mode.levels:
         from ..ops.jvp import written
 

@@ -5,7 +5,6 @@ The streams are NumPy's (PCG64), not PyTorch's: the same seed gives the same num
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,18 +32,20 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device("cpu" if device is None else device)
-        self._lock = threading.Lock()
         self._bits: Any = None
         self._seed = 67280421310721
 
     @property
     def _rng(self) -> np.random.Generator:
         """NumPy's generator, made on first use: importing ``numpy.random`` costs."""
-        if self._bits is None:
-            with self._lock:
-                if self._bits is None:
-                    self._bits = np.random.Generator(np.random.PCG64(self._seed))
-        return self._bits
+        bits = self._bits
+        if bits is None:
+            made = np.random.Generator(np.random.PCG64(self._seed))
+            # once more: another thread may have made one, and none comes between here and the next line
+            bits = self._bits
+            if bits is None:
+                bits = self._bits = made
+        return bits
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed``.

@@ -115,11 +115,11 @@ def computed(code: Code, op: Op, call_text: str, bail: str, failures: str = "Exc
     """The forward, silently where it needs to be; if it fails, the general way fails again in the right words."""
     with code.block("try:"):
         if op.quiet and failures == "Exception":
-            code("_fp_errors = _ignore_fp_errors()")
+            code("_before = _fp_errors()")
             with code.block("try:"):
-                code(f"_r = {call_text}")
+                code("_ignore_fp_errors()", f"_r = {call_text}")
             with code.block("finally:"):
-                code("_restore_fp_errors(_fp_errors)")
+                code("_restore_fp_errors(_before)")
         else:
             code(f"_r = {call_text}")
     with code.block(f"except {failures}:"):

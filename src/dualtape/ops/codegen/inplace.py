@@ -188,8 +188,8 @@ def _computed(code: Code, op: Op, bail: str) -> None:
         code("except Exception:", f"    {bail}")
     else:
         code.names["_forward"] = op.forward
-        code("_fp_errors = _ignore_fp_errors()", "try:", f"    _r = _forward({raws})")
-        code("except Exception:", f"    {bail}", "finally:", "    _restore_fp_errors(_fp_errors)")
+        code("_before = _fp_errors()", "try:", "    _ignore_fp_errors()", f"    _r = _forward({raws})")
+        code("except Exception:", f"    {bail}", "finally:", "    _restore_fp_errors(_before)")
     with code.block("if _r.shape != _a0.shape or _r.dtype is not _dtype:"):
         code(bail)
 

@@ -6,7 +6,6 @@ Names that begin with an underscore are the generator's, others are parameters o
 from __future__ import annotations
 
 import linecache
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -14,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import modes
+from ... import _locks, modes
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays import Batched, as_array, is_array
 from ...arrays.batched.array import NotBatchable, alike
-from ...arrays.fp_errors import ignore_fp_errors, restore_fp_errors
+from ...arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ...arrays.kernels.numbers import DOUBLES, SINGLES, number_array
 from ...autograd.node import Freed, check_not_freed, leaf_edge, next_sequence
 from ...autograd.saved import SavedVariable, entry_of, output_entry, output_tensor, saved_entry, stale
@@ -71,7 +70,8 @@ NAMES: dict[str, Any] = {
     "_Tensor": Tensor, "_ndarray": np.ndarray, "_scalar": np.generic, "_asarray": np.asarray, "_new": object.__new__,
     "_current": modes.current, "_watching": watching, "_Batched": Batched, "_as_array": as_array, "_is_array": is_array,
     "_alike": alike, "_single": np.dtype(np.float32), "_double": np.dtype(np.float64), "_SINGLES": SINGLES,
-    "_DOUBLES": DOUBLES, "_number_array": number_array, "_ignore_fp_errors": ignore_fp_errors,
+    "_DOUBLES": DOUBLES, "_number_array": number_array, "_fp_errors": fp_errors,
+    "_ignore_fp_errors": ignore_fp_errors,
     "_restore_fp_errors": restore_fp_errors, "_wrap": wrap, "_View": View, "_DEFAULT": DEFAULT, "_NO_GRAD": NO_GRAD,
     "_MULTI_OUTPUT": MULTI_OUTPUT, "_attach": attach, "_history_is_current": history_is_current,
     "_leaf_edge": leaf_edge, "_next_sequence": next_sequence, "_entry_of": entry_of, "_saved_entry": saved_entry,
@@ -83,8 +83,6 @@ NAMES: dict[str, Any] = {
     "_FAILURES": (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable),
     "__name__": __name__,
 }  # fmt: skip
-
-_writing = threading.RLock()
 
 
 def compiled(code: Code, title: str, names: dict[str, Any]) -> Any:
@@ -114,7 +112,7 @@ def _first_call(*args: Any, **kwargs: Any) -> Any:
 
 
 def _written(function: Any) -> Callable:
-    with _writing:
+    with _locks.making:
         if function.__code__ is _first_call.__code__:
             names = function.__globals__
             new = compiled(names["_write"](names["_op"]), names["_title"], names)

@@ -214,10 +214,10 @@ def _padded(g: Any, shape: tuple) -> Any:
 
 
 def _sparse_gathered(g: Any, shape: tuple, dim: int, index: Any) -> Any:
-    from ...sparse.coo import gathered
+    from ...sparse import coo
 
     places = index._array if isinstance(index, Tensor) else index
-    return gathered(g, _grid(places.shape, normal_dim(dim, len(shape)), places) if shape else (), shape)
+    return coo.gathered(g, _grid(places.shape, normal_dim(dim, len(shape)), places) if shape else (), shape)
 
 
 _GATHERED = (

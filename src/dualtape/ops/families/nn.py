@@ -167,9 +167,9 @@ def _embedding_rows(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: 
 
 
 def _sparse_rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> Any:
-    from ...sparse.coo import rows
+    from ...sparse import coo
 
-    return rows(g, indices, shape, padding_idx)
+    return coo.rows(g, indices, shape, padding_idx)
 
 
 _embedding_op = op("embedding", _embedding, kind=GENERAL, method=False, constants=("indices",), jvp=LINEAR,
@@ -274,12 +274,12 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 def _kept(p: float, shape: tuple, like: Any) -> Any:
     """A mask of the entries that stay, already scaled so that the mean stays too."""
-    from ...random.generator import source
+    from ...random import generator
 
     if p == 1.0:
         return wrap(zeros_like_shape(shape, like))
     dtype = like.dtype
-    return wrap(asarray_like((source(None).random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
+    return wrap(asarray_like((generator.source(None).random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
 
 
 @composite("dropout", method=False, torch_name="nn.functional.dropout", also=("nn.functional.dropout",), samples=(
