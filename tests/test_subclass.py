@@ -37,7 +37,7 @@ def kind(function):
         function()
         return "fine"
     except Exception as error:
-        return type(error).__name__
+        return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
 def unwrapped(value):
     if isinstance(value, (list, tuple)):
         return type(value)(unwrapped(v) for v in value)
@@ -566,6 +566,147 @@ class Named(torch.nn.Parameter):
     pass
 p = Named(torch.ones(1))
 names(p, p + 1), isinstance(p, torch.nn.Parameter), isinstance(torch.nn.Parameter(torch.ones(1)), Named)
+
+# backward and grad of a subclass are seen, with tuples
+seen = []
+class Sees(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in (torch.autograd.grad, torch.autograd.backward):
+            seen.append(([type(a).__name__ for a in args], sorted(kwargs), kwargs.get("allow_unused")))
+        return super().__torch_function__(func, types, args, kwargs or {})
+w = torch.ones(2).as_subclass(Sees).requires_grad_()
+by_name = torch.autograd.grad((w * 2).sum(), {"a": w})
+torch.autograd.grad([(w * 2).sum()], [w], create_graph=True, materialize_grads=True)
+torch.autograd.backward((w * 2).sum(), inputs=[w])
+torch.autograd.backward([(w * 2).sum()], [torch.tensor(1.)])
+sorted(by_name), seen
+
+# backward asks what is differentiated and its inputs, not the gradients
+x, g, w = torch.ones(2, requires_grad=True), plain(1., 1.), logged(1., 2.).requires_grad_()
+def asked(function):
+    log.clear()
+    function()
+    return [name for name in log if name in ("grad", "backward")]
+(asked(lambda: torch.autograd.grad(x * 2, x, logged(1., 1.))),
+ asked(lambda: torch.autograd.grad((x * 2).sum(), w, allow_unused=True)),
+ asked(lambda: torch.autograd.backward((x * 2).sum(), inputs=[w])),
+ asked(lambda: torch.autograd.backward([(x * 2).sum(), w.sum()])), asked(lambda: w.sum().backward()))
+
+# function modes see backward and grad
+x = torch.ones(2, requires_grad=True)
+y, z, u = (x * 2).sum(), (x * 3).sum(), (x * 4).sum()
+with FunctionMode():
+    torch.autograd.backward(y); torch.autograd.grad(z, x); u.backward()
+log
+
+# __torch_function__ as a method of the instance
+class Named:
+    def __init__(self, name):
+        self.name = name
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func.__name__, self.name
+class Instance(T):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func.__name__
+x = T._make_subclass(Instance, torch.ones(2))
+torch.add(Named("a"), 1), torch.sin(Named("b")), torch.ones(1) + Named("c"), torch.add(x, 1), x.sin(), x.shape
+
+# objects with the protocol in sizes and indices
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return func.__name__
+d, x = Duck(), torch.ones(2, 2)
+torch.ones(2, d), torch.zeros((2, d)), x.reshape(d, 2), x.reshape((d, 2)), torch.full((d,), 3.), torch.arange(d), x.repeat(d)
+x[d], x[0, d], x[[d]], x[0, [d]]
+x[0] = d
+x[d] = 0
+x[0, d] = 0
+log
+
+# an operator that the class declines is left to the other operand
+class Declines(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+class Takes(T):
+    def __radd__(self, other): return "radd"
+    def __rmatmul__(self, other): return "rmatmul"
+    def __rpow__(self, other): return "rpow"
+    __torch_function__ = classmethod(lambda cls, func, types, args=(), kwargs=None: NotImplemented)
+class Duck:
+    __torch_function__ = Takes.__torch_function__
+    def __radd__(self, other): return "radd"
+    def __rsub__(self, other): return "rsub"
+    def __gt__(self, other): return "gt"
+    def __rfloordiv__(self, other): return "rfloordiv"
+a, b, d, x = torch.ones(1).as_subclass(Declines), torch.ones(1).as_subclass(Takes), Duck(), torch.ones(1)
+y = torch.ones(1)
+y += d
+z = torch.ones(1)
+z -= d
+a + b, a @ b, a ** b, kind(lambda: a - b), x + d, x - d, x < d, x // d, kind(lambda: x * d), kind(lambda: torch.add(x, d)), y, z
+
+# an in-place operator leaves foreign operands to their reflected one
+class Other:
+    def __radd__(self, other): return "radd"
+x = torch.ones(1)
+x += Other()
+x
+
+# an operator that a mode declines
+class Silent(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return NotImplemented
+x, p = torch.ones(2), logged(1.)
+log.clear()
+with Silent():
+    r = kind(lambda: x + 1), kind(lambda: torch.add(x, 1)), names(p + 1)
+r, log
+
+# a mode sees sparse tensors being made
+i, v = torch.tensor([[0]]), torch.tensor([1.])
+with FunctionMode():
+    torch.sparse_coo_tensor(i, v, (2,))
+log
+
+# a Function that returns its argument keeps the class
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+    @staticmethod
+    def backward(ctx, g):
+        return g
+class Constant(Same):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x)
+        return x
+x, p, w = plain(1., 2.).requires_grad_(), torch.nn.Parameter(torch.ones(2)), Wrapper(torch.ones(2), requires_grad=True)
+d = torch.ones(2).as_subclass(Deaf).requires_grad_()
+y = Same.apply(x)
+y.sum().backward()
+z = Same.apply(w)
+z.sum().backward()
+([names(f.apply(x), f.apply(p), f.apply(w), f.apply(d), f.apply(x.detach()), f.apply(w.detach())) for f in (Same, Constant)],
+ y.grad_fn.name(), x.grad.tolist(), z.grad_fn.name(), w.grad.inner, y._is_view())
+
+# a Function that returns its argument asks the class for a view
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+    @staticmethod
+    def backward(ctx, g):
+        return g
+x = logged(1.).requires_grad_()
+log.clear()
+y = Same.apply(x)
+[name for name in log if name != "__get__"], names(y)
 """
 
 DISPATCH = """
@@ -630,6 +771,38 @@ def test_a_wrapper_without_memory_says_so():
         w + 1
     with pytest.raises((TypeError, RuntimeError), match="dispatch|convert"):
         w.numpy()
+
+
+FIRST = {
+    "dt.ones(2, Duck())": "ones", "x.reshape(Duck(), 1)": "reshape", "x[Duck()]": "__getitem__", "x.add_(Duck())": "add_",
+    "dt.where(x > 1, Duck(), x)": "where", "x + Duck()": "add", "dt.autograd.grad([Duck()], [x])": "grad",
+    "x.sum(Duck())": "sum", "dt.nn.functional.linear(x, Duck())": "linear", "dt.autograd.backward(Duck())": "backward",
+    "x.__setitem__(Duck(), 0) or seen[-1]": "__setitem__", "x.repeat(Duck())": "repeat", "dt.zeros_like(Duck())": "zeros_like",
+}  # fmt: skip
+
+
+def test_the_first_object_with_the_protocol_is_asked():
+    """Until something overrides operations nobody looks at arguments; the first that has the protocol is found all
+    the same, by the name of what was called.
+    """
+    import subprocess
+    import sys
+
+    program = """
+import sys, dualtape as dt, dualtape.overrides.watching as o
+seen = []
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        seen.append(func.__name__)
+        return func.__name__
+x = dt.ones(2)
+for call in sys.argv[1:]:
+    print(eval(call))
+    o.watching.clear()
+"""
+    done = subprocess.run([sys.executable, "-c", program, *FIRST], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(FIRST.values())
 
 
 def test_programs_without_subclasses_pay_nothing():

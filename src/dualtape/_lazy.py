@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
-        if name in _DRAWS:
+        if name in _DRAWS or name == "sparse_coo_tensor":
             value = overridable(value, leaf=True)
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")

@@ -10,6 +10,7 @@ import numpy as np
 from .. import errors
 from ..arrays import Batched
 from ..autograd.tangents import check_exportable
+from ..modes import current
 
 
 class Protocols:
@@ -24,7 +25,7 @@ class Protocols:
         def __getattr__(self, name: str) -> Any: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array behind the tensor, sharing its memory.
+        """The array behind the tensor, sharing its memory; of one that requires grad, only where nothing is recorded.
 
         Examples
         --------
@@ -33,7 +34,7 @@ class Protocols:
         array([1., 1.], dtype=float32)
         """
         if not force:
-            if self.requires_grad:
+            if self.requires_grad and current().grad:
                 raise errors.needs_detach()
             check_exportable(self)
             if type(self._array) is Batched:

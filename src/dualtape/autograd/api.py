@@ -13,7 +13,7 @@ from .. import errors, modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
-from ..overrides.watching import overridable
+from ..overrides.watching import MISS, begin_watching, overrides, watching
 from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
@@ -59,6 +59,20 @@ def backward(
     roots = _listed(tensors)
     if inputs is not None:
         inputs = _listed_inputs(inputs, "backward")
+    if watching:
+        answer = _asked(
+            backward,
+            (*roots, *(inputs or ())),
+            (tuple(roots),),
+            {
+                "grad_tensors": grad_tensors,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+                "inputs": None if inputs is None else tuple(inputs),
+            },
+        )
+        if answer is not MISS:
+            return answer
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its"
@@ -137,14 +151,37 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
+    found: Any = MISS
+    if watching:
+        options = {
+            "grad_outputs": grad_outputs,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "only_inputs": True,
+            "allow_unused": materialize_grads if allow_unused is None else allow_unused,
+            "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }
+        found = _asked(grad, (*roots, *targets), (tuple(roots), tuple(targets)), options)
+    if found is not MISS:
+        return _keyed(inputs, found)
     if is_grads_batched:
         found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     else:
         found = _gradients(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    return _keyed(inputs, found)
+
+
+def _keyed(inputs: Any, found: Any) -> Any:
+    """The gradients, by the keys of ``inputs`` if it is a dict."""
     return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
 
 
-grad = overridable(grad)  # type: ignore[assignment]
+def _asked(function: Any, relevant: tuple, args: tuple, kwargs: dict) -> Any:
+    """What a mode, or the class of a tensor to differentiate or of an input, answers in the place of ``function``."""
+    from ..overrides.subclass import intercept
+
+    return intercept(function, args, kwargs, relevant=relevant)
 
 
 def _gradients(
@@ -220,7 +257,12 @@ def _batched(
 
 
 def _listed(value: Any) -> list:
-    return [value] if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)) else list(value)
+    if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)):
+        return [value]
+    listed = [value] if overrides(value) else list(value)
+    if not watching:
+        begin_watching(listed, {})
+    return listed
 
 
 def _listed_inputs(inputs: Any, who: str) -> list:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..overrides.watching import watching
 from . import function_batching
 from . import saved as saving
 from .function_once import once_differentiable
@@ -387,6 +389,8 @@ class Function:
         """Run the operation and record it."""
         if kwargs:
             args = _by_position(cls, args, kwargs)
+        elif cls.setup_context is not Function.setup_context:
+            args = _completed(cls, args)
         mode = modes.current()
         if not mode.levels and not mode.inference and mode.anomaly is None:
             tensors = [leaf for leaf in args if isinstance(leaf, Tensor)]
@@ -491,6 +495,18 @@ def _nested_needs(value: Any) -> Any:
         if _holds(value, _is_tensor):
             return _mapped(value, lambda leaf: isinstance(leaf, Tensor) and leaf.requires_grad)
     return False
+
+
+def _completed(cls: Any, args: tuple) -> tuple:
+    """The arguments with the defaults of those parameters of ``forward`` that none was given for: ``setup_context``
+    sees them all.
+    """
+    forward = cls.forward
+    if type(forward) is FunctionType and not hasattr(forward, "__wrapped__") and not forward.__kwdefaults__:
+        code = forward.__code__
+        if not forward.__defaults__ or len(args) >= code.co_argcount:
+            return args
+    return _by_position(cls, args, {})
 
 
 def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
@@ -606,7 +622,7 @@ class _Wrapping:
             if not leaf.requires_grad:
                 return _as_view(leaf) if is_input and not dirty else leaf
             if is_input:
-                return alias(leaf)
+                return _detached(leaf)
             if leaf._view is None:
                 leaf._edge, leaf._requires_grad = None, False
             return leaf
@@ -643,12 +659,24 @@ class _Wrapping:
 
 
 def _as_view(tensor: Tensor) -> Tensor:
-    """An argument returned as it is: a new tensor, a view of the argument."""
-    from ..ops.table import TABLE
+    """An argument returned as it is: a new tensor, a view of the argument, made by its class if that has a say."""
+    if watching and type(tensor) is not Tensor:
+        new = tensor.view_as(tensor)
+    else:
+        from ..ops.table import TABLE
 
-    new = alias(tensor)
-    mode = modes.current()
-    attach(new, tensor, (None, TABLE["alias"], (), None), mode)
+        new = alias(tensor)
+        attach(new, tensor, (None, TABLE["alias"], (), None), modes.current())
     if new._is_view():
         new._view.creation = IN_CUSTOM_FUNCTION
     return new
+
+
+def _detached(tensor: Tensor) -> Tensor:
+    """An argument returned as a result without gradient; a class that keeps its values elsewhere makes it."""
+    if not watching or type(tensor) is Tensor:
+        return alias(tensor)
+    from ..overrides.subclass import DisableTorchFunctionSubclass
+
+    with DisableTorchFunctionSubclass():
+        return tensor.detach()
