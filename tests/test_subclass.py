@@ -707,6 +707,78 @@ x = logged(1.).requires_grad_()
 log.clear()
 y = Same.apply(x)
 [name for name in log if name != "__get__"], names(y)
+
+# functional over a wrapper
+functional = torch.autograd.functional
+w, ones = Wrapper(torch.tensor([1., 2.])), torch.ones(2)
+square, cube = lambda a: a * a, lambda a: (a * a * a).sum()
+found = [functional.jacobian(square, w), functional.jacobian(square, w, vectorize=True), functional.jacobian(lambda a: torch.ones(2), w), functional.hessian(cube, w)]
+found += [*functional.jvp(square, w, ones), *functional.hvp(cube, w, ones), *functional.vhp(lambda a: (a * 2).sum(), w, Wrapper(ones))]
+names(*found), unwrapped(found)
+
+# a batch of gradients for a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+v = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+g, = torch.autograd.grad(w * w, w, torch.eye(2), is_grads_batched=True)
+h, = torch.autograd.grad(w * w, w, Wrapper(torch.eye(2)), is_grads_batched=True)
+n = torch.autograd.grad(w * w, (w, v), torch.eye(2), is_grads_batched=True, allow_unused=True)[1]
+names(g, h, n), unwrapped([g, h])
+
+# materialised gradients of wrappers
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+v = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+g = torch.autograd.grad((w * w).sum(), (w, v), materialize_grads=True)
+names(*g), unwrapped(g)
+
+# several results of a wrapper, of which some are not used
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+a, b = w.unbind()
+a.backward()
+v = Wrapper(torch.tensor([1., 2., 3.]), requires_grad=True)
+a, b, c = v.split(1)
+((a * c).sum() + v.sort()[0].sum() + v.cumprod(0).sum()).backward()
+unwrapped([w.grad, v.grad])
+
+# comparing wrappers
+w, x = Wrapper(torch.tensor([1., 2.])), torch.tensor([1., 3.])
+r = torch.isclose(w, w)
+names(r), r.inner, torch.allclose(w, w), torch.allclose(w, x), torch.allclose(x, w), torch.equal(w, w), w.equal(x), torch.equal(x, w), 1. in w, 3. in w
+
+# numbers from wrappers
+w = Wrapper(torch.tensor([2.]))
+bool(w), float(w), int(w), w.item(), complex(w)
+
+# gradcheck of a wrapper
+w = Wrapper(torch.tensor([1., 2.], dtype=torch.float64), requires_grad=True)
+torch.autograd.gradcheck(lambda a: a * a, (w,)), kind(lambda: torch.autograd.gradcheck(lambda a: a.detach() * a, (w,)))
+
+# transforms of wrappers
+w = Wrapper(torch.tensor([1., 2.]))
+g = torch.func.grad(lambda a: (a * a).sum())(w)
+value, pull = torch.func.vjp(lambda a: a * a, w)
+h, = pull(torch.ones(2))
+names(g, h), unwrapped([g, h])
+
+# anomaly mode looks for NaN in a wrapper
+with torch.autograd.detect_anomaly():
+    w = Wrapper(torch.tensor([0., 1.]), requires_grad=True)
+    (w * w).sum().backward()
+    r = kind(lambda: (w.sqrt() * 0).sum().backward())
+w.grad.inner, r
+
+# hooks on what a wrapper saves, and checkpoints
+checkpoint = importlib.import_module(torch.__name__ + ".utils.checkpoint").checkpoint
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    (w * w).exp().sum().backward()
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+    (w * w).exp().sum().backward()
+checkpoint(lambda a: (a * a).tanh().sum(), w, use_reentrant=False).backward()
+w.grad.inner
+
+# the memory of a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+names(w.data), w.data.inner, w.data.requires_grad, w.storage_offset(), kind(lambda: w.detach().numpy()), kind(lambda: np.asarray(w.detach()))
 """
 
 DISPATCH = """
@@ -803,6 +875,29 @@ for call in sys.argv[1:]:
 """
     done = subprocess.run([sys.executable, "-c", program, *FIRST], capture_output=True, text=True, check=True)
     assert done.stdout.split() == list(FIRST.values())
+
+
+def test_a_function_that_reads_values_loses_no_gradient_in_silence():
+    """What its class computes of a whole function has no history: where a gradient would be lost, that is refused."""
+    from dualtape.arrays.absent import NoMemory
+    from dualtape.overrides.watching import overridable
+
+    class Wrapper(dt.Tensor):
+        @staticmethod
+        def __new__(cls, inner, requires_grad=False):
+            return dt.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=requires_grad)
+
+        def __init__(self, inner, requires_grad=False):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return cls(func(*[a.inner if isinstance(a, Wrapper) else a for a in args], **(kwargs or {})))
+
+    doubled = overridable(lambda x: dt.from_numpy(x._array + x._array), composite="doubled")
+    assert doubled(Wrapper(dt.ones(2))).inner.tolist() == [2.0, 2.0]
+    with pytest.raises(NoMemory, match="no memory of its own"):
+        doubled(Wrapper(dt.ones(2), requires_grad=True))
 
 
 def test_programs_without_subclasses_pay_nothing():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
-from ..arrays import module_of
+from ..arrays import Absent, module_of
 from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
@@ -335,7 +335,7 @@ class Tensor(Memory, Protocols):
     @property
     def data(self) -> Tensor:
         """The same memory without history and with a version counter of its own: writes to it go unnoticed."""
-        return _fresh_alias(self)
+        return _fresh_alias(self) if type(self._array) is not Absent else self.detach()
 
     @data.setter
     def data(self, value: Tensor) -> None:

@@ -218,7 +218,7 @@ def _gradients(
 
 def _zeros(target: Any) -> Tensor:
     if isinstance(target, Tensor):
-        return wrap(np.zeros_like(target._array))
+        return zeros_for(target)
     shape, dtype = target.node._outputs[target.output_nr]
     return wrap(np.zeros(shape, dtype))
 
@@ -250,10 +250,29 @@ def _batched(
                 f" grad_output[{i}] has a shape of"
                 f" {list(start.shape)} and output[{i}] has a shape of {list(shape)}."
             )
+    if any(isinstance(each, Tensor) and type(each._array) is Absent for each in (*roots, *targets, *starts)):
+        return _one_by_one(roots, targets, starts, retain, create, unused, materialize)
     level = BatchLevel(starts[0].shape[0])
     level.open = False  # no function runs inside
     found = _gradients(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, materialize)
     return tuple(None if g is None else unbatch(g, level) for g in found)
+
+
+def _one_by_one(
+    roots: list, targets: list, starts: list, retain: bool | None, create: bool, unused: bool | None, materialize: bool
+) -> tuple:
+    """A backward for each entry, of tensors whose class computes: a batch is a kind of array, and they have none."""
+    from ..ops.dispatch import FUNCTIONS
+
+    count = starts[0].shape[0]
+    keep = [True] * (count - 1) + [create if retain is None else retain]
+    found = [
+        _gradients(roots, targets, [start[i] for start in starts], keep[i], create, unused, materialize)
+        for i in range(count)
+    ]
+    if not found:
+        return tuple(zeros_for(target, (0,)) for target in targets)
+    return tuple(None if each[0] is None else FUNCTIONS["stack"](list(each)) for each in zip(*found, strict=True))
 
 
 def _listed(value: Any) -> list:
@@ -362,6 +381,14 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     if record:
         return grad
     return raw_gradient(grad)
+
+
+def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
+    """Zeros in the place of a derivative that is not there; of a class that has no array, the class makes them."""
+    array = tensor._array
+    if type(array) is Absent:
+        return tensor.detach().new_zeros((*batch, *array.shape))
+    return wrap(np.zeros_like(array, shape=(*batch, *array.shape)) if batch else np.zeros_like(array))
 
 
 def _ones(root: Tensor) -> Tensor:

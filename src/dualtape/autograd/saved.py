@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..arrays import Absent
 from .node import edge_of, leaf_edge
 from .versions import UNTRACKED, describe
 
@@ -112,7 +113,7 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
 
 def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
     """An output's array as a tensor again, attached to the node that made it."""
-    tensor = wrap(entry[0])
+    tensor = _over(entry[0])
     tensor._version_counter = entry[1]
     if len(entry) > 3:
         tensor._more().tangents = entry[3]
@@ -120,6 +121,20 @@ def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
         tensor._edge = (node, number)
         tensor._requires_grad = True
     return tensor
+
+
+def same_values(tensor: Tensor) -> Tensor:
+    """The same memory without history; a tensor without memory keeps its class, which has its values."""
+    if type(tensor._array) is not Absent:
+        return alias(tensor)
+    from ..overrides.subclass import same_class
+
+    return same_class(tensor)
+
+
+def _over(value: Any) -> Tensor:
+    """What an output's entry keeps, as a tensor: an array, or a tensor of a class that has none."""
+    return same_values(value) if isinstance(value, Tensor) else wrap(value)
 
 
 class SavedVariable:
@@ -175,7 +190,7 @@ class SavedVariable:
     def _shown(self, entry: tuple) -> Tensor:
         if not self.is_output:
             return entry[0]
-        shown = wrap(entry[0])
+        shown = _over(entry[0])
         shown._version_counter = entry[1]
         return shown
 
@@ -204,7 +219,7 @@ class SavedVariable:
                 " has one pair"
             )
         assert self.entry is not None
-        self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
+        self.pack(same_values(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
 
     def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
         """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an
@@ -261,7 +276,7 @@ class SavedVariable:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
                 f" {type(value).__name__}"
             )
-        result = alias(value)
+        result = same_values(value)
         self._attach(result, node)
         return result
 

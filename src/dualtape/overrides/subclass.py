@@ -202,6 +202,13 @@ def of_class(tensor: Tensor, cls: type) -> Tensor:
         return new
 
 
+def same_class(tensor: Tensor) -> Tensor:
+    """An alias of the same class and with the same attributes: of a wrapper, whose values are among these."""
+    new = of_class(alias(tensor), type(tensor))
+    new.__dict__.update(tensor.__dict__)
+    return new
+
+
 def as_subclass(tensor: Tensor, cls: type) -> Any:
     """The tensor as an instance of ``cls``: a view of it, with history."""
     from ..ops.table import TABLE

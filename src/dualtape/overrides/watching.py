@@ -11,6 +11,7 @@ from functools import update_wrapper
 from itertools import chain
 from typing import Any
 
+from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import explained_call
 
@@ -72,6 +73,12 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
             from ..ops.batching import by_samples
 
             return by_samples(function, args, kwargs, composite)
+        except NoMemory as error:
+            if composite is None:
+                raise
+            from .dispatch import from_class
+
+            return from_class(public, args, kwargs, error)
         except Exception as error:
             if not watching and begin_watching(args, kwargs):
                 return public(*args, **kwargs)
