@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from importlib import import_module
+from typing import Any
 
 from . import publish, table
 from .dispatch import FUNCTIONS as FUNCTIONS
@@ -64,6 +65,12 @@ publish.operators()
 for _family, _methods in ON_DEMAND.items():
     for _name in _methods.split():
         publish.later(_name, _home(_family), __name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "aten":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(".aten", __name__)
 
 
 def load_all() -> None:
