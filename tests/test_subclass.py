@@ -779,6 +779,94 @@ w.grad.inner
 # the memory of a wrapper
 w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
 names(w.data), w.data.inner, w.data.requires_grad, w.storage_offset(), kind(lambda: w.detach().numpy()), kind(lambda: np.asarray(w.detach()))
+
+# handlers recognise operations by the names of ATen
+aten = torch.ops.aten
+seen = []
+class Handles(T):
+    @staticmethod
+    def __new__(cls, inner):
+        return T._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+    def __init__(self, inner):
+        self.inner = inner
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        seen.append((func._schema.name, func.overloadpacket.__name__, func.namespace, func in table, func.overloadpacket == aten.mul))
+        return Handles(func(*[a.inner if isinstance(a, Handles) else a for a in args], **(kwargs or {})))
+table = {aten.add.Tensor: "sum", aten.sin.default: "sine", aten.detach.default: "detach", aten.max.dim: 1, aten._softmax.default: 2}
+x = Handles(torch.ones(2, 2))
+x + x, x.sin(), x * x, x.detach(), x.view(4), x / x, x.to(torch.float64), x.sum(0), torch.nn.functional.relu(x)
+seen
+
+# in-place operations have names of ATen too
+aten = torch.ops.aten
+seen = []
+class Sees(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        seen.append((func._schema.name, func in (aten.add_.Tensor, aten.mul_.Tensor, aten.zero_.default)))
+        return func(*args, **(kwargs or {}))
+x = torch.ones(2)
+with Sees():
+    x.add_(x); x.mul_(2); x.zero_(); x.copy_(torch.ones(2)) if False else None
+seen, str(aten.add), aten.add.__name__, kind(lambda: aten.nothing_like_it), kind(lambda: aten.add.nothing), aten.sin(torch.zeros(1)), "default" in aten.sin.overloads()
+
+# asking whether functions are overridden
+o = torch.overrides
+p, x = plain(1.), torch.ones(1)
+o.has_torch_function_unary(p), o.has_torch_function_unary(x), o.has_torch_function_variadic(x, 3, p), o.has_torch_function_variadic(x, None)
+
+# the lists of functions
+o = torch.overrides
+functions, stand_ins = o.get_overridable_functions(), o.get_testing_overrides()
+([f in functions[torch] for f in (torch.add, torch.stack, torch.is_tensor)], T.add_ in functions[T], T.numel in functions[T],
+ [f in stand_ins for f in (torch.sin, T.add_, torch.is_tensor)], stand_ins[torch.sin](1), stand_ins[torch.add](1, 2),
+ [f in o.get_ignored_functions() for f in (torch.is_tensor, torch.manual_seed, torch.add)],
+ [o.is_tensor_method_or_property(f) for f in (T.add_, T.shape.__get__, torch.ones, torch.cat)],
+ [(o.resolve_name(f) or "none").partition(".")[2] for f in (torch.add, T.add_, T.shape.__get__, T.grad.__set__, torch.nn.functional.mse_loss, len)])
+
+# functions of the user's own
+@torch.overrides.wrap_torch_function(lambda x, y: (x, y))
+def both(x, y):
+    "Both."
+    return x + y
+p = logged(1.)
+log.clear()
+r = both(torch.ones(1), p)
+both.__name__, both.__doc__, names(r, both(torch.ones(1), torch.ones(1))), log
+
+# hooks on saved tensors, pushed by hand
+A = torch._C._autograd
+def pack(x):
+    log.append("pack")
+    return x
+A._push_saved_tensors_default_hooks(pack, lambda x: x)
+x = torch.ones(2, requires_grad=True)
+y = (x * x).sum()
+top = A._top_saved_tensors_default_hooks(False)[0] is pack
+A._pop_saved_tensors_default_hooks()
+y.backward()
+A._saved_tensors_hooks_disable("not now")
+states = [(A._saved_tensors_hooks_is_enabled(), A._saved_tensors_hooks_get_disabled_error_message())]
+refused = kind(lambda: A._push_saved_tensors_default_hooks(pack, pack))
+A._saved_tensors_hooks_enable()
+x.grad, log, top, states, refused, A._saved_tensors_hooks_is_enabled(), A._top_saved_tensors_default_hooks(False)
+
+# names under _C
+functions, x = torch._C._functions, torch.ones(2, requires_grad=True)
+z = torch.ones(1).add_(1)
+torch._C._autograd._unsafe_set_version_counter((z,), (0,))
+ref = torch._C._WeakTensorRef(z)
+before, version = ref.expired(), z._version
+del z
+(isinstance((x * x).grad_fn, functions.MulBackward0), isinstance(x.sin().grad_fn, functions.CosBackward0), kind(lambda: functions.NoBackward0),
+ isinstance((x * x).grad_fn.next_functions[0][0], functions.AccumulateGrad), version, before, ref.expired())
+
+# helpers for arguments and unit vectors
+e = importlib.import_module(torch.__name__ + "._functorch.eager_transforms")
+x, y = torch.ones(2, dtype=torch.float64), torch.ones(1, 3)
+(e._construct_standard_basis_for([x, y], [2, 3]), list(e._chunked_standard_basis_for_([x, y], [2, 3], chunk_size=2)),
+ e._slice_argnums((1, 2, 3), (0, -1)), e._slice_argnums((1, 2, 3), -1), e._slice_argnums((1, 2, 3), 1, as_tuple=False),
+ e._validate_and_wrap_argnum(-1, 3), e._validate_and_wrap_argnums((0, -1), 3), kind(lambda: e._validate_and_wrap_argnum(3, 3)))
 """
 
 DISPATCH = """

@@ -8,7 +8,20 @@ from typing import Any
 
 from .overrides.watching import overridable
 
-_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "func")
+_MODULES = (
+    "random",
+    "nn",
+    "linalg",
+    "data",
+    "tour",
+    "draw",
+    "utils",
+    "overrides",
+    "sparse",
+    "_C",
+    "_functorch",
+    "func",
+)
 _LEGACY = (
     "FloatTensor",
     "DoubleTensor",

@@ -31,7 +31,10 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
     )
     if not mode.dispatches and not found:
         return MISS
+    from ..ops.aten import described
+
     types = tuple(type(value) for value in found)
+    function = described(function)
     result = NotImplemented
     if mode.dispatches:
         modes._set(mode.replace(dispatches=mode.dispatches[:-1], grad=False))
