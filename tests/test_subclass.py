@@ -933,6 +933,13 @@ def test_a_wrapper_without_memory_says_so():
         w.numpy()
 
 
+def test_one_function_is_function_method_and_overload():
+    """A handler has one name to compare with, whichever of PyTorch's it takes."""
+    assert dt.ops.aten.add.Tensor is dt.ops.aten.add.Scalar is dt.add is dt.Tensor.add
+    assert dt.overrides.is_tensor_method_or_property(dt.add)
+    assert dt.ops.aten.max.dim is not dt.ops.aten.max.default
+
+
 FIRST = {
     "dt.ones(2, Duck())": "ones", "x.reshape(Duck(), 1)": "reshape", "x[Duck()]": "__getitem__", "x.add_(Duck())": "add_",
     "dt.where(x > 1, Duck(), x)": "where", "x + Duck()": "add", "dt.autograd.grad([Duck()], [x])": "grad",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors, modes
+from .._tensor.size import Size
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
@@ -248,7 +249,7 @@ def _batched(
                 " dimension. The sizes of the remaining"
                 " dimensions are expected to match the shape of corresponding output, but a mismatch was detected:"
                 f" grad_output[{i}] has a shape of"
-                f" {list(start.shape)} and output[{i}] has a shape of {list(shape)}."
+                f" {start.shape} and output[{i}] has a shape of {Size(shape)}."
             )
     if any(isinstance(each, Tensor) and type(each._array) is Absent for each in (*roots, *targets, *starts)):
         return _one_by_one(roots, targets, starts, retain, create, unused, materialize)
@@ -368,13 +369,14 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     array = grad._array
     if array.shape != shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {list(array.shape)} and output[{i}] has a shape of"
-            f" {list(shape)}."
+            f"Mismatch in shape: grad_output[{i}] has a shape of {Size(array.shape)} and output[{i}] has a shape of"
+            f" {Size(shape)}."
         )
     if (array.dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype."
-            f" Mismatch in dtype: grad_output[{i}] is {array.dtype} and output[{i}] is {dtype}."
+            f" Mismatch in dtype: grad_output[{i}] has a dtype of {array.dtype} and output[{i}] has a dtype of"
+            f" {dtype}."
         )
     if array.dtype != dtype:
         grad = grad.to(dtype)  # type: ignore[attr-defined]

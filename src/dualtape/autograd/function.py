@@ -22,7 +22,7 @@ from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .other_gradients import raw_gradient, shown_gradient
 from .versions import bump
-from .views import IN_CUSTOM_FUNCTION, attach, check_write, rebase
+from .views import IN_CUSTOM_FUNCTION, NO_GRAD, attach, check_write, rebase
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -59,12 +59,11 @@ class FunctionCtx(Node):
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (arguments, results or others) for backward: ``ctx.saved_tensors`` there."""
-        for tensor in tensors:
+        for k, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but got {type(tensor).__name__}; keep other values as"
-                    " attributes"
-                    " of ctx"
+                    f"save_for_backward can only save variables, but argument {k} is of type {type(tensor).__name__};"
+                    " keep other values as attributes of ctx"
                 )
         self._to_save = tensors
 
@@ -263,10 +262,17 @@ _GIVEN_AWAY = ((None, False, 0),)  # in the place of saved tensors that only who
 _NO_TENSOR = ((), np.dtype("f4"))  # what a node says of an output that is no tensor; no gradient ever comes there
 
 
+_NO_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward"
+    " mode AD."
+)
+
+
 def _only_tensors(name: str, args: tuple) -> tuple:
-    for value in args:
+    for k, value in enumerate(args):
         if not isinstance(value, Tensor):
-            raise RuntimeError(f"ctx.{name} takes tensors, got {type(value).__name__}")
+            rule = "can only accept variables" if name == "mark_dirty" else "only accepts variable arguments"
+            raise RuntimeError(f"{name} {rule}, but argument {k} is of type {type(value).__name__}")
     return args
 
 
@@ -359,16 +365,12 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of the arguments, given those of the results."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function."
-        )
+        raise NotImplementedError(_NO_BACKWARD)
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for :meth:`backward`."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function."
-        )
+        raise NotImplementedError(_NO_BACKWARD)
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
@@ -596,10 +598,12 @@ class _Wrapping:
                 )
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
-                    f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as"
-                    " output. The"
-                    " inputs that are modified inplace must all be outputs of the Function"
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs"
+                    f" that are modified inplace must all be outputs of the Function: {ctx._cls.__name__} must return"
+                    " them"
                 )
+            if self.recording and tensor.requires_grad and tensor.is_leaf and tensor._view is None:
+                raise errors.leaf_written(ctx._cls.__name__)
             check_write(tensor, ctx._title(), self.recording and self._differentiable(tensor))
             if self.recording and tensor._view is not None and sum(isinstance(leaf, Tensor) for leaf in leaves) > 1:
                 raise RuntimeError(
@@ -619,6 +623,8 @@ class _Wrapping:
         is_input = any(leaf is t for t in self.tensors)
         dirty = any(leaf is t for t in ctx._dirty)
         if not self._differentiable(leaf):
+            if leaf._is_view() and leaf._view.creation is NO_GRAD and not is_input:
+                leaf._view.creation = IN_CUSTOM_FUNCTION
             if not leaf.requires_grad:
                 return _as_view(leaf) if is_input and not dirty else leaf
             if is_input:

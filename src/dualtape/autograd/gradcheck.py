@@ -404,7 +404,9 @@ class _Check:
             return [dt.zeros_like(dual.primal) if dual.tangent is None else dual.tangent for dual in found]
 
     def mismatch(self, mode: str, i: int, j: int, part: str, numerical: np.ndarray, analytical: np.ndarray) -> None:
-        what = f"Jacobian mismatch for output {self.positions[i]} with respect to {self.names[j]} ({mode}{part})"
+        computed = "computed with forward mode " if mode.startswith("forward") else ""
+        place = f"for output {self.positions[i]} with respect to {self.names[j]}"
+        what = f"Jacobian {computed}mismatch {place} ({mode}{part})"
         if self.fast:
             self.probe(None)
             self.jacobians(mode)  # raises with the entries at fault, if it sees any

@@ -50,8 +50,11 @@ def full(entry: Any) -> tuple:
 def stale(entry: Any, node: Node, name: str) -> RuntimeError:
     """The error for an entry whose value was written since it was saved."""
     value, counter, version = full(entry)[:3]
+    is_tensor = isinstance(value, Tensor)
+    edge = value._edge if is_tensor else (node, 0)
+    dtype = value._array.dtype if is_tensor else value.dtype
     return errors.overwritten(
-        node._title(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
+        node._title(), name, tuple(value.shape), dtype, edge, version, counter[0], describe(counter[1])
     )
 
 
@@ -214,9 +217,8 @@ class SavedVariable:
             )
         if self.hooks is not None:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved"
-                " value"
-                " has one pair"
+                "Calling register_hooks on a saved tensor whose hooks have already been set: only one pair of hooks is"
+                " allowed at a time"
             )
         assert self.entry is not None
         self.pack(same_values(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
@@ -240,9 +242,9 @@ class SavedVariable:
             modes.leave(inside, outside, "grad")
         if entry[1][0] != entry[2]:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can"
-                " not be"
-                " modified by in-place operations as this can lead to unexpected side-effects: work on a clone()"
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook"
+                " cannot be modified by in-place operations as this can lead to unexpected side-effects: work on a"
+                " clone()"
             )
         if self.is_output:
             if packed is shown:

@@ -137,7 +137,10 @@ def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
                 " with has_aux=True"
             )
     if not leaves:
-        raise RuntimeError(f"{who} to return at least one tensor, got {tree!r}")
+        transform = who.partition(": ")[0]
+        raise RuntimeError(
+            f"{transform}: Expected f to be a function that has non-empty output (got output = {tree!r})"
+        )
     return leaves, spec
 
 

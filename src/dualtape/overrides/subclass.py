@@ -191,7 +191,10 @@ def _converted(result: Any, cls: type) -> Any:
 def of_class(tensor: Tensor, cls: type) -> Tensor:
     """``tensor``, which nobody else holds yet, as an instance of ``cls``."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your"
+            f" class inherits from Tensor: got {cls!r}"
+        )
     try:
         tensor.__class__ = cls
         return tensor
