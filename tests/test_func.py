@@ -613,3 +613,59 @@ def test_a_hessian_of_one_element_through_a_gather() -> None:
     index = dt.zeros(1, dtype=dt.int64)
     found = hessian(lambda x: (x.gather(0, index).sum() * x.sin()).sum())(dt.tensor([1.0]))
     np.testing.assert_allclose(found.numpy(), [[2 * np.cos(1) - np.sin(1)]], rtol=1e-5)
+
+
+def test_functions_and_hooks_that_pytorch_refuses_inside_transforms_work():
+    """Functions without setup_context, saved arguments that are returned, hooks on saved tensors, requires_grad_,
+    retain_grad and backward are on the same tape as everything else.
+    """
+
+    class Twice(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    class Same(dt.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    kept = []
+
+    def hooked(x):
+        with dt.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+            return (x * x).sum()
+
+    def retaining(x):
+        y = x * 2
+        y.retain_grad()
+        kept.append(y)
+        return y.sin().sum()
+
+    def through(x):
+        leaf = dt.ones(2).requires_grad_()
+        (leaf * 3).sum().backward()
+        return (x * leaf.grad).sum()
+
+    x = dt.tensor([1.0, 2.0])
+    assert dt.func.grad(lambda x: Twice.apply(x).sum())(x).tolist() == [2.0, 2.0]
+    assert dt.vmap(Twice.apply)(x).tolist() == [2.0, 4.0]
+    assert dt.func.grad(lambda x: Same.apply(x).sum())(x).tolist() == [1.0, 2.0]
+    assert dt.func.grad(hooked)(x).tolist() == [2.0, 4.0]
+    assert len(kept) == 2
+    assert dt.allclose(dt.func.grad(retaining)(x), 2 * (2 * x).cos())
+    assert dt.allclose(kept[-1].grad, (2 * x).cos())
+    assert dt.func.grad(through)(x).tolist() == [3.0, 3.0]
+    assert dt.func.grad(lambda x: (x.requires_grad_() ** 2).sum())(x).tolist() == [2.0, 4.0]

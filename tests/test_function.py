@@ -27,6 +27,36 @@ def made(forward, backward=lambda ctx, *g: g[0], **more):
 """
 
 PROGRAMS = """
+# forward may compute with the arrays of what requires grad
+def f(ctx, x):
+    ctx.out = torch.from_numpy(np.exp(x.numpy()))
+    return ctx.out
+x = leaf(1., 2.)
+y = made(f, lambda ctx, g: torch.from_numpy(g.numpy()) * ctx.out).apply(x)
+y.sum().backward()
+y, x.grad, kind(lambda: x.numpy())
+
+# setup_context sees the arguments that were left out
+seen = []
+def setup(ctx, inputs, output):
+    seen.append(len(inputs))
+    ctx.k = inputs[1]
+def b(ctx, g):
+    seen.append(len(ctx.needs_input_grad))
+    return g * ctx.k, None, None
+x = leaf(1., 2.)
+y = made(lambda x, k=3, m=2: x * k, b, setup_context=setup).apply(x)
+y.sum().backward()
+z = made(lambda x, k=3, m=2: x * k, b, setup_context=setup).apply(x, 4)
+y, z.detach(), x.grad, list(seen), torch.func.grad(lambda x: made(lambda x, k=3, m=2: x * k, b, setup_context=setup).apply(x).sum())(x.detach())
+
+# a default that is a tensor, and parameters that only have a name
+def setup(ctx, inputs, output):
+    ctx.k = inputs[1]
+x = leaf(1., 2.)
+made(lambda x, k=torch.ones(2): x * k, lambda ctx, g: (g * ctx.k, g), setup_context=setup).apply(x).sum().backward()
+x.grad, kind(lambda: made(lambda x, *, k=2: x * k, setup_context=lambda *a: None).apply(x))
+
 # the gradient of a number may be written to
 log = []
 def b(ctx, g):

@@ -33,6 +33,11 @@ with torch.inference_mode():
 """
 
 PROGRAMS = """
+# a view, made outside, of an inference tensor that requires grad
+with torch.inference_mode():
+    x = torch.ones(2, 2, requires_grad=True)
+[about(v) for v in (x.view(4), x[0], x.t(), *x.unbind(), x.expand(3, 2, 2), x.detach(), x[:, 0])]
+
 # the mode
 a = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
 with torch.inference_mode():

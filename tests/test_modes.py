@@ -30,6 +30,18 @@ x = torch.ones(2, dtype=torch.float64, requires_grad=True)
 """
 
 PROGRAMS = """
+# where nothing is recorded, arrays are given
+x = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    a, b = x.numpy(), np.asarray(x)
+with torch.inference_mode():
+    d = x.numpy()
+try:
+    x.numpy()
+except RuntimeError:
+    a = a + 1
+a, b, d
+
 # generators that hold contexts are closed first in, first out
 def holding(context):
     with context:

@@ -37,7 +37,7 @@ def kind(function):
         function()
         return "fine"
     except Exception as error:
-        return type(error).__name__
+        return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
 def unwrapped(value):
     if isinstance(value, (list, tuple)):
         return type(value)(unwrapped(v) for v in value)
@@ -566,6 +566,307 @@ class Named(torch.nn.Parameter):
     pass
 p = Named(torch.ones(1))
 names(p, p + 1), isinstance(p, torch.nn.Parameter), isinstance(torch.nn.Parameter(torch.ones(1)), Named)
+
+# backward and grad of a subclass are seen, with tuples
+seen = []
+class Sees(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in (torch.autograd.grad, torch.autograd.backward):
+            seen.append(([type(a).__name__ for a in args], sorted(kwargs), kwargs.get("allow_unused")))
+        return super().__torch_function__(func, types, args, kwargs or {})
+w = torch.ones(2).as_subclass(Sees).requires_grad_()
+by_name = torch.autograd.grad((w * 2).sum(), {"a": w})
+torch.autograd.grad([(w * 2).sum()], [w], create_graph=True, materialize_grads=True)
+torch.autograd.backward((w * 2).sum(), inputs=[w])
+torch.autograd.backward([(w * 2).sum()], [torch.tensor(1.)])
+sorted(by_name), seen
+
+# backward asks what is differentiated and its inputs, not the gradients
+x, g, w = torch.ones(2, requires_grad=True), plain(1., 1.), logged(1., 2.).requires_grad_()
+def asked(function):
+    log.clear()
+    function()
+    return [name for name in log if name in ("grad", "backward")]
+(asked(lambda: torch.autograd.grad(x * 2, x, logged(1., 1.))),
+ asked(lambda: torch.autograd.grad((x * 2).sum(), w, allow_unused=True)),
+ asked(lambda: torch.autograd.backward((x * 2).sum(), inputs=[w])),
+ asked(lambda: torch.autograd.backward([(x * 2).sum(), w.sum()])), asked(lambda: w.sum().backward()))
+
+# function modes see backward and grad
+x = torch.ones(2, requires_grad=True)
+y, z, u = (x * 2).sum(), (x * 3).sum(), (x * 4).sum()
+with FunctionMode():
+    torch.autograd.backward(y); torch.autograd.grad(z, x); u.backward()
+log
+
+# __torch_function__ as a method of the instance
+class Named:
+    def __init__(self, name):
+        self.name = name
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func.__name__, self.name
+class Instance(T):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func.__name__
+x = T._make_subclass(Instance, torch.ones(2))
+torch.add(Named("a"), 1), torch.sin(Named("b")), torch.ones(1) + Named("c"), torch.add(x, 1), x.sin(), x.shape
+
+# objects with the protocol in sizes and indices
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return func.__name__
+d, x = Duck(), torch.ones(2, 2)
+torch.ones(2, d), torch.zeros((2, d)), x.reshape(d, 2), x.reshape((d, 2)), torch.full((d,), 3.), torch.arange(d), x.repeat(d)
+x[d], x[0, d], x[[d]], x[0, [d]]
+x[0] = d
+x[d] = 0
+x[0, d] = 0
+log
+
+# an operator that the class declines is left to the other operand
+class Declines(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+class Takes(T):
+    def __radd__(self, other): return "radd"
+    def __rmatmul__(self, other): return "rmatmul"
+    def __rpow__(self, other): return "rpow"
+    __torch_function__ = classmethod(lambda cls, func, types, args=(), kwargs=None: NotImplemented)
+class Duck:
+    __torch_function__ = Takes.__torch_function__
+    def __radd__(self, other): return "radd"
+    def __rsub__(self, other): return "rsub"
+    def __gt__(self, other): return "gt"
+    def __rfloordiv__(self, other): return "rfloordiv"
+a, b, d, x = torch.ones(1).as_subclass(Declines), torch.ones(1).as_subclass(Takes), Duck(), torch.ones(1)
+y = torch.ones(1)
+y += d
+z = torch.ones(1)
+z -= d
+a + b, a @ b, a ** b, kind(lambda: a - b), x + d, x - d, x < d, x // d, kind(lambda: x * d), kind(lambda: torch.add(x, d)), y, z
+
+# an in-place operator leaves foreign operands to their reflected one
+class Other:
+    def __radd__(self, other): return "radd"
+x = torch.ones(1)
+x += Other()
+x
+
+# an operator that a mode declines
+class Silent(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return NotImplemented
+x, p = torch.ones(2), logged(1.)
+log.clear()
+with Silent():
+    r = kind(lambda: x + 1), kind(lambda: torch.add(x, 1)), names(p + 1)
+r, log
+
+# a mode sees sparse tensors being made
+i, v = torch.tensor([[0]]), torch.tensor([1.])
+with FunctionMode():
+    torch.sparse_coo_tensor(i, v, (2,))
+log
+
+# a Function that returns its argument keeps the class
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+    @staticmethod
+    def backward(ctx, g):
+        return g
+class Constant(Same):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x)
+        return x
+x, p, w = plain(1., 2.).requires_grad_(), torch.nn.Parameter(torch.ones(2)), Wrapper(torch.ones(2), requires_grad=True)
+d = torch.ones(2).as_subclass(Deaf).requires_grad_()
+y = Same.apply(x)
+y.sum().backward()
+z = Same.apply(w)
+z.sum().backward()
+([names(f.apply(x), f.apply(p), f.apply(w), f.apply(d), f.apply(x.detach()), f.apply(w.detach())) for f in (Same, Constant)],
+ y.grad_fn.name(), x.grad.tolist(), z.grad_fn.name(), w.grad.inner, y._is_view())
+
+# a Function that returns its argument asks the class for a view
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+    @staticmethod
+    def backward(ctx, g):
+        return g
+x = logged(1.).requires_grad_()
+log.clear()
+y = Same.apply(x)
+[name for name in log if name != "__get__"], names(y)
+
+# functional over a wrapper
+functional = torch.autograd.functional
+w, ones = Wrapper(torch.tensor([1., 2.])), torch.ones(2)
+square, cube = lambda a: a * a, lambda a: (a * a * a).sum()
+found = [functional.jacobian(square, w), functional.jacobian(square, w, vectorize=True), functional.jacobian(lambda a: torch.ones(2), w), functional.hessian(cube, w)]
+found += [*functional.jvp(square, w, ones), *functional.hvp(cube, w, ones), *functional.vhp(lambda a: (a * 2).sum(), w, Wrapper(ones))]
+names(*found), unwrapped(found)
+
+# a batch of gradients for a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+v = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+g, = torch.autograd.grad(w * w, w, torch.eye(2), is_grads_batched=True)
+h, = torch.autograd.grad(w * w, w, Wrapper(torch.eye(2)), is_grads_batched=True)
+n = torch.autograd.grad(w * w, (w, v), torch.eye(2), is_grads_batched=True, allow_unused=True)[1]
+names(g, h, n), unwrapped([g, h])
+
+# materialised gradients of wrappers
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+v = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+g = torch.autograd.grad((w * w).sum(), (w, v), materialize_grads=True)
+names(*g), unwrapped(g)
+
+# several results of a wrapper, of which some are not used
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+a, b = w.unbind()
+a.backward()
+v = Wrapper(torch.tensor([1., 2., 3.]), requires_grad=True)
+a, b, c = v.split(1)
+((a * c).sum() + v.sort()[0].sum() + v.cumprod(0).sum()).backward()
+unwrapped([w.grad, v.grad])
+
+# comparing wrappers
+w, x = Wrapper(torch.tensor([1., 2.])), torch.tensor([1., 3.])
+r = torch.isclose(w, w)
+names(r), r.inner, torch.allclose(w, w), torch.allclose(w, x), torch.allclose(x, w), torch.equal(w, w), w.equal(x), torch.equal(x, w), 1. in w, 3. in w
+
+# numbers from wrappers
+w = Wrapper(torch.tensor([2.]))
+bool(w), float(w), int(w), w.item(), complex(w)
+
+# gradcheck of a wrapper
+w = Wrapper(torch.tensor([1., 2.], dtype=torch.float64), requires_grad=True)
+torch.autograd.gradcheck(lambda a: a * a, (w,)), kind(lambda: torch.autograd.gradcheck(lambda a: a.detach() * a, (w,)))
+
+# transforms of wrappers
+w = Wrapper(torch.tensor([1., 2.]))
+g = torch.func.grad(lambda a: (a * a).sum())(w)
+value, pull = torch.func.vjp(lambda a: a * a, w)
+h, = pull(torch.ones(2))
+names(g, h), unwrapped([g, h])
+
+# anomaly mode looks for NaN in a wrapper
+with torch.autograd.detect_anomaly():
+    w = Wrapper(torch.tensor([0., 1.]), requires_grad=True)
+    (w * w).sum().backward()
+    r = kind(lambda: (w.sqrt() * 0).sum().backward())
+w.grad.inner, r
+
+# hooks on what a wrapper saves, and checkpoints
+checkpoint = importlib.import_module(torch.__name__ + ".utils.checkpoint").checkpoint
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    (w * w).exp().sum().backward()
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+    (w * w).exp().sum().backward()
+checkpoint(lambda a: (a * a).tanh().sum(), w, use_reentrant=False).backward()
+w.grad.inner
+
+# the memory of a wrapper
+w = Wrapper(torch.tensor([1., 2.]), requires_grad=True)
+names(w.data), w.data.inner, w.data.requires_grad, w.storage_offset(), kind(lambda: w.detach().numpy()), kind(lambda: np.asarray(w.detach()))
+
+# handlers recognise operations by the names of ATen
+aten = torch.ops.aten
+seen = []
+class Handles(T):
+    @staticmethod
+    def __new__(cls, inner):
+        return T._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+    def __init__(self, inner):
+        self.inner = inner
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        seen.append((func._schema.name, func.overloadpacket.__name__, func.namespace, func in table, func.overloadpacket == aten.mul))
+        return Handles(func(*[a.inner if isinstance(a, Handles) else a for a in args], **(kwargs or {})))
+table = {aten.add.Tensor: "sum", aten.sin.default: "sine", aten.detach.default: "detach", aten.max.dim: 1, aten._softmax.default: 2}
+x = Handles(torch.ones(2, 2))
+x + x, x.sin(), x * x, x.detach(), x.view(4), x / x, x.to(torch.float64), x.sum(0), torch.nn.functional.relu(x)
+seen
+
+# in-place operations have names of ATen too
+aten = torch.ops.aten
+seen = []
+class Sees(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        seen.append((func._schema.name, func in (aten.add_.Tensor, aten.mul_.Tensor, aten.zero_.default)))
+        return func(*args, **(kwargs or {}))
+x = torch.ones(2)
+with Sees():
+    x.add_(x); x.mul_(2); x.zero_(); x.copy_(torch.ones(2)) if False else None
+seen, str(aten.add), aten.add.__name__, kind(lambda: aten.nothing_like_it), kind(lambda: aten.add.nothing), aten.sin(torch.zeros(1)), "default" in aten.sin.overloads()
+
+# asking whether functions are overridden
+o = torch.overrides
+p, x = plain(1.), torch.ones(1)
+o.has_torch_function_unary(p), o.has_torch_function_unary(x), o.has_torch_function_variadic(x, 3, p), o.has_torch_function_variadic(x, None)
+
+# the lists of functions
+o = torch.overrides
+functions, stand_ins = o.get_overridable_functions(), o.get_testing_overrides()
+([f in functions[torch] for f in (torch.add, torch.stack, torch.is_tensor)], T.add_ in functions[T], T.numel in functions[T],
+ [f in stand_ins for f in (torch.sin, T.add_, torch.is_tensor)], stand_ins[torch.sin](1), stand_ins[torch.add](1, 2),
+ [f in o.get_ignored_functions() for f in (torch.is_tensor, torch.manual_seed, torch.add)],
+ [o.is_tensor_method_or_property(f) for f in (T.add_, T.shape.__get__, torch.ones, torch.cat)],
+ [(o.resolve_name(f) or "none").partition(".")[2] for f in (torch.add, T.add_, T.shape.__get__, T.grad.__set__, torch.nn.functional.mse_loss, len)])
+
+# functions of the user's own
+@torch.overrides.wrap_torch_function(lambda x, y: (x, y))
+def both(x, y):
+    "Both."
+    return x + y
+p = logged(1.)
+log.clear()
+r = both(torch.ones(1), p)
+both.__name__, both.__doc__, names(r, both(torch.ones(1), torch.ones(1))), log
+
+# hooks on saved tensors, pushed by hand
+A = torch._C._autograd
+def pack(x):
+    log.append("pack")
+    return x
+A._push_saved_tensors_default_hooks(pack, lambda x: x)
+x = torch.ones(2, requires_grad=True)
+y = (x * x).sum()
+top = A._top_saved_tensors_default_hooks(False)[0] is pack
+A._pop_saved_tensors_default_hooks()
+y.backward()
+A._saved_tensors_hooks_disable("not now")
+states = [(A._saved_tensors_hooks_is_enabled(), A._saved_tensors_hooks_get_disabled_error_message())]
+refused = kind(lambda: A._push_saved_tensors_default_hooks(pack, pack))
+A._saved_tensors_hooks_enable()
+x.grad, log, top, states, refused, A._saved_tensors_hooks_is_enabled(), A._top_saved_tensors_default_hooks(False)
+
+# names under _C
+functions, x = torch._C._functions, torch.ones(2, requires_grad=True)
+z = torch.ones(1).add_(1)
+torch._C._autograd._unsafe_set_version_counter((z,), (0,))
+ref = torch._C._WeakTensorRef(z)
+before, version = ref.expired(), z._version
+del z
+(isinstance((x * x).grad_fn, functions.MulBackward0), isinstance(x.sin().grad_fn, functions.CosBackward0), kind(lambda: functions.NoBackward0),
+ isinstance((x * x).grad_fn.next_functions[0][0], functions.AccumulateGrad), version, before, ref.expired())
+
+# helpers for arguments and unit vectors
+e = importlib.import_module(torch.__name__ + "._functorch.eager_transforms")
+x, y = torch.ones(2, dtype=torch.float64), torch.ones(1, 3)
+(e._construct_standard_basis_for([x, y], [2, 3]), list(e._chunked_standard_basis_for_([x, y], [2, 3], chunk_size=2)),
+ e._slice_argnums((1, 2, 3), (0, -1)), e._slice_argnums((1, 2, 3), -1), e._slice_argnums((1, 2, 3), 1, as_tuple=False),
+ e._validate_and_wrap_argnum(-1, 3), e._validate_and_wrap_argnums((0, -1), 3), kind(lambda: e._validate_and_wrap_argnum(3, 3)))
 """
 
 DISPATCH = """
@@ -630,6 +931,68 @@ def test_a_wrapper_without_memory_says_so():
         w + 1
     with pytest.raises((TypeError, RuntimeError), match="dispatch|convert"):
         w.numpy()
+
+
+def test_one_function_is_function_method_and_overload():
+    """A handler has one name to compare with, whichever of PyTorch's it takes."""
+    assert dt.ops.aten.add.Tensor is dt.ops.aten.add.Scalar is dt.add is dt.Tensor.add
+    assert dt.overrides.is_tensor_method_or_property(dt.add)
+    assert dt.ops.aten.max.dim is not dt.ops.aten.max.default
+
+
+FIRST = {
+    "dt.ones(2, Duck())": "ones", "x.reshape(Duck(), 1)": "reshape", "x[Duck()]": "__getitem__", "x.add_(Duck())": "add_",
+    "dt.where(x > 1, Duck(), x)": "where", "x + Duck()": "add", "dt.autograd.grad([Duck()], [x])": "grad",
+    "x.sum(Duck())": "sum", "dt.nn.functional.linear(x, Duck())": "linear", "dt.autograd.backward(Duck())": "backward",
+    "x.__setitem__(Duck(), 0) or seen[-1]": "__setitem__", "x.repeat(Duck())": "repeat", "dt.zeros_like(Duck())": "zeros_like",
+}  # fmt: skip
+
+
+def test_the_first_object_with_the_protocol_is_asked():
+    """Until something overrides operations nobody looks at arguments; the first that has the protocol is found all
+    the same, by the name of what was called.
+    """
+    import subprocess
+    import sys
+
+    program = """
+import sys, dualtape as dt, dualtape.overrides.watching as o
+seen = []
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        seen.append(func.__name__)
+        return func.__name__
+x = dt.ones(2)
+for call in sys.argv[1:]:
+    print(eval(call))
+    o.watching.clear()
+"""
+    done = subprocess.run([sys.executable, "-c", program, *FIRST], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(FIRST.values())
+
+
+def test_a_function_that_reads_values_loses_no_gradient_in_silence():
+    """What its class computes of a whole function has no history: where a gradient would be lost, that is refused."""
+    from dualtape.arrays.absent import NoMemory
+    from dualtape.overrides.watching import overridable
+
+    class Wrapper(dt.Tensor):
+        @staticmethod
+        def __new__(cls, inner, requires_grad=False):
+            return dt.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=requires_grad)
+
+        def __init__(self, inner, requires_grad=False):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return cls(func(*[a.inner if isinstance(a, Wrapper) else a for a in args], **(kwargs or {})))
+
+    doubled = overridable(lambda x: dt.from_numpy(x._array + x._array), composite="doubled")
+    assert doubled(Wrapper(dt.ones(2))).inner.tolist() == [2.0, 2.0]
+    with pytest.raises(NoMemory, match="no memory of its own"):
+        doubled(Wrapper(dt.ones(2), requires_grad=True))
 
 
 def test_programs_without_subclasses_pay_nothing():

@@ -9,7 +9,10 @@ from typing import Any
 from .ops import FUNCTIONS, load, load_all
 from .overrides.watching import overridable
 
-_MODULES = ("random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "func", "library")
+_MODULES = (
+    "random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "_functorch", "func",
+    "library",
+)  # fmt: skip
 _LEGACY = (
     "FloatTensor",
     "DoubleTensor",
@@ -66,7 +69,7 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
-        if name in _DRAWS:
+        if name in _DRAWS or name == "sparse_coo_tensor":
             value = overridable(value, leaf=True)
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")

@@ -43,14 +43,30 @@ def number_overflow(value: Any, dtype: Any) -> RuntimeError:
 
 
 def forward_failed(op: str, arrays: list, cause: Exception) -> RuntimeError:
+    if "broadcast together" in str(cause):
+        cause = _unequal([a.shape for a in arrays if hasattr(a, "shape")]) or cause
     shapes = ", ".join(_shape(a) for a in arrays if hasattr(a, "shape"))
     return RuntimeError(f"{op}: {cause} (argument shapes: {shapes})")
 
 
+def _unequal(shapes: list) -> Any:
+    """What is wrong with shapes that do not go together: the first two that do not, and where."""
+    for k, b in enumerate(shapes):
+        for a in shapes[:k]:
+            for d in range(1, min(len(a), len(b)) + 1):
+                if a[-d] != b[-d] and 1 not in (a[-d], b[-d]):
+                    return (
+                        f"The size of tensor a ({a[-d]}) must match the size of tensor b ({b[-d]}) at non-singleton"
+                        f" dimension {max(len(a), len(b)) - d}"
+                    )
+    return None
+
+
 def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
+    name = {"x": "input", "y": "other"}.get(param, param)
     return TypeError(
-        f"{op}(): argument '{param}' must be a Tensor or an array, got {type(value).__name__}; wrap it with"
-        " dualtape.tensor(...)"
+        f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}: it must be a Tensor or an array; wrap"
+        " it with dualtape.tensor(...)"
     )
 
 
@@ -138,6 +154,13 @@ def leaf_write(op: str) -> RuntimeError:
     )
 
 
+def leaf_written(function: str) -> RuntimeError:
+    return RuntimeError(
+        f"{function}: a leaf Variable that requires grad has been used in an in-place operation, says mark_dirty. Pass"
+        " x.clone() to the Function, or return a new tensor"
+    )
+
+
 def leaf_view_write(op: str) -> RuntimeError:
     return RuntimeError(
         f"{op}: a view of a leaf Variable that requires grad is being used in an in-place operation. Write under"
@@ -188,10 +211,9 @@ def inference_saved(op: str) -> RuntimeError:
 def freed(node: str, where: str | None = None) -> RuntimeError:
     at = f" It was freed by the backward at {where}." if where else ""
     return RuntimeError(
-        f"Trying to backward through the graph a second time: the values that {node} had saved have already been freed."
-        f"{at} Specify retain_graph=True in the first backward if you need to go through the graph twice, or to read"
-        " saved"
-        " tensors after it"
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already"
+        f" been freed): what {node} had saved is gone.{at} Specify retain_graph=True in the first backward if you need"
+        " to go through the graph twice, or to read saved tensors after it"
     )
 
 
@@ -204,13 +226,14 @@ def detached(node: str, name: str) -> RuntimeError:
 
 
 def overwritten(
-    node: str, name: str, shape: tuple, dtype: Any, saved: int, now: int, where: str | None
+    node: str, name: str, shape: tuple, dtype: Any, edge: Any, saved: int, now: int, where: str | None
 ) -> RuntimeError:
     at = f" The last write was at {where}." if where else ""
+    made = "" if edge is None else f" which is output {edge[1]} of {edge[0]._title()},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{dtype} {list(shape)}], saved as '{name}' by {node}, is at version {now}; expected version {saved}"
-        f" instead.{at}"
+        f"[{dtype} {list(shape)}],{made} is at version {now}; expected version {saved} instead. It was saved as"
+        f" '{name}' by {node}.{at}"
         " Use the out-of-place form of that write, or write before the value is used, or clone() what is saved"
     )
 
@@ -232,9 +255,8 @@ def non_scalar(shape: tuple) -> RuntimeError:
 
 def unused_input(i: int) -> RuntimeError:
     return RuntimeError(
-        f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}]. Set"
-        " allow_unused=True"
-        " (its gradient is then None) or materialize_grads=True (then zeros) if this is the desired behavior"
+        f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if"
+        " this is the desired behavior (its gradient is then None), or materialize_grads=True (then zeros)"
     )
 
 
@@ -248,8 +270,8 @@ def formula_shape(node: str, i: int, got: tuple, expected: tuple) -> RuntimeErro
 
 def needs_detach() -> RuntimeError:
     return RuntimeError(
-        "Can't call numpy() on Tensor that requires grad: the array would not carry the history. Use"
-        " tensor.detach().numpy() instead"
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (The array would not"
+        " carry the history.)"
     )
 
 

@@ -92,7 +92,7 @@ def _shape_of(data: Any) -> tuple:
     return (*shape, *data.shape) if is_array(data) else tuple(shape)
 
 
-def _scan(item: Any, shape: tuple, found: set) -> None:
+def _scan(item: Any, shape: tuple, found: set, depth: int = 0) -> None:
     """Check that ``item`` has ``shape``, and collect the Python types and dtypes of its numbers."""
     if _is_sequence(item):
         if not shape:
@@ -101,13 +101,13 @@ def _scan(item: Any, shape: tuple, found: set) -> None:
                 " deep"
             )
         if len(item) != shape[0]:
-            raise ValueError(f"expected sequence of length {shape[0]} at each level of nesting (got {len(item)})")
+            raise ValueError(f"expected sequence of length {shape[0]} at dim {depth} (got {len(item)})")
         kinds = set(map(type, item))
         if kinds <= _PLAIN and (len(shape) == 1 or not item):
             found |= kinds
         else:
             for part in item:
-                _scan(part, shape[1:], found)
+                _scan(part, shape[1:], found, depth + 1)
     elif isinstance(item, Tensor):
         if item._array.size != 1:
             raise ValueError(

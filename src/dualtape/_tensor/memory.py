@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Absent
 from ..arrays.kernels.basics import all_samples
 from . import dtypes
 from .device import CPU, channels_last, strided
@@ -141,6 +142,8 @@ class Memory:
         >>> dt.ones(2, 3)[1].storage_offset()
         3
         """
+        if type(self._array) is Absent:
+            return 0
         base = self._base
         root = self._array if base is None else base._array
         start = lambda a: all_samples(a).__array_interface__["data"][0]
@@ -157,6 +160,8 @@ class Memory:
         (True, False)
         """
         array = self._array
+        if type(array) is Absent:
+            return 0
         return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
 
     def is_contiguous(self, memory_format: Any = None) -> bool:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
-from ..arrays import Batched
+from ..arrays import Absent, Batched
 from ..autograd.tangents import check_exportable
+from ..modes import current
 
 
 class Protocols:
@@ -24,7 +25,7 @@ class Protocols:
         def __getattr__(self, name: str) -> Any: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array behind the tensor, sharing its memory.
+        """The array behind the tensor, sharing its memory; of one that requires grad, only where nothing is recorded.
 
         Examples
         --------
@@ -33,12 +34,12 @@ class Protocols:
         array([1., 1.], dtype=float32)
         """
         if not force:
-            if self.requires_grad:
+            if self.requires_grad and current().grad:
                 raise errors.needs_detach()
             check_exportable(self)
             if type(self._array) is Batched:
                 return self._array.get()  # refuses
-            if not isinstance(self._array, np.ndarray):
+            if not isinstance(self._array, np.ndarray) and type(self._array) is not Absent:
                 raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
         return self._array if isinstance(self._array, np.ndarray) else self._array.get()
 
@@ -106,6 +107,8 @@ class Protocols:
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
             )
+        if type(self._array) is Absent:
+            return bool((self == element).any())  # type: ignore[attr-defined]
         return bool((self._array == element).any())
 
     def __bool__(self) -> bool:
@@ -115,7 +118,8 @@ class Protocols:
                     "Boolean value of Tensor with no values is ambiguous: use numel() to ask whether it is empty"
                 )
             raise errors.ambiguous_bool(self._array.shape)
-        return bool(self._array if type(self._array) is Batched else self._array.item())
+        array = self._array
+        return bool(array.item() if type(array) is np.ndarray else array if type(array) is Batched else self.item())
 
     def __float__(self) -> float:
         return float(self._one_number(float))
@@ -132,14 +136,17 @@ class Protocols:
                 f"only one element tensors can be converted to Python scalars, this one has {self._array.size}; use"
                 " tolist()"
             )
-        if self._array.dtype.kind == "c" and kind is not complex and self._array.imag.any():
-            raise errors.number_overflow(self._array.item(), kind)
-        return self._array.item().real if kind is not complex else self._array.item()
+        value = self.item()
+        if isinstance(value, complex) and kind is not complex:
+            if value.imag:
+                raise errors.number_overflow(value, kind)
+            return value.real
+        return value
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "iub" or self._array.size != 1:
             raise TypeError(f"only integer tensors of a single element can be converted to an index, got {self!r}")
-        return int(self._array.item())
+        return int(self.item())
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self._array.ndim == 0 else object.__format__(self, spec)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
-from ..arrays import module_of
+from ..arrays import Absent, module_of
 from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
@@ -245,7 +245,10 @@ class Tensor(Memory, Protocols):
         True
         """
         if not isinstance(requires_grad, bool):
-            raise TypeError(f"requires_grad must be a bool, got {type(requires_grad).__name__}")
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not"
+                f" {type(requires_grad).__name__}"
+            )
         if not requires_grad and self.grad_fn is not None:
             raise errors.not_a_leaf(self.grad_fn.name())
         if self._edge is not None:
@@ -302,7 +305,9 @@ class Tensor(Memory, Protocols):
             self._grad = None
             return
         if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad must be a Tensor or None, got {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad: assign a clone() of it")
         a, b = value._array, self._array
@@ -310,13 +315,13 @@ class Tensor(Memory, Protocols):
         if extra is not None and extra.grad_dtype is not SAME:
             if extra.grad_dtype is not None and extra.grad_dtype.numpy != a.dtype:
                 raise RuntimeError(
-                    f"assigned grad has data of a different type: grad_dtype is {extra.grad_dtype!r}, the gradient"
-                    f" {value.dtype!r}"
+                    f"attempting to assign a gradient with dtype '{value.dtype!r}' to a tensor with grad_dtype"
+                    f" '{extra.grad_dtype!r}': convert it, or set grad_dtype to another dtype, or to None to allow any"
                 )
         elif a.dtype != b.dtype:
             raise RuntimeError(
-                f"assigned grad has data of a different type: the tensor is {self.dtype!r}, the gradient"
-                f" {value.dtype!r}"
+                f"attempting to assign a gradient with dtype '{value.dtype!r}' to a tensor with grad_dtype"
+                f" '{self.dtype!r}', which is its dtype: convert it, or set grad_dtype, to None to allow any"
             )
         if module_of(a) != module_of(b):
             raise RuntimeError(
@@ -324,7 +329,8 @@ class Tensor(Memory, Protocols):
             )
         if a.shape != b.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: {list(a.shape)} for a tensor of {list(b.shape)}"
+                f"attempting to assign a gradient of size '{list(a.shape)}' to a tensor of size '{list(b.shape)}'."
+                " Please ensure that the gradient and the tensor are the same size"
             )
         self._grad = value
 
@@ -335,12 +341,12 @@ class Tensor(Memory, Protocols):
     @property
     def data(self) -> Tensor:
         """The same memory without history and with a version counter of its own: writes to it go unnoticed."""
-        return _fresh_alias(self)
+        return _fresh_alias(self) if type(self._array) is not Absent else self.detach()
 
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._requires_grad and value._array.dtype.kind not in "fc":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if value._array.shape != self._array.shape or value._array.dtype != self._array.dtype:
@@ -406,7 +412,7 @@ class Tensor(Memory, Protocols):
         False
         """
         if self._is_view():
-            raise RuntimeError("Can't detach views in-place: use detach() instead, which gives a new tensor")
+            raise RuntimeError("Can't detach views in-place. Use detach() instead, which gives a new tensor")
         if self._extra is not None:
             self._extra.tangents = None
         self._edge = None

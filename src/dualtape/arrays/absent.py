@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 
-class Absent:
+class NoMemory(RuntimeError, TypeError):
+    """Something reached for the memory of a tensor that has none."""
+
+
+class Absent(np.lib.mixins.NDArrayOperatorsMixin):
     """Shape and dtype without memory."""
 
     __slots__ = ("shape", "dtype", "steps", "device")
-
-    __array_ufunc__ = None  # NumPy's functions refuse it, with a TypeError
 
     def __init__(self, shape: tuple, dtype: np.dtype, steps: tuple | None = None, device: Any = None) -> None:
         self.shape = tuple(int(n) for n in shape)
@@ -61,11 +63,12 @@ class Absent:
         return self
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
+        raise NoMemory(
             "this tensor has no memory of its own: its class must answer the operation in __torch_dispatch__"
         )
 
     item = tolist = get = __array__ = __getitem__ = __setitem__ = __dlpack__ = __dlpack_device__ = _refuse
+    __array_ufunc__ = __array_function__ = _refuse
 
     def __reduce__(self) -> tuple:
         return (Absent, (self.shape, self.dtype, self.steps, self.device))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import modes
+from ..arrays import Absent
 from ..arrays.kernels.basics import all_samples
 from .versions import _PACKAGE, describe
 
@@ -130,6 +131,8 @@ def _extra(node: Any) -> Any:
 
 def _nans(grad: Any) -> int:
     array = getattr(grad, "_array", grad)
+    if type(array) is Absent:
+        return 0 if array.dtype.kind not in "fc" else int(grad.isnan().sum())
     return 0 if array is None or array.dtype.kind not in "fc" else int(np.isnan(all_samples(array)).sum())
 
 

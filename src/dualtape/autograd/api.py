@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import errors, modes
+from .._tensor.size import Size
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
-from ..overrides.watching import overridable
+from ..overrides.watching import MISS, begin_watching, overrides, watching
 from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
@@ -59,6 +60,20 @@ def backward(
     roots = _listed(tensors)
     if inputs is not None:
         inputs = _listed_inputs(inputs, "backward")
+    if watching:
+        answer = _asked(
+            backward,
+            (*roots, *(inputs or ())),
+            (tuple(roots),),
+            {
+                "grad_tensors": grad_tensors,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+                "inputs": None if inputs is None else tuple(inputs),
+            },
+        )
+        if answer is not MISS:
+            return answer
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its"
@@ -137,14 +152,37 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
+    found: Any = MISS
+    if watching:
+        options = {
+            "grad_outputs": grad_outputs,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "only_inputs": True,
+            "allow_unused": materialize_grads if allow_unused is None else allow_unused,
+            "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }
+        found = _asked(grad, (*roots, *targets), (tuple(roots), tuple(targets)), options)
+    if found is not MISS:
+        return _keyed(inputs, found)
     if is_grads_batched:
         found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     else:
         found = _gradients(roots, targets, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    return _keyed(inputs, found)
+
+
+def _keyed(inputs: Any, found: Any) -> Any:
+    """The gradients, by the keys of ``inputs`` if it is a dict."""
     return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
 
 
-grad = overridable(grad)  # type: ignore[assignment]
+def _asked(function: Any, relevant: tuple, args: tuple, kwargs: dict) -> Any:
+    """What a mode, or the class of a tensor to differentiate or of an input, answers in the place of ``function``."""
+    from ..overrides.subclass import intercept
+
+    return intercept(function, args, kwargs, relevant=relevant)
 
 
 def _gradients(
@@ -181,7 +219,7 @@ def _gradients(
 
 def _zeros(target: Any) -> Tensor:
     if isinstance(target, Tensor):
-        return wrap(np.zeros_like(target._array))
+        return zeros_for(target)
     shape, dtype = target.node._outputs[target.output_nr]
     return wrap(np.zeros(shape, dtype))
 
@@ -211,16 +249,40 @@ def _batched(
                 " dimension. The sizes of the remaining"
                 " dimensions are expected to match the shape of corresponding output, but a mismatch was detected:"
                 f" grad_output[{i}] has a shape of"
-                f" {list(start.shape)} and output[{i}] has a shape of {list(shape)}."
+                f" {start.shape} and output[{i}] has a shape of {Size(shape)}."
             )
+    if any(isinstance(each, Tensor) and type(each._array) is Absent for each in (*roots, *targets, *starts)):
+        return _one_by_one(roots, targets, starts, retain, create, unused, materialize)
     level = BatchLevel(starts[0].shape[0])
     level.open = False  # no function runs inside
     found = _gradients(roots, targets, [batch(s, level, 0) for s in starts], retain, create, unused, materialize)
     return tuple(None if g is None else unbatch(g, level) for g in found)
 
 
+def _one_by_one(
+    roots: list, targets: list, starts: list, retain: bool | None, create: bool, unused: bool | None, materialize: bool
+) -> tuple:
+    """A backward for each entry, of tensors whose class computes: a batch is a kind of array, and they have none."""
+    from ..ops.dispatch import FUNCTIONS
+
+    count = starts[0].shape[0]
+    keep = [True] * (count - 1) + [create if retain is None else retain]
+    found = [
+        _gradients(roots, targets, [start[i] for start in starts], keep[i], create, unused, materialize)
+        for i in range(count)
+    ]
+    if not found:
+        return tuple(zeros_for(target, (0,)) for target in targets)
+    return tuple(None if each[0] is None else FUNCTIONS["stack"](list(each)) for each in zip(*found, strict=True))
+
+
 def _listed(value: Any) -> list:
-    return [value] if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)) else list(value)
+    if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)):
+        return [value]
+    listed = [value] if overrides(value) else list(value)
+    if not watching:
+        begin_watching(listed, {})
+    return listed
 
 
 def _listed_inputs(inputs: Any, who: str) -> list:
@@ -307,19 +369,28 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     array = grad._array
     if array.shape != shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {list(array.shape)} and output[{i}] has a shape of"
-            f" {list(shape)}."
+            f"Mismatch in shape: grad_output[{i}] has a shape of {Size(array.shape)} and output[{i}] has a shape of"
+            f" {Size(shape)}."
         )
     if (array.dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype."
-            f" Mismatch in dtype: grad_output[{i}] is {array.dtype} and output[{i}] is {dtype}."
+            f" Mismatch in dtype: grad_output[{i}] has a dtype of {array.dtype} and output[{i}] has a dtype of"
+            f" {dtype}."
         )
     if array.dtype != dtype:
         grad = grad.to(dtype)  # type: ignore[attr-defined]
     if record:
         return grad
     return raw_gradient(grad)
+
+
+def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
+    """Zeros in the place of a derivative that is not there; of a class that has no array, the class makes them."""
+    array = tensor._array
+    if type(array) is Absent:
+        return tensor.detach().new_zeros((*batch, *array.shape))
+    return wrap(np.zeros_like(array, shape=(*batch, *array.shape)) if batch else np.zeros_like(array))
 
 
 def _ones(root: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays.batched.array import BatchLevel, levels_of, relabelled
 from ..random import default_generator
 from .function import Function
+from .saved import same_values
 from .saved_hooks import saved_tensors_hooks
 from .tangents import active, moved, reopened, snapshot
 
@@ -360,7 +361,7 @@ class _Frame:
                     f" there were {len(self.places)}"
                 )
             place = self.places[number]()
-            kept = alias(tensor)
+            kept = same_values(tensor)
             if place is not None:
                 found[place] = _as_before(kept, self.batches[number])
             if self.early and number + 1 == len(self.places):

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..overrides.watching import watching
 from . import function_batching
 from . import saved as saving
 from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .other_gradients import raw_gradient, shown_gradient
 from .versions import bump
-from .views import IN_CUSTOM_FUNCTION, attach, check_write, rebase
+from .views import IN_CUSTOM_FUNCTION, NO_GRAD, attach, check_write, rebase
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -57,12 +59,11 @@ class FunctionCtx(Node):
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (arguments, results or others) for backward: ``ctx.saved_tensors`` there."""
-        for tensor in tensors:
+        for k, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but got {type(tensor).__name__}; keep other values as"
-                    " attributes"
-                    " of ctx"
+                    f"save_for_backward can only save variables, but argument {k} is of type {type(tensor).__name__};"
+                    " keep other values as attributes of ctx"
                 )
         self._to_save = tensors
 
@@ -259,10 +260,17 @@ _GIVEN_AWAY = ((None, False, 0),)  # in the place of saved tensors that only who
 _NO_TENSOR = ((), np.dtype("f4"))  # what a node says of an output that is no tensor; no gradient ever comes there
 
 
+_NO_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward"
+    " mode AD."
+)
+
+
 def _only_tensors(name: str, args: tuple) -> tuple:
-    for value in args:
+    for k, value in enumerate(args):
         if not isinstance(value, Tensor):
-            raise RuntimeError(f"ctx.{name} takes tensors, got {type(value).__name__}")
+            rule = "can only accept variables" if name == "mark_dirty" else "only accepts variable arguments"
+            raise RuntimeError(f"{name} {rule}, but argument {k} is of type {type(value).__name__}")
     return args
 
 
@@ -355,16 +363,12 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of the arguments, given those of the results."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function."
-        )
+        raise NotImplementedError(_NO_BACKWARD)
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for :meth:`backward`."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function."
-        )
+        raise NotImplementedError(_NO_BACKWARD)
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
@@ -385,6 +389,8 @@ class Function:
         """Run the operation and record it."""
         if kwargs:
             args = _by_position(cls, args, kwargs)
+        elif cls.setup_context is not Function.setup_context:
+            args = _completed(cls, args)
         mode = modes.current()
         if not mode.levels and not mode.inference and mode.anomaly is None:
             tensors = [leaf for leaf in args if isinstance(leaf, Tensor)]
@@ -493,6 +499,18 @@ def _nested_needs(value: Any) -> Any:
     return False
 
 
+def _completed(cls: Any, args: tuple) -> tuple:
+    """The arguments with the defaults of those parameters of ``forward`` that none was given for: ``setup_context``
+    sees them all.
+    """
+    forward = cls.forward
+    if type(forward) is FunctionType and not hasattr(forward, "__wrapped__") and not forward.__kwdefaults__:
+        code = forward.__code__
+        if not forward.__defaults__ or len(args) >= code.co_argcount:
+            return args
+    return _by_position(cls, args, {})
+
+
 def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
     """Keyword arguments in the order of ``forward``'s parameters."""
     import inspect
@@ -580,10 +598,12 @@ class _Wrapping:
                 )
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(
-                    f"{ctx._cls.__name__}: some elements marked as dirty during the forward method were not returned as"
-                    " output. The"
-                    " inputs that are modified inplace must all be outputs of the Function"
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs"
+                    f" that are modified inplace must all be outputs of the Function: {ctx._cls.__name__} must return"
+                    " them"
                 )
+            if self.recording and tensor.requires_grad and tensor.is_leaf and tensor._view is None:
+                raise errors.leaf_written(ctx._cls.__name__)
             check_write(tensor, ctx._title(), self.recording and self._differentiable(tensor))
             if self.recording and tensor._view is not None and sum(isinstance(leaf, Tensor) for leaf in leaves) > 1:
                 raise RuntimeError(
@@ -603,10 +623,12 @@ class _Wrapping:
         is_input = any(leaf is t for t in self.tensors)
         dirty = any(leaf is t for t in ctx._dirty)
         if not self._differentiable(leaf):
+            if leaf._is_view() and leaf._view.creation is NO_GRAD and not is_input:
+                leaf._view.creation = IN_CUSTOM_FUNCTION
             if not leaf.requires_grad:
                 return _as_view(leaf) if is_input and not dirty else leaf
             if is_input:
-                return alias(leaf)
+                return _detached(leaf)
             if leaf._view is None:
                 leaf._edge, leaf._requires_grad = None, False
             return leaf
@@ -643,12 +665,24 @@ class _Wrapping:
 
 
 def _as_view(tensor: Tensor) -> Tensor:
-    """An argument returned as it is: a new tensor, a view of the argument."""
-    from ..ops.table import TABLE
+    """An argument returned as it is: a new tensor, a view of the argument, made by its class if that has a say."""
+    if watching and type(tensor) is not Tensor:
+        new = tensor.view_as(tensor)
+    else:
+        from ..ops.table import TABLE
 
-    new = alias(tensor)
-    mode = modes.current()
-    attach(new, tensor, (None, TABLE["alias"], (), None), mode)
+        new = alias(tensor)
+        attach(new, tensor, (None, TABLE["alias"], (), None), modes.current())
     if new._is_view():
         new._view.creation = IN_CUSTOM_FUNCTION
     return new
+
+
+def _detached(tensor: Tensor) -> Tensor:
+    """An argument returned as a result without gradient; a class that keeps its values elsewhere makes it."""
+    if not watching or type(tensor) is Tensor:
+        return alias(tensor)
+    from ..overrides.subclass import DisableTorchFunctionSubclass
+
+    with DisableTorchFunctionSubclass():
+        return tensor.detach()

@@ -124,6 +124,8 @@ def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> l
     from ..ops.jvp import real_inner
 
     record, name = modes.current().grad, ctx._cls.__name__
+    if ctx._cls.backward is Function.backward and ctx._cls.vjp is Function.vjp:
+        raise _no_rule(name, "it has no backward either")
     ctx._to_save_forward = None
     with modes.enable_grad():
         gradients = [_like(r, "ones_like").requires_grad_() if _moves(ctx, r) else None for r in results]

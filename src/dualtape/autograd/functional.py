@@ -434,7 +434,8 @@ def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str
     for k, (one, other) in enumerate(zip(given, like, strict=True)):
         if one._array.shape != other._array.shape:
             raise RuntimeError(
-                f"v has invalid size: entry {k} should be {list(other._array.shape)} but got {list(one._array.shape)}."
+                f"{f'Entry {k} in v' if len(like) > 1 else 'v'} has invalid size: should be {other.shape} but got"
+                f" {one.shape}."
             )
     return [
         one.view_as(one) if create and one.requires_grad else scope.cut_off(one) if create else one.detach()
@@ -447,9 +448,8 @@ def _run(func: Callable, x: Sequence[Tensor], who: str, strict: bool) -> tuple[b
     for k, output in enumerate(outputs):
         if strict and not output.requires_grad:
             raise RuntimeError(
-                f"Output {k} of the user-provided function does not require gradients. In strict mode the outputs must"
-                " be computed in a"
-                " differentiable manner from the inputs."
+                f"Output {k} of the user-provided function does not require gradients. The outputs must be computed"
+                " in a differentiable manner from the input when running in strict mode."
             )
     return several, outputs
 
@@ -484,7 +484,7 @@ def _gradient(output: Tensor, x: Sequence[Tensor], strict: bool, create: bool = 
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided function with respect to"
                 f" input {k} is independent of"
-                " the inputs. This is not allowed in strict mode: the function must be twice differentiable, and not"
+                " the input. This is not allowed in strict mode: the function must be twice differentiable, and not"
                 " linear."
             )
     return found

@@ -22,6 +22,8 @@ import numpy as np
 # While the package is being imported this name is still being filled; it is only read when a check runs.
 import dualtape as dt
 
+from ..arrays import Absent
+
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 Tensor = Any  # whatever the public API calls a tensor
@@ -402,7 +404,9 @@ class _Check:
             return [dt.zeros_like(dual.primal) if dual.tangent is None else dual.tangent for dual in found]
 
     def mismatch(self, mode: str, i: int, j: int, part: str, numerical: np.ndarray, analytical: np.ndarray) -> None:
-        what = f"Jacobian mismatch for output {self.positions[i]} with respect to {self.names[j]} ({mode}{part})"
+        computed = "computed with forward mode " if mode.startswith("forward") else ""
+        place = f"for output {self.positions[i]} with respect to {self.names[j]}"
+        what = f"Jacobian {computed}mismatch {place} ({mode}{part})"
         if self.fast:
             self.probe(None)
             self.jacobians(mode)  # raises with the entries at fault, if it sees any
@@ -660,7 +664,11 @@ def _check_inputs(named: list[tuple[str, Tensor]]) -> None:
 
 def _numpy(tensor: Tensor) -> np.ndarray:
     """The values, copied; in double precision, so that differences are not rounded once more."""
-    values = tensor.numpy(force=True)
+    if type(tensor._array) is Absent:  # its class tells them, one by one
+        flat = [each.item() for each in tensor.detach().reshape(-1).unbind()]
+        values = np.array(flat, tensor._array.dtype).reshape(tensor.shape)
+    else:
+        values = tensor.numpy(force=True)
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
 

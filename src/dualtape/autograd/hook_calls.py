@@ -25,7 +25,10 @@ def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
     """What a hook returned, as the engine keeps it."""
     name = getattr(hook, "__qualname__", repr(hook))
     if not isinstance(value, Tensor):
-        raise TypeError(f"hook '{name}' must return None or a Tensor for each gradient, got {type(value).__name__}")
+        raise TypeError(
+            f"expected Variable, but hook returned '{type(value).__name__}': hook '{name}' must return None or a Tensor"
+            " for each gradient"
+        )
     shape, dtype = meta
     if value._array.dtype != dtype:
         raise RuntimeError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..arrays import Absent
 from .node import Freed, edge_of, leaf_edge
 from .tangents import kept_tangents, tangents_of
 from .versions import UNTRACKED, describe
@@ -50,8 +51,11 @@ def full(entry: Any) -> tuple:
 def stale(entry: Any, node: Node, name: str) -> RuntimeError:
     """The error for an entry whose value was written since it was saved."""
     value, counter, version = full(entry)[:3]
+    is_tensor = isinstance(value, Tensor)
+    edge = value._edge if is_tensor else (node, 0)
+    dtype = value._array.dtype if is_tensor else value.dtype
     return errors.overwritten(
-        node._title(), name, tuple(value.shape), value.dtype, version, counter[0], describe(counter[1])
+        node._title(), name, tuple(value.shape), dtype, edge, version, counter[0], describe(counter[1])
     )
 
 
@@ -111,7 +115,7 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
 
 def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
     """An output's array as a tensor again, attached to the node that made it."""
-    tensor = wrap(entry[0])
+    tensor = _over(entry[0])
     tensor._version_counter = entry[1]
     if len(entry) > 3:
         tensor._more().tangents = entry[3]
@@ -119,6 +123,20 @@ def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
         tensor._edge = (node, number)
         tensor._requires_grad = True
     return tensor
+
+
+def same_values(tensor: Tensor) -> Tensor:
+    """The same memory without history; a tensor without memory keeps its class, which has its values."""
+    if type(tensor._array) is not Absent:
+        return alias(tensor)
+    from ..overrides.subclass import same_class
+
+    return same_class(tensor)
+
+
+def _over(value: Any) -> Tensor:
+    """What an output's entry keeps, as a tensor: an array, or a tensor of a class that has none."""
+    return same_values(value) if isinstance(value, Tensor) else wrap(value)
 
 
 class SavedVariable:
@@ -172,7 +190,7 @@ class SavedVariable:
     def _shown(self, entry: tuple) -> Tensor:
         if not self.is_output:
             return entry[0]
-        shown = wrap(entry[0])
+        shown = _over(entry[0])
         shown._version_counter = entry[1]
         return shown
 
@@ -196,12 +214,11 @@ class SavedVariable:
             )
         if self.hooks is not None:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor with previously registered hooks is not supported: a saved"
-                " value"
-                " has one pair"
+                "Calling register_hooks on a saved tensor whose hooks have already been set: only one pair of hooks is"
+                " allowed at a time"
             )
         assert self.entry is not None
-        self.pack(alias(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
+        self.pack(same_values(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
 
     def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
         """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an
@@ -222,9 +239,9 @@ class SavedVariable:
                 modes.keep(now, outside, "grad")
         if entry[1][0] != entry[2]:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can"
-                " not be"
-                " modified by in-place operations as this can lead to unexpected side-effects: work on a clone()"
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook"
+                " cannot be modified by in-place operations as this can lead to unexpected side-effects: work on a"
+                " clone()"
             )
         if self.is_output:
             if packed is shown:
@@ -258,7 +275,7 @@ class SavedVariable:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
                 f" {type(value).__name__}"
             )
-        result = alias(value)
+        result = same_values(value)
         self._attach(result, node)
         return result
 

@@ -29,22 +29,24 @@ MULTI_OUTPUT = "MULTI_OUTPUT_NODE"
 NO_GRAD = "NO_GRAD_MODE"
 INFERENCE = "INFERENCE_MODE"
 
-_REFUSED = {
-    IN_CUSTOM_FUNCTION: "Output of a custom Function is a view and is being modified inplace. This view was created"
-    " inside a"
-    " custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would"
-    " override"
-    " the custom backward: clone() the output of the custom Function",
-    MULTI_OUTPUT: "Output of a function that returns multiple views is a view and is being modified inplace. Such"
-    " functions do"
-    " not allow their outputs to be modified: replace the write by an out-of-place one, or index the base instead",
-    NO_GRAD: "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Its history is"
-    " unknown:"
-    " make the view with grad mode on, or clone() it",
-    INFERENCE: "A view was created in inference mode and is being modified inplace in normal mode: make the view"
-    " outside of"
-    " inference mode, or clone() it",
+_REASONS = {
+    IN_CUSTOM_FUNCTION: "This view was created inside a custom Function (or because an input was returned as-is) and"
+    " the autograd logic to handle view+inplace would override the custom backward: clone() the output of the custom"
+    " Function",
+    MULTI_OUTPUT: "This view is the output of a function that returns multiple views. Such functions do not allow the"
+    " output views to be modified inplace: replace the write by an out-of-place one, or index the base instead",
+    NO_GRAD: "Its history is unknown: make the view with grad mode on, or clone() it",
+    INFERENCE: "Make the view outside of inference mode, or clone() it",
 }
+
+
+def _refused(tensor: Tensor, creation: str, what: str) -> str:
+    """Why a view may not be used or written: where it comes from, ``what`` happened, and the rule."""
+    edge = tensor._edge
+    if edge is not None and creation in (IN_CUSTOM_FUNCTION, MULTI_OUTPUT):
+        return f"Output {edge[1]} of {edge[0]._title()} is a view and {what}. {_REASONS[creation]}"
+    mode, now = ("inference", "in normal mode") if creation == INFERENCE else ("no_grad", "with grad mode enabled")
+    return f"A view was created in {mode} mode and {what} {now}. {_REASONS[creation]}"
 
 
 # one view op on the way from base to view: (the step before, toward the base; the op; its arguments after the
@@ -180,9 +182,8 @@ class View:
     def renewed(self, tensor: Tensor, edge: tuple | None) -> Node:
         """A new history for ``tensor`` (whose view relation this is), given where the gradient of its base goes."""
         if self.creation is not DEFAULT:
-            raise errors.view_write(
-                "view", f"its base or another view of its base has been modified inplace. {_REFUSED[self.creation]}"
-            )
+            what = "its base or another view of its base has been modified inplace"
+            raise errors.view_write("view", _refused(tensor, self.creation, what))
         node = AsStridedBackward0(edge, self.base._array, self.step, tensor._array)
         _move_retained(tensor, node)
         return node
@@ -378,7 +379,7 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
             if view.seen != tensor._version_counter[0]:
                 view.refresh(tensor)
             if view.creation is not DEFAULT:
-                raise errors.view_write(op, _REFUSED[view.creation])
+                raise errors.view_write(op, _refused(tensor, view.creation, "is being modified inplace"))
             if tensor.requires_grad and view.base._edge is None:
                 raise errors.leaf_view_write(op)
         if tensor._requires_grad and tensor._edge is None:

@@ -6,8 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .._tensor.tensor import Tensor, wrap
-from ..arrays import Batched, zeros
+from ..arrays import Absent, Batched, zeros
 from ..autograd.tangents import tangent
 from ..ops import FUNCTIONS
 from ..pytree import tree_unflatten
@@ -33,6 +35,8 @@ def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
     like, n = tensor._array, tensor.numel()
     while type(like) is Batched:  # the same for all samples
         like = like.values
+    if type(like) is Absent:  # whose class takes plain tensors beside its own
+        like = np.empty((), like.dtype)
     units = zeros(((stop - start) * n,), like.dtype, like)
     if stop > start:
         units[start :: n + 1] = 1

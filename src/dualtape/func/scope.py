@@ -19,8 +19,9 @@ import numpy as np
 from .. import modes
 from .._locks import renew_in_child
 from .._tensor.creation import as_tensor
-from .._tensor.tensor import Tensor, alias, wrap
-from ..arrays import is_array
+from .._tensor.tensor import Tensor, alias
+from ..arrays import Absent, is_array
+from ..autograd.api import zeros_for as zeros_for
 from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
 from ..autograd.tangents import active, set_tangent, tangent
 from ..pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
@@ -136,7 +137,10 @@ def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
                 " with has_aux=True"
             )
     if not leaves:
-        raise RuntimeError(f"{who} to return at least one tensor, got {tree!r}")
+        transform = who.partition(": ")[0]
+        raise RuntimeError(
+            f"{transform}: Expected f to be a function that has non-empty output (got output = {tree!r})"
+        )
     return leaves, spec
 
 
@@ -263,16 +267,9 @@ def has_history(tensor: Tensor) -> bool:
 
 def cut_off(tensor: Tensor) -> Tensor:
     """The same memory and tangents, without history."""
-    new = alias(tensor)
+    new = alias(tensor) if type(tensor._array) is not Absent else tensor.detach()
     for level in active(modes.current()):
         t = tangent(tensor, level)
         if t is not None:
             set_tangent(new, level, t)
     return new
-
-
-def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
-    """Zeros in the place of a derivative that is not there."""
-    return wrap(
-        np.zeros_like(tensor._array, shape=(*batch, *tensor._array.shape)) if batch else np.zeros_like(tensor._array)
-    )

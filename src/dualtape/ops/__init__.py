@@ -68,7 +68,9 @@ table.Registry.load = staticmethod(load)
 
 
 def __getattr__(name: str) -> Any:
-    """``dualtape.ops.mine``: the ops that a user has declared in a namespace of that name."""
+    """``dualtape.ops.mine``: ops that a user has declared in a namespace; ``aten``: ours by PyTorch's names beneath."""
+    if name == "aten":
+        return import_module(".aten", __name__)
     functions = NAMESPACES.get(f"ops.{name}")
     if functions is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no op was declared in such a namespace")

@@ -26,7 +26,7 @@ from ..autograd.saved import output_entry
 from ..autograd.tangents import active, tangent
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
-from ..overrides.watching import MISS, Foreign, watching
+from ..overrides.watching import MISS, begin_watching, watching
 from .op_node import pack_node
 from .saves import INPUT, OUTPUT
 from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
@@ -60,10 +60,10 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
                 return _into(op, op.bind(args, rest), out)
             kwargs = rest
         return execute(op, op.bind(args, kwargs))
-    except Foreign:
-        from ..overrides.subclass import watch
-
-        watch()
+    except Exception:  # an op that users do not know leaves it to the function that they called
+        public = op.function is FUNCTIONS.get(op.name) or op.function is vars(Tensor).get(op.name)
+        if watching or not public or not begin_watching(args, kwargs):
+            raise
         return call(op, args, kwargs)
 
 
@@ -143,6 +143,7 @@ def execute(op: Op, values: list) -> Any:
     if op.view:
         for number, result in enumerate(results):
             attach(result, values[0], (None, op, tuple(values[1:]), number if several else None), mode, several)
+        needs = needs and not values[0].is_inference()  # of which a view is one too, and has no history
     if needs:
         record(op, values, raws, results)
     if mode.levels:  # where subclasses are about
@@ -232,8 +233,6 @@ def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
         array = as_array(value)
         dtypes.of(array.dtype)
         return wrap(array)
-    if not watching and hasattr(type(value), "__torch_function__"):
-        raise Foreign
     raise errors.not_a_tensor(op.name, op.params[place], value)
 
 
@@ -382,7 +381,16 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         answer = _asked(_inplace_method(op), args, kwargs)
         if answer is not MISS:
             return answer
-    values = op.bind(args, kwargs)
+    try:
+        return _write(op, op.bind(args, kwargs))
+    except Exception:
+        if watching or not begin_watching(args, kwargs):
+            raise
+        return call_inplace(op, args, kwargs)
+
+
+def _write(op: Op, values: list) -> Tensor:
+    """Run ``op`` on bound arguments, in place."""
     target = values[0]
     name = _inplace_name(op)
     if not isinstance(target, Tensor):

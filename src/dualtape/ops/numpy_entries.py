@@ -13,9 +13,10 @@ import numpy as np
 
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, raw, wrap
-from ..arrays import module_of
+from ..arrays import Absent, module_of
 from ..autograd.tangents import active, tangent
 from ..modes import current
+from ..overrides.watching import overridable
 from .dispatch import FUNCTIONS
 from .table import TABLE, UFUNCS, Registry
 
@@ -321,30 +322,42 @@ def _einsum(equation: str, *operands: Any, out: Any = None, optimize: Any = Fals
     return FUNCTIONS["einsum"](equation, *operands)
 
 
+def _filled_like(numpy: Callable, a: Any, dtype: Any, shape: Any, *value: Any) -> Tensor:
+    """A new tensor like ``a``; of a class that has no array, its own."""
+    dtype = _like(a, dtype)
+    if type(a._array) is not Absent:
+        return wrap(numpy(a._array, *value, dtype=dtype, shape=shape))
+    if shape is not None:  # what computes with it turns it into the class's
+        return wrap(numpy(np.empty(()), *value, dtype=dtype, shape=shape))
+    from .._tensor import creation
+
+    return overridable(getattr(creation, numpy.__name__), leaf=True)(a, *value, dtype=dtype)
+
+
 def _like(tensor_or_dtype: Any, dtype: Any) -> Any:
     return dtypes.to_numpy(dtype) if dtype is not None else tensor_or_dtype._array.dtype
 
 
 @entry(np.zeros_like)
 def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any) -> Any:
-    return wrap(np.zeros_like(a._array, dtype=_like(a, dtype), shape=shape))
+    return _filled_like(np.zeros_like, a, dtype, shape)
 
 
 @entry(np.ones_like)
 def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any) -> Any:
-    return wrap(np.ones_like(a._array, dtype=_like(a, dtype), shape=shape))
+    return _filled_like(np.ones_like, a, dtype, shape)
 
 
 @entry(np.empty_like)
 def _empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any) -> Any:
-    return wrap(np.empty_like(a._array, dtype=_like(a, dtype), shape=shape))
+    return _filled_like(np.empty_like, a, dtype, shape)
 
 
 @entry(np.full_like)
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
-    return wrap(np.full_like(a._array, raw(fill_value), dtype=_like(a, dtype), shape=shape))
+    return _filled_like(np.full_like, a, dtype, shape, raw(fill_value))
 
 
 @entry(np.ndim)
@@ -373,7 +386,7 @@ def _creation(name: str) -> Callable:
 
     def make(like: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         inner = like._array
-        if type(inner) is np.ndarray:
+        if type(inner) is np.ndarray or type(inner) is Absent:
             return wrap(numpy(*args, **kwargs))
         module = module_of(inner)
         if module is np:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from ..arrays import is_array
-from ..overrides.watching import overridable
+from ..overrides.watching import Declined, overridable, overrides
 from . import table
 from .codegen.call import function as public_function
 from .codegen.call import is_pointwise_pair, operator_of
@@ -97,7 +97,7 @@ def operators() -> None:
         reflected = forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])
         setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
-            setattr(Tensor, f"__i{dunder}__", Tensor.__dict__[f"{name}_"])
+            setattr(Tensor, f"__i{dunder}__", inplace(table.TABLE[name], f"__i{dunder}__", as_operator=True))
     setattr(Tensor, "__rsub__", operator_of(table.TABLE["rsub"], "__rsub__"))  # noqa: B010 - mypy knows another one
     setattr(Tensor, "__rtruediv__", _rtruediv)  # noqa: B010
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -129,22 +129,24 @@ def _invert(x: Tensor) -> Tensor:
 
 def _operator(function: Callable) -> Callable:
     def operator(x: Any, y: Any) -> Any:
-        if (
-            not isinstance(y, (Tensor, int, float, complex))
-            and not is_array(y)
-            and not hasattr(type(y), "__torch_function__")
-        ):
+        if not isinstance(y, (Tensor, int, float, complex)) and not is_array(y) and not overrides(y):
             return NotImplemented
-        return function(x, y)
+        try:
+            return function(x, y)
+        except Declined:
+            return NotImplemented
 
     return operator
 
 
 def _reflected(function: Callable) -> Callable:
     def operator(y: Any, x: Any) -> Any:
-        if not isinstance(x, (Tensor, int, float, complex)) and not is_array(x):
+        if not isinstance(x, (Tensor, int, float, complex)) and not is_array(x) and not overrides(x):
             return NotImplemented
-        return function(x, y)
+        try:
+            return function(x, y)
+        except Declined:
+            return NotImplemented
 
     return operator
 

@@ -9,13 +9,31 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_PUBLIC = (
-    "BaseTorchFunctionMode",
-    "TorchFunctionMode",
-    "handle_torch_function",
-    "has_torch_function",
-    "is_tensor_like",
-)
+_PUBLIC = {
+    **dict.fromkeys(
+        (
+            "BaseTorchFunctionMode",
+            "TorchFunctionMode",
+            "handle_torch_function",
+            "has_torch_function",
+            "has_torch_function_unary",
+            "has_torch_function_variadic",
+            "is_tensor_like",
+        ),
+        "function_modes",
+    ),
+    **dict.fromkeys(
+        (
+            "get_ignored_functions",
+            "get_overridable_functions",
+            "get_testing_overrides",
+            "is_tensor_method_or_property",
+            "resolve_name",
+            "wrap_torch_function",
+        ),
+        "listing",
+    ),
+}
 
 __all__ = list(_PUBLIC)
 
@@ -23,7 +41,7 @@ __all__ = list(_PUBLIC)
 def __getattr__(name: str) -> Any:  # the tensor is built on ``watching``, and the public names on the tensor
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(".function_modes", __name__), name)
+    return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

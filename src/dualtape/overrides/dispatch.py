@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
-from .._tensor.tensor import Tensor, alias, wrap
+from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, as_array
 from ..autograd import saved as saving
 from ..autograd.node import Node, edge_of
@@ -19,7 +19,7 @@ from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase
 from ..ops.op_node import OpNode
 from ..ops.saves import OUTPUT
-from .subclass import disabled_dispatch, of_class, overriding, watch
+from .subclass import disabled_dispatch, of_class, overriding, same_class, watch
 from .watching import MISS
 
 
@@ -31,7 +31,10 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
     )
     if not mode.dispatches and not found:
         return MISS
+    from ..ops.aten import described
+
     types = tuple(type(value) for value in found)
+    function = described(function)
     result = NotImplemented
     if mode.dispatches:
         inside = mode.replace(dispatches=mode.dispatches[:-1], grad=False)
@@ -115,6 +118,20 @@ def execute_inplace(op: Any, values: list) -> Any:
     return target
 
 
+def from_class(function: Callable, args: tuple, kwargs: dict, error: Exception) -> Any:
+    """What ``__torch_dispatch__`` computes for a function that reads values, which some argument's class keeps.
+
+    Nothing is recorded: where a gradient would be lost, ``error`` says that the memory is not there.
+    """
+    result = answer(function, args, kwargs)
+    if result is MISS:
+        raise error
+    needs = modes.current().grad and any(isinstance(a, Tensor) and a.requires_grad for a in (*args, *kwargs.values()))
+    if needs and isinstance(result, Tensor) and result._array.dtype.kind in "fc":
+        raise error
+    return result
+
+
 def _trimmed(op: Any, values: list) -> tuple:
     """The arguments, without those at the end that have their default."""
     count = len(values)
@@ -133,9 +150,7 @@ def _fresh(op: Any, result: Any, values: list) -> Tensor:
         raise TypeError(f"__torch_dispatch__ must return a tensor for {op.name}, got {type(result).__name__}")
     if result._edge is None and not result._requires_grad and not any(result is value for value in values):
         return result
-    new = of_class(alias(result), type(result))
-    new.__dict__.update(result.__dict__)
-    return new
+    return same_class(result)
 
 
 def _copy_of(target: Tensor) -> Tensor:
@@ -164,10 +179,9 @@ def _settle_node(op: Any, results: list) -> None:
     for place, (_, kind, number) in enumerate(op.saves):
         entry = kept[place]
         if kind == OUTPUT and type(entry) is tuple and isinstance(entry[0], Absent):
-            result = results[number]
-            bare = of_class(alias(result), type(result))
-            bare.__dict__.update(result.__dict__)
-            kept[place] = (bare, entry[1], entry[2])
+            kept[place] = (same_class(results[number]), entry[1], entry[2])
+        elif type(entry) is saving.SavedVariable and entry.entry is not None and isinstance(entry.entry[0], Absent):
+            entry.entry = (same_class(results[number]), *entry.entry[1:])
     node._saved = tuple(kept)
 
 
@@ -204,8 +218,7 @@ class AskingNode(OpNode):
         if kind == OUTPUT and type(entry) is tuple and isinstance(entry[0], Tensor):
             if entry[1][0] != entry[2]:
                 raise saving.stale(entry, self, name)
-            value = of_class(alias(entry[0]), type(entry[0]))
-            value.__dict__.update(entry[0].__dict__)
+            value = same_class(entry[0])
             value._edge, value._requires_grad = (self, number), True
             return value
         return super()._one(entry, name, kind, number, record)

@@ -15,6 +15,8 @@ __all__ = [
     "TorchFunctionMode",
     "handle_torch_function",
     "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
     "is_tensor_like",
 ]
 
@@ -89,6 +91,30 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
         mode.functions
         or (mode.subclass_functions and overriding(tuple(relevant_args), "__torch_function__", disabled_function))
     )
+
+
+def has_torch_function_unary(obj: Any) -> bool:
+    """:func:`has_torch_function` of one argument.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.overrides.has_torch_function_unary(dt.ones(1))
+    False
+    """
+    return has_torch_function((obj,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """:func:`has_torch_function` of the arguments.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.overrides.has_torch_function_variadic(dt.ones(1), 3)
+    False
+    """
+    return has_torch_function(args)
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,9 @@ Loaded when the first such class or mode is made; until then nothing asks.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from itertools import chain
 from types import FunctionType
 from typing import Any
 
@@ -16,7 +18,7 @@ from .. import modes
 from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor, alias
-from .watching import MISS, overridable, watching
+from .watching import MISS, Declined, overridable, watching
 
 _NOT_ASKED = {
     "__new__", "__init__", "__init_subclass__", "__getattr__", "__dir__", "__hash__", "__array_ufunc__",
@@ -91,8 +93,7 @@ def overriding(values: Any, protocol: str, disabled: Any) -> list:
     """The arguments whose class answers ``protocol``, one of each class, subclasses before their bases."""
     found: list = []
     for value in values:
-        parts = value if type(value) is tuple or type(value) is list else (value,)
-        for part in parts:
+        for part in _parts(value):
             kind = type(part)
             if kind is Tensor or getattr(kind, protocol, disabled) is disabled or isinstance(part, type):
                 continue
@@ -102,11 +103,24 @@ def overriding(values: Any, protocol: str, disabled: Any) -> list:
     return found
 
 
-def intercept(function: Callable, args: tuple, kwargs: dict, leaf: bool = False) -> Any:
-    """What the modes or the arguments' classes answer to a call; MISS if it is to go its way."""
+def _parts(value: Any) -> Any:
+    """What is asked in the place of an argument: the entries of a list or tuple; of lists in a tuple, which is an
+    index then, theirs too.
+    """
+    if type(value) is tuple and list in map(type, value):
+        return chain.from_iterable(part if type(part) is list else (part,) for part in value)
+    return value if type(value) is tuple or type(value) is list else (value,)
+
+
+def intercept(function: Callable, args: tuple, kwargs: dict, leaf: bool = False, relevant: tuple | None = None) -> Any:
+    """What the modes or the arguments' classes answer to a call; MISS if it is to go its way.
+
+    All arguments are asked, or those that are ``relevant``.
+    """
     mode = modes.current()
     if mode.functions or mode.subclass_functions:
-        found = overriding((*args, *kwargs.values()), "__torch_function__", disabled_function)
+        values = (*args, *kwargs.values()) if relevant is None else relevant
+        found = overriding(values, "__torch_function__", disabled_function)
         if mode.functions or found:
             return _answered(mode, found, function, args, kwargs)
     if leaf and (mode.dispatches or mode.subclass_dispatch):
@@ -131,13 +145,22 @@ def _answered(mode: modes.Mode, found: list, function: Callable, args: tuple, kw
             return result
     if mode.subclass_functions:
         for value in found:
-            result = type(value).__torch_function__(function, types, args, kwargs)
+            handler = value.__torch_function__
+            if getattr(handler, "__self__", None) is value:
+                warnings.warn(
+                    f"{type(value).__name__}: Defining your `__torch_function__` as a plain method is deprecated and"
+                    " will be an error in future, please define it as a classmethod.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            result = handler(function, types, args, kwargs)
             if result is not NotImplemented:
                 return result
     name = getattr(function, "__name__", repr(function))
-    raise TypeError(
-        f"no implementation found for {name!r}: __torch_function__ of"
-        f" {', '.join(t.__name__ for t in types) or 'the mode'} returned NotImplemented"
+    asked = [f"mode {type(mode.functions[-1]).__name__}"] if mode.functions else []
+    raise Declined(
+        f"Multiple dispatch failed for {name!r}; all __torch_function__ handlers returned NotImplemented: no"
+        f" implementation found for {name!r} by {', '.join(asked + [kind.__name__ for kind in types])}"
     )
 
 
@@ -173,7 +196,10 @@ def _converted(result: Any, cls: type) -> Any:
 def of_class(tensor: Tensor, cls: type) -> Tensor:
     """``tensor``, which nobody else holds yet, as an instance of ``cls``."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your"
+            f" class inherits from Tensor: got {cls!r}"
+        )
     try:
         tensor.__class__ = cls
         return tensor
@@ -182,6 +208,13 @@ def of_class(tensor: Tensor, cls: type) -> Tensor:
         for slot in Tensor.__slots__[:-2]:
             setattr(new, slot, getattr(tensor, slot))
         return new
+
+
+def same_class(tensor: Tensor) -> Tensor:
+    """An alias of the same class and with the same attributes: of a wrapper, whose values are among these."""
+    new = of_class(alias(tensor), type(tensor))
+    new.__dict__.update(tensor.__dict__)
+    return new
 
 
 def as_subclass(tensor: Tensor, cls: type) -> Any:

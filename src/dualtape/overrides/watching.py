@@ -6,10 +6,12 @@ is not, is in :mod:`dualtape.overrides.subclass`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
+from itertools import chain
 from typing import Any
 
+from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import explained_call
 
@@ -17,8 +19,30 @@ watching: list[bool] = []
 MISS = object()  # nothing overrides this call
 
 
-class Foreign(Exception):
-    """An argument that is no tensor has ``__torch_function__``: the call starts again, this time watching."""
+class Declined(TypeError):
+    """Everyone who was asked returned NotImplemented: an operator then leaves the call to the other operand."""
+
+
+def overrides(value: Any) -> bool:
+    """Whether ``value`` has ``__torch_function__``, be it a tensor or not."""
+    return hasattr(type(value), "__torch_function__")
+
+
+def begin_watching(args: Iterable, kwargs: dict) -> bool:
+    """Begin to ask if an argument that is no tensor has ``__torch_function__``: a call that failed on it starts again.
+
+    Nobody looks at arguments for it before that: until something overrides operations, only what is no tensor can.
+    """
+    from .._tensor.tensor import Tensor
+
+    for value in chain(args, kwargs.values()):
+        for part in value if isinstance(value, (list, tuple)) else (value,):
+            if overrides(part) and not isinstance(part, Tensor):
+                from .subclass import watch
+
+                watch()
+                return True
+    return False
 
 
 def overridable(function: Callable, leaf: bool = False, composite: str | None = None) -> Callable:
@@ -49,7 +73,17 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
             from ..ops.batching import by_samples
 
             return by_samples(function, args, kwargs, composite)
-        except (AttributeError, TypeError, IndexError, ZeroDivisionError, ValueError) as error:
+        except NoMemory as error:
+            if composite is None:
+                raise
+            from .dispatch import from_class
+
+            return from_class(public, args, kwargs, error)
+        except Exception as error:
+            if not watching and begin_watching(args, kwargs):
+                return public(*args, **kwargs)
+            if not isinstance(error, (AttributeError, TypeError, IndexError, ZeroDivisionError, ValueError)):
+                raise
             found = explained_call(composite or function.__name__, error, function, args, kwargs)
             if found is error or not (composite or leaf):
                 raise

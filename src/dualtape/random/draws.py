@@ -372,6 +372,12 @@ def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Te
     check_write(self, name, recording)
     values = draw(self._array.shape, self._array.dtype)
     if type(values) is Batched and not holds(self._array, values):
+        if values.level.randomness == "same":
+            raise RuntimeError(
+                f"Vmap does not currently support same randomness with a batched tensor input: {name} would write what"
+                " differs from sample to sample into a tensor that is one for all of them. Draw out of place, or fill a"
+                " batched tensor (zeros_like, clone)"
+            )
         raise RuntimeError(
             f"vmap: Cannot ask for different inplace randomness on an unbatched tensor in {name}: it has one place for"
             " all samples. Draw out of place,"

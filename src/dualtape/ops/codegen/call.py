@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
-from ...overrides.watching import watching
+from ...overrides.watching import Declined, watching
 from ..dispatch import call, later
 from ..saves import OUTPUT
 from ..table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, MISSING, Op
@@ -65,8 +65,17 @@ def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
     return op.function(*op.bind(args, kwargs))
 
 
+def operator_call(op: Op, args: tuple, kwargs: dict) -> Any:
+    """:func:`call` for an operator: what everyone declines is left to the other operand."""
+    try:
+        return call(op, args, kwargs)
+    except Declined:
+        return NotImplemented
+
+
 NAMES.update(
-    _plain_types=plain_types, _call=call, _keywords=keywords, _missing=MISSING, _dual_way=later("jvp", "run"),
+    _plain_types=plain_types, _call=call, _operator_call=operator_call,
+    _keywords=keywords, _missing=MISSING, _dual_way=later("jvp", "run"),
     _batched_first=later("batching", "recorded"),
 )  # fmt: skip
 
@@ -145,7 +154,7 @@ def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) 
     rest = op.params[op.required :]
     if as_operator:
         code = Code(f"def operator({x}, {y}):", _other=other)
-        bail = f"return _other({x}, {y})" if other else f"return _call(_op, ({x}, {y}), {{}})"
+        bail = f"return _other({x}, {y})" if other else f"return _operator_call(_op, ({x}, {y}), {{}})"
         code.names.update({f"_default_{p}": d for p, d in zip(rest, op.defaults, strict=True)})
     else:
         code, bail = entry(op, op.name)

@@ -13,7 +13,8 @@ import numpy as np
 
 from ... import modes
 from ..._tensor.tensor import Tensor
-from ...overrides.watching import watching
+from ...arrays import is_array
+from ...overrides.watching import Declined, overrides, watching
 from ..dispatch import call_inplace
 from ..saves import INPUT
 from ..table import BROADCASTING, ELEMENTWISE, Op
@@ -25,9 +26,21 @@ _LARGEST, _FAR = float(np.finfo(np.float32).max), 2**63
 _PLAIN = {int, float, bool, type(None), str}
 
 
-def inplace(op: Op, name: str) -> Callable:
-    """The in-place method of an op."""
+def inplace(op: Op, name: str, as_operator: bool = False) -> Callable:
+    """The in-place method of an op; as an operator it leaves foreign types to the other operand."""
+    if as_operator:
+        return lazily(lambda row: write(row, "_operator_inplace"), op, name, f"{op.name}, as an in-place operator")
     return lazily(write, op, name, f"{op.name}, in place")
+
+
+def operator_inplace(op: Op, args: tuple, kwargs: dict) -> Any:
+    """:func:`call_inplace` for an operator."""
+    if not isinstance(args[1], (Tensor, int, float, complex)) and not is_array(args[1]) and not overrides(args[1]):
+        return NotImplemented
+    try:
+        return call_inplace(op, args, kwargs)
+    except Declined:
+        return NotImplemented
 
 
 def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
@@ -61,7 +74,8 @@ def holds_nothing(value: Any) -> bool:
 
 
 NAMES.update(
-    _call_inplace=call_inplace, _keywords_inplace=keywords, _element=element, _fits_into=fits_into, _long=_LONG,
+    _call_inplace=call_inplace, _operator_inplace=operator_inplace,
+    _keywords_inplace=keywords, _element=element, _fits_into=fits_into, _long=_LONG,
     _holds_nothing=holds_nothing, _multiply=np.multiply,
 )  # fmt: skip
 
@@ -73,10 +87,10 @@ def _is_ufunc(op: Op) -> bool:
     return pointwise and ufunc and len(op.inputs) == op.required and op.variant is None
 
 
-def write(op: Op) -> Code:
+def write(op: Op, call: str = "_call_inplace") -> Code:
     """The source of the in-place form."""
     x = op.params[0]
-    code, bail = entry(op, f"{op.name}_", "_keywords_inplace", "_call_inplace")
+    code, bail = entry(op, f"{op.name}_", "_keywords_inplace", call)
     ufunc = _is_ufunc(op)
     conditions = ["_mode.plain", f"({is_plain(x)})"]
     if op.required > 1:

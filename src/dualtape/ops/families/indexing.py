@@ -17,6 +17,7 @@ from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
 from ...autograd.views import check_write
 from ...errors import not_a_tensor
+from ...overrides.watching import begin_watching, watching
 from .. import basic_indexing as keys
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
@@ -42,7 +43,12 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         return shapes.select(x, 0, key)
     if kind is slice:
         return _sliced(x, 0, key, always=True)
-    viewed, indices = _parse(x, key)
+    try:
+        viewed, indices = _parse(x, key)
+    except (TypeError, IndexError):
+        if watching or not begin_watching((key,), {}):
+            raise
+        return x[key]
     if indices is not None:
         return index_at(viewed, indices)
     return viewed if viewed is not x else _alias(x)
@@ -52,6 +58,16 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     if keys.assign(x, key, value):
         return
+    try:
+        _assign(x, key, value)
+    except (TypeError, IndexError):
+        if watching or not begin_watching((key, value), {}):
+            raise
+        x[key] = value
+
+
+def _assign(x: Tensor, key: Any, value: Any) -> None:
+    """The whole way of ``x[key] = value``."""
     if key is False:
         return  # no place is selected
     viewed, indices = _parse(x, key)

@@ -25,15 +25,15 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
             pass  # there is an empty one to leave out, or something to complain about
     kept = [t for t in tensors if t.shape != (0,)] or list(tensors)
     d = normal_dim(dim, kept[0].ndim)
-    for t in kept:
+    for k, t in enumerate(kept):
         if t.ndim == 0:
             raise RuntimeError("cat: zero-dimensional tensor cannot be concatenated; use stack")
         if t.ndim != kept[0].ndim or any(
             a != b for i, (a, b) in enumerate(zip(t.shape, kept[0].shape, strict=False)) if i != d
         ):
             raise RuntimeError(
-                f"cat: Sizes of tensors must match except in dimension {d}. Expected {list(kept[0].shape)} but got"
-                f" {list(t.shape)}"
+                f"cat: Sizes of tensors must match except in dimension {d}. Expected size {list(kept[0].shape)} but got"
+                f" size {list(t.shape)} for tensor number {k} in the list"
             )
     return _in_rows(np.concatenate(kept, axis=d))
 
@@ -76,11 +76,12 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]
     shape, plain = first.shape, dim == 0 and len(tensors) <= _FEW and type(first) is np.ndarray
-    for t in tensors:
+    for k, t in enumerate(tensors):
         if t is not first:
             if t.shape != shape:
                 raise RuntimeError(
-                    f"stack expects each tensor to be equal size, but got {list(shape)} and {list(t.shape)}"
+                    f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and"
+                    f" {list(t.shape)} at entry {k}"
                 )
             plain = plain and type(t) is np.ndarray
     if plain:

@@ -54,8 +54,9 @@ def _checked(name: str, x: Any, y: Any, dims: tuple[int, int]) -> None:
 def _mm(x: Any, mat2: Any) -> Any:
     _checked("mm", x, mat2, (2, 2))
     if x.shape[1] != mat2.shape[0]:
-        raise mismatch(
-            "mm", "mat1 and mat2 shapes cannot be multiplied: the columns of one must be the rows of the other", x, mat2
+        raise RuntimeError(
+            f"mm: mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} and"
+            f" {mat2.shape[0]}x{mat2.shape[1]}): the columns of one must be the rows of the other"
         )
     return np.dot(x, mat2)
 

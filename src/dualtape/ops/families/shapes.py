@@ -342,7 +342,10 @@ def _checked(index: int, x: Any, dim: int) -> int:
     if n is None:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for dimension {dim} with size {n}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}: index {index}"
+            f" is out of bounds for dimension {dim} with size {n}"
+        )
     return int(index)
 
 

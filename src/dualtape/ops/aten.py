@@ -1,0 +1,111 @@
+"""``dualtape.ops.aten``: PyTorch's names for what ``__torch_dispatch__`` gets.
+
+``aten.add`` is a packet, and its overloads are the function that handlers get: ``func is aten.add.Tensor``, tables
+with ``aten.mul.Tensor`` as a key and ``func.overloadpacket`` work as they do there. One function serves all
+overloads of a name, but where they are different operations (``aten.max.dim``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .._tensor.tensor import Tensor
+from ..overrides.subclass import watch
+from .dispatch import FUNCTIONS, _inplace_name
+from .table import TABLE
+
+_ROWS = {  # names of ATen's for which the table has others
+    "_to_copy": "to_dtype", "view": "view_shape", "_unsafe_view": "view_shape", "div": "true_divide",
+    "where": "where_op", "var": "var_op", "as_strided": "strided_view", "_softmax": "softmax",
+    "_log_softmax": "log_softmax", "max": "max_all", "min": "min_all", "max.dim": "max_dim", "min.dim": "min_dim",
+}  # fmt: skip
+_METHODS = {"_local_scalar_dense": "item"}
+_KNOWN = {row: name.partition(".")[0] for name, row in reversed(_ROWS.items())}
+_OVERLOADS = (
+    "default", "Tensor", "Scalar", "int", "self", "dim", "dim_IntList", "out", "Tensor_Scalar", "Tensor_Tensor",
+    "correction", "sizes", "dims", "dtype", "source_Tensor", "names", "size", "start", "Tensor_mode", "Scalar_mode",
+)  # fmt: skip
+
+
+class Schema(NamedTuple):
+    """What a handler may ask of its function: ``func._schema.name``."""
+
+    name: str
+
+
+class OpOverloadPacket:
+    """All overloads of one name.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.ops.aten.add.Tensor is dt.add, dt.ops.aten.add
+    (True, aten.add)
+    >>> dt.ops.aten.add.Tensor.overloadpacket is dt.ops.aten.add
+    True
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self._qualified_op_name = f"aten::{name}"
+        self._schema = Schema(self._qualified_op_name)
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads: each of them is known for every operation."""
+        return list(_OVERLOADS)
+
+    def __getattr__(self, overload: str) -> Callable:
+        if overload not in _OVERLOADS:
+            raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{overload}'")
+        function = _found(f"{self.__name__}.{overload}") or _found(self.__name__)
+        assert function is not None
+        setattr(self, overload, described(function))
+        return function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.default(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"aten.{self.__name__}"
+
+
+def described(function: Any) -> Callable:
+    """``function``, with the names that PyTorch's overloads have for themselves."""
+    if not hasattr(function, "_schema"):
+        name = _KNOWN.get(function.__name__, function.__name__)
+        if function.__name__ == "refill_":
+            name = "fill_"
+        function._schema = Schema(f"aten::{name}")
+        function.namespace = "aten"
+        function.overloadpacket = _packet(name)
+    return function
+
+
+def _found(name: str) -> Callable | None:
+    """The function that a handler gets for an operation; None if there is none of this name."""
+    if name.endswith("_"):
+        row: Any = next((row for row in TABLE.values() if row.inplace and _inplace_name(row) == name), None)
+        return None if row is None else getattr(Tensor, name)
+    row = TABLE.get(_ROWS.get(name, name))
+    if row is not None:
+        return row.function
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    watch()  # from now on methods are those that ask, which are what a handler gets
+    method = getattr(Tensor, _METHODS.get(name, name), None)
+    return method if callable(method) else getattr(sys.modules["dualtape"], name, None)
+
+
+def _packet(name: str) -> OpOverloadPacket:
+    found = globals().get(name)
+    if type(found) is not OpOverloadPacket:
+        found = globals()[name] = OpOverloadPacket(name)
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__") or _found(name) is None:
+        raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}': dualtape has no such operation")
+    return _packet(name)
