@@ -17,15 +17,15 @@ SOURCE = Path(dt.__file__).parent
 
 # From the bottom. A module belongs to the layer that names it, or else the package it is in.
 LAYERS = [
-    {"errors", "pytree"},
+    {"errors", "pytree", "_locks"},
     {"arrays"},
     {"modes", "_contextlib"},
     {"_tensor", "autograd", "overrides", "random"},
-    {"ops", "overrides.dispatch"},
+    {"ops", "overrides.dispatch", "overrides.listing"},
     {"sparse"},
     {"func", "autograd.functional"},
     {"nn", "linalg", "library"},
-    {"utils", "_C", "_lazy", "data"},
+    {"utils", "_C", "_functorch", "_lazy", "data"},
     {"tour", "draw", "cli", "__main__", "__init__"},
 ]
 
@@ -36,16 +36,18 @@ UPWARDS = {
     ("_tensor.protocols", "ops"): "dir(x) lists the methods of families that were not read yet",
     ("_tensor.tensor", "overrides.dispatch"): "a wrapper subclass is a tensor whose ops its class answers",
     ("autograd.api", "ops.batching"): "batched gradients go in and out of a batch by ops",
+    ("autograd.api", "ops.dispatch"): "zeros for an input without memory are made by its class",
     ("autograd.api", ""): "the first gradient is ones_like the output",
     ("autograd.forward_ad", "ops.jvp"): "a tangent is laid out as its tensor is, by ops",
     ("autograd.function", "ops.table"): "a Function's view is replayed by the alias op",
     ("autograd.function_batching", "ops.batching"): "Function.vmap gets and gives batches",
     ("autograd.function_forward", "ops.jvp"): "a Function's tangent is laid out as its result is",
-    ("func.functional_call", "nn.parameter"): "modules have parameters",
+    ("func.functional_call", "nn"): "modules have parameters",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",
     ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",
     ("overrides.subclass", "overrides.dispatch"): "a mode below autograd is asked where one above it declined",
     ("overrides.subclass", "ops.table"): "the default __torch_function__ gives results their class by the alias op",
+    ("overrides.watching", "overrides.dispatch"): "what no op is beneath asks __torch_dispatch__ itself",
     ("overrides.watching", "ops.batching"): "a composite that wants to see values runs sample by sample",
     ("random.draws", "ops.jvp"): "what is drawn over a tensor with a tangent has none",
 }

@@ -7,14 +7,13 @@ from typing import Any
 from ..autograd.function_once import _Error as Error
 from ..autograd.node import AccumulateGrad
 from ..autograd.views import AsStridedBackward0, CopySlices
+from ..ops import load_all
+from ..ops.table import TABLE
 
 __all__ = ["AccumulateGrad", "AsStridedBackward0", "CopySlices", "Error"]
 
 
 def __getattr__(name: str) -> Any:
-    from ..ops import load_all
-    from ..ops.table import TABLE
-
     if "Backward" in name:
         load_all()
         for row in TABLE.values():

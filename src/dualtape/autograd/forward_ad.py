@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import modes
+from .._tensor.creation import zeros_like
 from .._tensor.tensor import Tensor
 from ..modes import ModeContext, Switch
 from .tangents import STILL, ForwardLevel, set_tangent, tangent
@@ -371,8 +372,6 @@ class _only:
 
 
 def _zeros(tensor: Tensor) -> Tensor:
-    from .._tensor.creation import zeros_like
-
     return zeros_like(tensor, requires_grad=False)
 
 

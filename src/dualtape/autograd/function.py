@@ -21,6 +21,7 @@ from . import saved as saving
 from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .other_gradients import raw_gradient, shown_gradient
+from .tangents import active, tangent
 from .versions import bump
 from .views import IN_CUSTOM_FUNCTION, NO_GRAD, attach, check_write, rebase
 
@@ -487,8 +488,6 @@ class _silent(modes.no_grad):
 
 def _moving_levels(tensors: list) -> tuple:
     """The open levels at which one of ``tensors`` has a tangent."""
-    from .tangents import active, tangent
-
     return tuple(level for level in active(modes.current()) if any(tangent(t, level) is not None for t in tensors))
 
 

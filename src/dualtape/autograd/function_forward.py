@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import modes
+from .._tensor import creation
 from .._tensor.tensor import Tensor
 from .api import grad
 from .function import Function, FunctionCtx, _leaves, _mapped
@@ -43,8 +44,6 @@ def _tangent_of(leaf: Any, level: ForwardLevel, ctx: FunctionCtx) -> Tensor | No
 
 
 def _like(tensor: Tensor, name: str) -> Tensor:
-    from .._tensor import creation
-
     return getattr(creation, name)(tensor, requires_grad=False)
 
 

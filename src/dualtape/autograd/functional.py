@@ -17,6 +17,7 @@ from typing import Any
 from .._tensor.tensor import Tensor
 from ..func import jacobians, scope, transforms
 from ..modes import current, enable_grad
+from ..ops.dispatch import FUNCTIONS
 from .api import grad
 from .forward_ad import dual
 from .tangents import tangent
@@ -332,8 +333,6 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
 
 
 def _stacked(rows: list) -> Any:
-    from ..ops.dispatch import FUNCTIONS
-
     return None if rows[0] is None else FUNCTIONS["stack"](rows)
 
 

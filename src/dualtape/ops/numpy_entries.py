@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import dtypes
+from .._tensor import creation, dtypes
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent, module_of
 from ..autograd.tangents import active, tangent
@@ -329,8 +329,6 @@ def _filled_like(numpy: Callable, a: Any, dtype: Any, shape: Any, *value: Any) -
         return wrap(numpy(a._array, *value, dtype=dtype, shape=shape))
     if shape is not None:  # what computes with it turns it into the class's
         return wrap(numpy(np.empty(()), *value, dtype=dtype, shape=shape))
-    from .._tensor import creation
-
     return overridable(getattr(creation, numpy.__name__), leaf=True)(a, *value, dtype=dtype)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
+from .._tensor import dtypes
+from .._tensor.device import device as Device
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, as_array
 from ..autograd import saved as saving
@@ -17,8 +19,10 @@ from ..autograd.node import Node, edge_of
 from ..autograd.other_gradients import raw_gradient
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase
+from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, pack_written, record, unwrap
 from ..ops.op_node import OpNode
 from ..ops.saves import OUTPUT
+from ..ops.table import LISTED
 from .subclass import disabled_dispatch, of_class, overriding, same_class, watch
 from .watching import MISS
 
@@ -65,9 +69,6 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 def execute(op: Any, values: list) -> Any:
     """Run ``op`` by ``__torch_dispatch__``, and record it; MISS if nothing overrides it."""
-    from ..ops.dispatch import _needs, record, unwrap
-    from ..ops.table import LISTED
-
     mode = modes.current()
     raws = None
     result = answer(op.function, _trimmed(op, values), {})
@@ -89,8 +90,6 @@ def execute(op: Any, values: list) -> Any:
 
 def execute_inplace(op: Any, values: list) -> Any:
     """The same for the in-place form."""
-    from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, pack_written, unwrap
-
     mode = modes.current()
     if not mode.dispatches and not overriding(values, "__torch_dispatch__", disabled_dispatch):
         return MISS
@@ -226,9 +225,6 @@ class AskingNode(OpNode):
 
 def make_wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     """An instance of ``cls`` that has a shape and a dtype, and no values of its own."""
-    from .._tensor import dtypes
-    from .._tensor.device import device as Device
-
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
     if cls.__torch_dispatch__ is disabled_dispatch:  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from functools import update_wrapper
 from itertools import chain
 from typing import Any
 
+from .._tensor.tensor import Tensor
 from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import explained_call
@@ -33,8 +34,6 @@ def begin_watching(args: Iterable, kwargs: dict) -> bool:
 
     Nobody looks at arguments for it before that: until something overrides operations, only what is no tensor can.
     """
-    from .._tensor.tensor import Tensor
-
     for value in chain(args, kwargs.values()):
         for part in value if isinstance(value, (list, tuple)) else (value,):
             if overrides(part) and not isinstance(part, Tensor):
