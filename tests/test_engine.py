@@ -569,7 +569,7 @@ def test_gradients_with_history_accumulate_out_of_place_others_in_place() -> Non
 
 
 def test_formulas_whose_result_nobody_waits_for_are_not_run() -> None:
-    from dualtape.ops.codegen.vjp import vjps
+    from dualtape.ops.codegen.functions import vjps
 
     calls: list = []
     row = dt.ops.table.TABLE["mul"]

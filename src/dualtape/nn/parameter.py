@@ -8,7 +8,7 @@ from typing import Any
 from .._tensor.creation import empty
 from .._tensor.printing import tensor_repr
 from .._tensor.tensor import Tensor, alias
-from ..ops.codegen.call import plain_types
+from ..ops.codegen.source import plain_types
 from ..overrides.subclass import disabled_function, make_subclass
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from ..arrays.kernels.numbers import element, fits_into
 from ..autograd.node import leaf_edge
 from ..autograd.versions import UNTRACKED, bump
 from ..autograd.views import KEY_STEP, CopySlices, disjoint, history_is_current, may_record_write, rebase_base
-from .codegen.call import plain_types
-from .codegen.inplace import element, fits_into
-from .codegen.source import Code, edge, is_plain, lazily, new_node, new_tensor, new_view
+from .codegen.source import Code, edge, is_plain, lazily, new_node, new_tensor, new_view, plain_types
 from .table import TABLE
 
 _ndarray = np.ndarray

@@ -12,9 +12,7 @@ from .._tensor.tensor import Tensor
 from ..arrays import is_array
 from ..overrides.watching import Declined, overridable, overrides
 from . import table
-from .codegen.call import function as public_function
-from .codegen.call import is_pointwise_pair, operator_of
-from .codegen.inplace import inplace
+from .codegen import functions
 from .dispatch import FUNCTIONS, NAMESPACES
 from .table import UFUNCS, Op
 
@@ -28,14 +26,14 @@ def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> 
 
 def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) -> None:
     """Give an op its function, its methods and its NumPy entry."""
-    function = op.function = _named(public_function(op), op.name, op)
+    function = op.function = _named(functions.call(op), op.name, op)
     function.__wrapped__ = op  # type: ignore[attr-defined] # whose signature is what inspect shows
     if isinstance(op.forward, np.ufunc):
         UFUNCS.setdefault(op.forward, function)
     _place(function, op.name, public, method, also)
     if op.inplace:
         for name in (op.name, *also):
-            op.inplace_function = _named(inplace(op, f"{name}_"), f"{name}_", op)
+            op.inplace_function = _named(functions.inplace(op, f"{name}_"), f"{name}_", op)
             op.inplace_function.__wrapped__ = _InPlace(op)  # type: ignore[attr-defined]
             _add_method(f"{name}_", op.inplace_function)
 
@@ -86,8 +84,8 @@ def operators() -> None:
     }  # fmt: skip
     for dunder, name in symbols.items():
         row = table.TABLE.get(name)
-        if row is not None and is_pointwise_pair(row):
-            forward = operator_of(row, f"__{dunder}__")
+        if row is not None and row.is_pointwise_pair:
+            forward = functions.operator_of(row, f"__{dunder}__")
         elif dunder == "matmul":
             forward = _matmul(FUNCTIONS[name])
         else:
@@ -97,11 +95,11 @@ def operators() -> None:
         reflected = forward if dunder in ("add", "mul") else _reflected(FUNCTIONS[name])
         setattr(Tensor, f"__r{dunder}__", reflected)
         if f"{name}_" in Tensor.__dict__:
-            setattr(Tensor, f"__i{dunder}__", inplace(table.TABLE[name], f"__i{dunder}__", as_operator=True))
-    setattr(Tensor, "__rsub__", operator_of(table.TABLE["rsub"], "__rsub__"))  # noqa: B010 - mypy knows another one
+            setattr(Tensor, f"__i{dunder}__", functions.inplace(table.TABLE[name], f"__i{dunder}__", as_operator=True))
+    setattr(Tensor, "__rsub__", functions.operator_of(table.TABLE["rsub"], "__rsub__"))  # noqa: B010 - mypy knows another one
     setattr(Tensor, "__rtruediv__", _rtruediv)  # noqa: B010
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{name}__", operator_of(table.TABLE[name], f"__{name}__"))
+        setattr(Tensor, f"__{name}__", functions.operator_of(table.TABLE[name], f"__{name}__"))
     for dunder, name in {"neg": "neg", "pos": "positive", "abs": "abs"}.items():
         setattr(Tensor, f"__{dunder}__", FUNCTIONS[name])
     setattr(Tensor, "__invert__", _invert)  # noqa: B010 - mypy knows another one
@@ -111,7 +109,7 @@ def _matmul(function: Callable) -> Callable:
     """The operator ``@``: the short cut of :func:`mm` looks whether it gets matrices, and leaves all else to the
     general product.
     """
-    return operator_of(table.TABLE["mm"], "__matmul__", _operator(function))
+    return functions.operator_of(table.TABLE["mm"], "__matmul__", _operator(function))
 
 
 def _rtruediv(x: Tensor, y: Any) -> Any:

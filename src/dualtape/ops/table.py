@@ -239,7 +239,7 @@ class Op:
             **saved_properties(self),
         }
         if self.simple:
-            from .codegen.vjp import vjps
+            from .codegen.functions import vjps
 
             fields.update(vjps(self))
         made = type(self.node_names[number], (OpNode,), fields)
@@ -298,6 +298,11 @@ class Op:
         while count and values[count - 1] is MISSING:
             count -= 1
         return values[:count]
+
+    @property
+    def is_pointwise_pair(self) -> bool:
+        """Whether it is an op of two tensors, element by element or contracted, as Python's operators are."""
+        return self.kind in (BROADCASTING, CONTRACTION) and self.tensor_places == (0, 1) and self.required == 2
 
     @property
     def __signature__(self) -> Any:

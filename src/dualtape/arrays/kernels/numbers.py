@@ -1,5 +1,6 @@
-"""Python's numbers as arrays: a ufunc takes an array in half the time that it takes a number in, and a program has
-few numbers.
+"""Python's numbers as arrays, and what fits where.
+
+A ufunc takes an array in half the time that it takes a number in, and a program has few numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-single = np.dtype(np.float32)
+single, double, LONG = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+_LARGEST, _FAR = float(np.finfo(np.float32).max), 2**63
 SINGLES: dict[Any, np.ndarray] = {}  # those that were met
 DOUBLES: dict[Any, np.ndarray] = {}
 _MOST = 1024
@@ -28,3 +30,18 @@ def number_array(y: Any, dtype: np.dtype) -> np.ndarray:
             array.flags.writeable = False
             known[y] = array
     return array
+
+
+def element(value: Any, dtype: np.dtype) -> Any:
+    """A Python number as an array of a dtype that has it; None if that is to be looked into."""
+    if type(value) is float:
+        fits = dtype is double or dtype is single and -_LARGEST <= value <= _LARGEST
+    else:
+        fits = type(value) is int and -_FAR < value < _FAR and (dtype is single or dtype is double or dtype is LONG)
+    return np.asarray(value, dtype) if fits else None
+
+
+def fits_into(b: np.ndarray, a: np.ndarray) -> bool:
+    """Whether ``b`` can be broadcast to the shape of ``a``."""
+    shape = a.shape[a.ndim - b.ndim :]
+    return b.ndim <= a.ndim and all([m == n or m == 1 for m, n in zip(b.shape, shape, strict=True)])

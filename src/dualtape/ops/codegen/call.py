@@ -16,11 +16,8 @@ from ... import modes
 from ...overrides.watching import Declined, watching
 from ..dispatch import call, later
 from ..saves import OUTPUT
-from ..table import BROADCASTING, CONTRACTION, ELEMENTWISE, FLOAT, LISTED, MISSING, Op
-from .source import NAMES, Code, edge, is_plain, lazily, new_node, new_tensor, new_view, node_kind, saved_values
-
-# subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
-plain_types: set[type] = set()
+from ..table import ELEMENTWISE, FLOAT, LISTED, MISSING, Op
+from .source import NAMES, Code, edge, is_plain, new_node, new_tensor, new_view, node_kind, saved_values
 
 # What to do with two numbers: NumPy's scalars multiply in an eighth of the time that its arrays of no dimensions take.
 POINTS: dict[Any, Callable] = {
@@ -28,25 +25,9 @@ POINTS: dict[Any, Callable] = {
 }  # fmt: skip
 
 
-def function(op: Op) -> Callable:
-    """The function of an op."""
-    return lazily(_template(op), op, op.name, op.name)
-
-
-def operator_of(op: Op, name: str, other: Callable | None = None) -> Callable:
-    """The function of a pointwise op of two arguments as a Python operator: it leaves foreign types to the other
-    operand. ``other`` takes what is unusual.
-    """
-    return lazily(lambda row: pointwise(row, True, other), op, name, f"{op.name}, as an operator")
-
-
-def is_pointwise_pair(op: Op) -> bool:
-    """Whether an op of two tensors has the template of operators."""
-    return op.kind in (BROADCASTING, CONTRACTION) and op.tensor_places == (0, 1) and op.required == 2
-
-
-def _template(op: Op) -> Callable[[Op], Code]:
-    if op.kind == ELEMENTWISE and op.required == 1 and not op.view or is_pointwise_pair(op):
+def template(op: Op) -> Callable[[Op], Code]:
+    """The template that fits an op."""
+    if op.kind == ELEMENTWISE and op.required == 1 and not op.view or op.is_pointwise_pair:
         return pointwise
     if (
         op.tensor_places == (0,)
@@ -74,7 +55,7 @@ def operator_call(op: Op, args: tuple, kwargs: dict) -> Any:
 
 
 NAMES.update(
-    _plain_types=plain_types, _call=call, _operator_call=operator_call,
+    _call=call, _operator_call=operator_call,
     _keywords=keywords, _missing=MISSING, _dual_way=later("jvp", "run"),
     _batched_first=later("batching", "recorded"),
 )  # fmt: skip

@@ -6,7 +6,6 @@ written last, in one call: whatever interrupts the program finds nothing half do
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,23 +13,15 @@ import numpy as np
 from ... import modes
 from ..._tensor.tensor import Tensor
 from ...arrays import is_array
+from ...arrays.kernels.numbers import LONG, element, fits_into
 from ...overrides.watching import Declined, overrides, watching
 from ..dispatch import call_inplace
 from ..saves import INPUT
 from ..table import BROADCASTING, ELEMENTWISE, Op
 from .call import entry
-from .source import NAMES, Code, edge, is_plain, lazily, new_node, node_kind, saved_values
+from .source import NAMES, Code, edge, is_plain, new_node, node_kind, saved_values
 
-_SINGLE, _DOUBLE, _LONG = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-_LARGEST, _FAR = float(np.finfo(np.float32).max), 2**63
 _PLAIN = {int, float, bool, type(None), str}
-
-
-def inplace(op: Op, name: str, as_operator: bool = False) -> Callable:
-    """The in-place method of an op; as an operator it leaves foreign types to the other operand."""
-    if as_operator:
-        return lazily(lambda row: write(row, "_operator_inplace"), op, name, f"{op.name}, as an in-place operator")
-    return lazily(write, op, name, f"{op.name}, in place")
 
 
 def operator_inplace(op: Op, args: tuple, kwargs: dict) -> Any:
@@ -51,21 +42,6 @@ def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
     return op.inplace_function(*op.bind(args, kwargs))
 
 
-def element(value: Any, dtype: np.dtype) -> Any:
-    """A Python number as an array of a dtype that has it; None if that is to be looked into."""
-    if type(value) is float:
-        fits = dtype is _DOUBLE or dtype is _SINGLE and -_LARGEST <= value <= _LARGEST
-    else:
-        fits = type(value) is int and -_FAR < value < _FAR and (dtype is _SINGLE or dtype is _DOUBLE or dtype is _LONG)
-    return np.asarray(value, dtype) if fits else None
-
-
-def fits_into(b: np.ndarray, a: np.ndarray) -> bool:
-    """Whether ``b`` can be broadcast to the shape of ``a``."""
-    shape = a.shape[a.ndim - b.ndim :]
-    return b.ndim <= a.ndim and all([m == n or m == 1 for m, n in zip(b.shape, shape, strict=True)])
-
-
 def holds_nothing(value: Any) -> bool:
     """Whether an argument that is no tensor, an option or a tuple of indices, holds nothing but what is plain."""
     if type(value) is tuple:
@@ -75,7 +51,7 @@ def holds_nothing(value: Any) -> bool:
 
 NAMES.update(
     _call_inplace=call_inplace, _operator_inplace=operator_inplace,
-    _keywords_inplace=keywords, _element=element, _fits_into=fits_into, _long=_LONG,
+    _keywords_inplace=keywords, _element=element, _fits_into=fits_into, _long=LONG,
     _holds_nothing=holds_nothing, _multiply=np.multiply,
 )  # fmt: skip
 

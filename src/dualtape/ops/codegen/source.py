@@ -65,9 +65,13 @@ class Code:
         return "\n".join(self.lines) + "\n"
 
 
+# subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
+plain_types: set[type] = set()
+
 # What generated code may use.
 NAMES: dict[str, Any] = {
-    "_Tensor": Tensor, "_ndarray": np.ndarray, "_scalar": np.generic, "_asarray": np.asarray, "_new": object.__new__,
+    "_Tensor": Tensor, "_plain_types": plain_types,
+    "_ndarray": np.ndarray, "_scalar": np.generic, "_asarray": np.asarray, "_new": object.__new__,
     "_current": modes.current, "_watching": watching, "_Batched": Batched, "_as_array": as_array, "_is_array": is_array,
     "_alike": alike, "_single": np.dtype(np.float32), "_double": np.dtype(np.float64), "_SINGLES": SINGLES,
     "_DOUBLES": DOUBLES, "_number_array": number_array, "_fp_errors": fp_errors,

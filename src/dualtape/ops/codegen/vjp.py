@@ -7,25 +7,15 @@ once more for tensors, where a backward is recorded. All checks stay: released v
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..saves import ATTRIBUTE, OUTPUT
-from .source import NAMES, Code, lazily
+from .source import NAMES, Code
 
 # what formulas for NumPy's arrays take
 NAMES["_known"] = {np.ndarray, float, int, bool, complex, type(None)}
-
-
-def vjps(op: Any) -> dict[str, Callable]:
-    """The functions of an op's nodes, for arrays and for tensors."""
-    title = f"the backward of {op.name}"
-    return {
-        "_vjp": lazily(lambda row: write(row, False), op, "_vjp", title),
-        "_vjp_recorded": lazily(lambda row: write(row, True), op, "_vjp_recorded", f"{title}, recorded"),
-    }
 
 
 def write(op: Any, recorded: bool) -> Code:

@@ -1,0 +1,66 @@
+"""The functions of an op, each written by its generator at the first call: until then no generator is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .source import Code, lazily
+
+
+def call(op: Any) -> Callable:
+    """The function that users call."""
+    return lazily(_write_call, op, op.name, op.name)
+
+
+def _write_call(op: Any) -> Code:
+    from .call import template
+
+    return template(op)(op)
+
+
+def operator_of(op: Any, name: str, other: Callable | None = None) -> Callable:
+    """The function of a pointwise op of two arguments as a Python operator: it leaves foreign types to the other
+    operand. ``other`` takes what is unusual.
+    """
+
+    def write(op: Any) -> Code:
+        from .call import pointwise
+
+        return pointwise(op, True, other)
+
+    return lazily(write, op, name, f"{op.name}, as an operator")
+
+
+def inplace(op: Any, name: str, as_operator: bool = False) -> Callable:
+    """The in-place method; as an operator it leaves foreign types to the other operand."""
+    if as_operator:
+        return lazily(_write_inplace_operator, op, name, f"{op.name}, as an in-place operator")
+    return lazily(_write_inplace, op, name, f"{op.name}, in place")
+
+
+def _write_inplace(op: Any) -> Code:
+    from .inplace import write
+
+    return write(op)
+
+
+def _write_inplace_operator(op: Any) -> Code:
+    from .inplace import write
+
+    return write(op, "_operator_inplace")
+
+
+def vjps(op: Any) -> dict[str, Callable]:
+    """The functions of an op's nodes, for arrays and for tensors."""
+    title = f"the backward of {op.name}"
+    return {
+        "_vjp": lazily(lambda row: _write_vjp(row, False), op, "_vjp", title),
+        "_vjp_recorded": lazily(lambda row: _write_vjp(row, True), op, "_vjp_recorded", f"{title}, recorded"),
+    }
+
+
+def _write_vjp(op: Any, recorded: bool) -> Code:
+    from .vjp import write
+
+    return write(op, recorded)
