@@ -54,7 +54,7 @@ def test_a_ufunc_becomes_an_entry_of_numpy() -> None:
 
 def test_check_finds_a_wrong_derivative_and_says_where() -> None:
     wrong = op("mine::wrong_sine", np.sin, kind="elementwise", derivative=lambda x: -np.cos(x))
-    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+    with pytest.raises(GradcheckError, match="mismatch"):
         check(wrong)
     with pytest.raises(TypeError, match="the function that library.op returned"):
         check(np.sin)

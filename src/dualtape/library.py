@@ -14,7 +14,7 @@ import numpy as np
 from ._tensor.creation import tensor
 from .autograd.gradcheck import gradcheck, gradgradcheck
 from .errors import DeclarationError
-from .func.vmap import vmap
+from .func import vmap
 from .ops.dispatch import FUNCTIONS
 from .ops.families import index
 from .ops.samples import (
