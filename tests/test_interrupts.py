@@ -137,6 +137,47 @@ def test_an_interrupt_leaves_modes_and_levels_as_they_were(program: Callable) ->
         assert step() == right, where
 
 
+class Line:
+    """What functional_call takes for a module."""
+
+    def __init__(self) -> None:
+        self.slope, self.height = dt.ones(2), dt.zeros(2)
+
+    def __call__(self, x: dt.Tensor) -> dt.Tensor:
+        return x * self.slope + self.height
+
+
+def test_an_interrupted_functional_call_gives_the_module_its_tensors_back() -> None:
+    line = Line()
+    own = dict(line.__dict__)
+    others = {name: value + 1 for name, value in own.items()}
+    for where, error in interrupted(lambda: lambda: dt.func.functional_call(line, others, (dt.ones(2),))):
+        assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
+        assert all(line.__dict__[name] is value for name, value in own.items()), where
+
+
+def test_an_interrupted_fork_of_the_random_numbers_leaves_them_as_they_were() -> None:
+    dt.manual_seed(3)
+    state = dt.get_rng_state().tolist()
+
+    def forked() -> None:
+        with dt.random.fork_rng():
+            dt.rand(3)
+
+    for where, error in interrupted(lambda: forked):
+        assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
+        assert dt.get_rng_state().tolist() == state, where
+
+
+def test_an_interrupted_gradcheck_leaves_its_arguments_as_they_were() -> None:
+    x = dt.tensor([0.5, 2.0], dtype=dt.float64, requires_grad=True)
+    start = x.tolist()
+    check = lambda: dt.autograd.gradcheck(lambda t: t * t, x, fast_mode=True)
+    for where, error in interrupted(lambda: check):
+        assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
+        assert x.tolist() == start, where
+
+
 # --- what is written --------------------------------------------------------------------------------
 
 # Each is linear in x and homogeneous, so that the derivative times x must be the value.

@@ -9,19 +9,19 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import zeros
-from ..func.scope import check_argnums
+from ..func import scope
 
 __all__: list[str] = []
 
 
 def _validate_and_wrap_argnum(argnum: Any, num_args: int) -> int:
     """The place of an argument, counted from the front."""
-    return check_argnums(argnum, num_args)[0]
+    return scope.check_argnums(argnum, num_args)[0]
 
 
 def _validate_and_wrap_argnums(argnums: Any, num_args: int) -> Any:
     """The places of arguments, counted from the front: one, or a tuple of them."""
-    places = check_argnums(argnums, num_args)
+    places = scope.check_argnums(argnums, num_args)
     return places if isinstance(argnums, tuple) else places[0]
 
 

@@ -543,13 +543,14 @@ def _central_difference(
 ) -> list[np.ndarray]:
     data = tensor.data  # shares the memory but not the version: graphs that saved the input stay valid
     origin = _numpy(tensor)
+    array, original = data._array, _tensor_like(tensor, origin)._array
     try:
         data.copy_(_tensor_like(tensor, origin + eps * direction))
         ahead = values()
         data.copy_(_tensor_like(tensor, origin - eps * direction))
         behind = values()
     finally:
-        data.copy_(_tensor_like(tensor, origin))
+        array[...] = original  # without a call, after which an interrupt may come
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite will not compare as close
         return [(after - before) / (2 * eps) for after, before in zip(ahead, behind, strict=True)]
 

@@ -4,8 +4,11 @@ parameters of several such objects, stacked.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import starmap
+from operator import setitem
 from typing import Any
 
 from .._tensor.tensor import Tensor
@@ -192,13 +195,13 @@ def _owner(module: Any, name: str) -> tuple[Any, str]:
 @contextmanager
 def _replaced(module: Any, given: dict[str, Any]) -> Iterator[None]:
     """While the attributes have other values; they are put back however the block ends."""
-    before: list[tuple[Any, str, Any]] = []
+    before: list[tuple[dict, str, Any]] = []  # the latest first: one attribute may have two names
+    restored = starmap(setitem, before)
     try:
         for name, value in given.items():
             owner, attribute = _owner(module, name)
-            before.append((owner, attribute, getattr(owner, attribute)))
+            before.insert(0, (owner.__dict__, attribute, getattr(owner, attribute)))
             owner.__dict__[attribute] = value
         yield
     finally:
-        for owner, attribute, value in reversed(before):
-            owner.__dict__[attribute] = value
+        deque(restored, 0)  # all in one call: an interrupt finds all of them put back

@@ -385,9 +385,13 @@ def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Te
         )
     if recording:
         return self.copy_(wrap(as_array(values).astype(self._array.dtype)))  # type: ignore[attr-defined]
-    array = self._array
-    bump(self._shared_counter)
-    array[...] = values
+    array, counter = self._array, self._shared_counter
+    bump(counter)  # before the write: an interrupt may come in between
+    try:
+        array[...] = values
+    except ValueError:  # they do not fit
+        counter[0] -= 1
+        raise
     if mode.levels:
         from ..ops.jvp import written
 

@@ -228,12 +228,15 @@ def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Itera
     >>> bool((dt.get_rng_state() == state).all())
     True
     """
-    state = default_generator.get_state() if enabled else None
+    # What draws is exchanged, not its state: an interrupt comes before two assignments or after them.
+    now = default_generator._rng, default_generator._seed
     try:
+        if enabled:
+            default_generator.set_state(default_generator.get_state())
         yield
     finally:
-        if state is not None:
-            default_generator.set_state(state)
+        if enabled:
+            default_generator._bits, default_generator._seed = now
 
 
 def source(generator: Generator | None) -> np.random.Generator:
