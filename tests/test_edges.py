@@ -243,3 +243,13 @@ def test_convolutions_lie_row_by_row_and_new_tensors_refuse_channels_last() -> N
 def test_several_elements_in_one_place_are_not_written_by_a_mask() -> None:
     with pytest.raises(RuntimeError, match="single memory location"):
         dt.zeros(1).expand(3).masked_fill_(dt.tensor([True, False, False]), 1.0)
+
+
+@needs_torch
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (0, 2, 1)])
+@pytest.mark.parametrize("place", range(4))
+def test_a_copy_of_an_expanded_tensor_lies_as_pytorchs_does(order: tuple, place: int) -> None:
+    same(
+        f"x = torch.ones(2, 3, 4).permute{order}.unsqueeze({place})\nsizes = list(x.shape)\nsizes[{place}] = 5\n"
+        "x.expand(sizes).clone().stride()"
+    )

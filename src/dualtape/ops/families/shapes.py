@@ -83,7 +83,28 @@ op("alias", lambda x: x.view() if type(x) is np.ndarray else x[...], kind=GENERA
 def _clone(x: Any, memory_format: Any = None) -> Any:
     if memory_format is channels_last:
         return _channels_last(x, "clone")
-    return x.copy() if memory_format is contiguous_format else x.copy(order="K")
+    if memory_format is contiguous_format or type(x) is np.ndarray and x.flags.c_contiguous:
+        return x.copy()
+    expanded = type(x) is np.ndarray and any([not s and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
+    return _expanded_copy(x) if expanded else x.copy(order="K")
+
+
+def _expanded_copy(x: np.ndarray) -> np.ndarray:
+    """A copy whose axes lie as those of ``x`` do; those along which it was expanded tell nothing, and are passed over."""
+    strides, order = x.strides, list(reversed(range(x.ndim)))  # the innermost first
+    for start in range(1, x.ndim):
+        place = start
+        for at in reversed(range(start)):
+            mine, other = strides[order[place]], strides[order[at]]
+            if mine and other and mine > other:
+                break
+            if mine and other and mine < other:
+                order[place], order[at] = order[at], order[place]
+                place = at
+    order.reverse()
+    out = np.empty([x.shape[axis] for axis in order], x.dtype).transpose(np.argsort(order))
+    out[...] = x
+    return out
 
 
 def _channels_last(x: Any, name: str) -> Any:
