@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+import dualtape.autograd.forward_ad as fwAD
 from dualtape.autograd import views
 from dualtape.ops import basic_indexing as keys
 from dualtape.ops import dispatch
@@ -602,3 +603,71 @@ def test_a_write_beside_an_overlapping_operand_computes_as_if_that_were_a_copy()
     c = dt.arange(5.0)
     c[1:] = c[:-1]
     assert c.tolist() == [0.0, 0.0, 1.0, 2.0, 3.0]
+
+
+# --- when the short cuts of x[key] are taken ----------------------------------------------------------
+
+
+UNUSUAL_MODES = {
+    "hooks on what is saved": lambda: dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "inference mode": dt.inference_mode,
+    "a level": fwAD.dual_level,
+}
+
+
+def test_a_plain_key_takes_the_short_cuts() -> None:
+    x = dt.ones(3, 3)
+    assert keys.view_at(x, (1,), False) is not None
+    for key in (0, slice(1), (slice(None), 1), (2, 2)):
+        assert keys.assign(x, key, 2.0)
+        assert keys.assign(x, key, dt.tensor(3.0))
+
+
+@pytest.mark.parametrize("mode", UNUSUAL_MODES)
+def test_no_short_cut_is_taken_where_a_mode_is_on(mode: str) -> None:
+    x = dt.ones(3, 3)
+    with UNUSUAL_MODES[mode]():
+        assert keys.view_at(x, (1,), False) is None
+        assert not keys.assign(x, 0, 2.0)
+    assert x._version == 0 and bool((x == 1).all())
+
+
+def test_no_short_cut_is_taken_for_values_of_another_dtype_or_over_other_arrays() -> None:
+    x = dt.ones(3, 3)
+    assert not keys.assign(x, 0, dt.ones(3, dtype=dt.float64))
+    assert x._version == 0 and bool((x == 1).all())
+
+    def inside(t: dt.Tensor) -> dt.Tensor:
+        assert keys.view_at(t, (1,), False) is None and not keys.assign(t, 0, 2.0)
+        return t
+
+    dt.vmap(inside)(dt.ones(2, 3, 3))
+
+
+def test_a_value_of_another_dtype_gets_its_gradient_in_its_own() -> None:
+    x, v = dt.ones(3) * 1, dt.ones(1, dtype=dt.float64, requires_grad=True)
+    x[1:2] = v * 2
+    x.sum().backward()
+    assert v.grad.dtype is dt.float64 and v.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_saved_value_that_was_written_is_noticed_whichever_gradient_is_asked_for(written: bool) -> None:
+    x, w = dt.ones(2, requires_grad=True), dt.ones(2, requires_grad=True)
+    a, b = (x * 2).add_(0), (w * 3).add_(0)  # both have been written before they are saved
+    z = a * b
+    if written:
+        a.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            dt.autograd.grad(z.sum(), x)
+    else:
+        assert dt.autograd.grad(z.sum(), x)[0].tolist() == [6.0, 6.0]
+
+
+def test_an_unknown_keyword_is_refused_and_out_is_written() -> None:
+    x, out = dt.ones(2, 2), dt.empty(0)
+    with pytest.raises(TypeError):
+        x.sum(dims=0)
+    with pytest.raises(TypeError):
+        dt.clamp(x, lowest=0.0)
+    assert dt.sum(x, dim=0, out=out) is out and out.tolist() == [2.0, 2.0]

@@ -772,3 +772,11 @@ def test_a_saved_tensor_whose_class_was_changed_is_still_checked(function, creat
         x.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         dt.autograd.grad(y, x, create_graph=create_graph)
+
+
+def test_a_value_that_was_released_names_its_node() -> None:
+    y = dt.ones(2, requires_grad=True).exp()
+    kept = y.grad_fn._raw_saved_result
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="ExpBackward0"):
+        kept.unpack()

@@ -36,18 +36,18 @@ _OPS = ("[mul]", "[exp]", "[sum]", "[max]", "[select]", "[expand]", "[unbind]", 
 _NET = ["tests/test_fastpath_net.py", "-k", " or ".join(_OPS)]
 _WRITES, _WAYS, _VIEWS = ["tests/test_quick_writes.py"], ["tests/test_quick_ways.py"], ["tests/test_views.py"]
 _SAVED, _INDEXING, _FORWARD = ["tests/test_saved.py"], ["tests/test_indexing.py"], ["tests/test_forward_ad.py"]
-_ENGINE, _HISTORY = ["tests/test_engine.py"], ["tests/test_history.py", "tests/test_edges.py"]
+_HISTORY, _BATCHES = ["tests/test_history.py", "tests/test_edges.py"], ["tests/test_vmap.py"]
 
 # The tests meant for each module, the likeliest to notice first.
 TESTS: dict[str, list[list[str]]] = {
     "ops/codegen/source.py": [_WRITES, _WAYS, _SAVED, _VIEWS, _NET],
-    "ops/codegen/call.py": [_WAYS, _VIEWS, _SAVED, _NET, _HISTORY],
+    "ops/codegen/call.py": [_WAYS, _WRITES, _VIEWS, _SAVED, _NET, _HISTORY, _BATCHES],
     "ops/codegen/inplace.py": [_WRITES, _WAYS, _NET],
-    "ops/codegen/vjp.py": [_WAYS, _SAVED, _ENGINE, _NET],
-    "ops/codegen/jvp.py": [_FORWARD, _NET],
+    "ops/codegen/vjp.py": [_WAYS, _WRITES, _SAVED, _NET],
+    "ops/codegen/jvp.py": [_FORWARD, _NET, _BATCHES],
     "ops/basic_indexing.py": [_WRITES, _INDEXING, _VIEWS],
-    "ops/jvp_fastpath.py": [_FORWARD, _NET],
-    "ops/op_node.py": [_SAVED, _WAYS, _ENGINE, _NET],
+    "ops/jvp_fastpath.py": [_FORWARD, _NET, _BATCHES],
+    "ops/op_node.py": [_SAVED, _WAYS, _WRITES, _NET],
     "autograd/views.py": [_VIEWS, _WRITES, _HISTORY, _NET],
     "autograd/saved.py": [_SAVED, _WRITES, _NET],
     "arrays/kernels/numbers.py": [_WAYS, _WRITES, _NET],
@@ -201,7 +201,8 @@ def run(mutants: list[Mutant], processes: int, limit: float) -> list[tuple[Mutan
             finally:
                 path.write_bytes(source)
                 trees.put(tree)
-            print("." if noticed else "S", end="", file=sys.stderr, flush=True)
+            shown = "." if noticed else f"\n{mutant.module}:{mutant.line}: {mutant.what}\n"
+            print(shown, end="", file=sys.stderr, flush=True)
             return mutant, noticed
 
         with ThreadPoolExecutor(processes) as pool:
