@@ -543,16 +543,20 @@ def _central_difference(
 ) -> list[np.ndarray]:
     data = tensor.data  # shares the memory but not the version: graphs that saved the input stay valid
     origin = _numpy(tensor)
-    array, original = data._array, _tensor_like(tensor, origin)._array
+    before = _tensor_like(tensor, origin)
+    array, original, absent = data._array, before._array, isinstance(data._array, Absent)
     try:
         data.copy_(_tensor_like(tensor, origin + eps * direction))
         ahead = values()
         data.copy_(_tensor_like(tensor, origin - eps * direction))
         behind = values()
     finally:
-        array[...] = original  # without a call, after which an interrupt may come
+        if absent:  # the class of the tensor has the memory
+            data.copy_(before)
+        else:
+            array[...] = original  # without a call, after which an interrupt may come
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite will not compare as close
-        return [(after - before) / (2 * eps) for after, before in zip(ahead, behind, strict=True)]
+        return [(plus - minus) / (2 * eps) for plus, minus in zip(ahead, behind, strict=True)]
 
 
 def _matrix(rows: list[np.ndarray], height: int, width: int) -> np.ndarray:
