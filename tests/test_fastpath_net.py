@@ -243,6 +243,7 @@ def described(t: Any) -> Any:
     base = None if t._base is None else tuple(t._base.shape)
     return (
         type(t).__name__,
+        type(t._array).__name__,
         tuple(t.shape),
         t.dtype,
         t.requires_grad,

@@ -1579,6 +1579,6 @@ def test_a_gradient_that_moves_leaves_a_tangent_in_grad() -> None:
 def test_the_tangent_of_a_row_beside_a_matrix_has_the_shape_of_the_matrix() -> None:
     with fwAD.dual_level():
         row = fwAD.make_dual(dt.ones(1, 3), dt.tensor([[1.0, 2.0, 3.0]]))
-        for out in (row + dt.ones(2, 3), row * dt.ones(2, 3), dt.ones(2, 3) - row):
+        for out in (row + dt.ones(2, 3), row * dt.ones(2, 3), dt.ones(2, 3) - row, row % dt.full((2, 3), 4.0)):
             tangent = fwAD.unpack_dual(out).tangent
             assert tangent.shape == out.shape and tangent.abs().tolist() == [[1.0, 2.0, 3.0]] * 2

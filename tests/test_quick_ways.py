@@ -275,3 +275,10 @@ def test_a_triangular_system_in_every_layout(dtype: str, upper: bool) -> None:
                 np.fill_diagonal(triangle, 1)
             found = dt.linalg.solve_triangular(dt.from_numpy(matrix), dt.from_numpy(b), upper=upper, unitriangular=unit)
             np.testing.assert_allclose(found.numpy(), np.linalg.solve(triangle, b), rtol=1e-3, atol=1e-4)
+
+
+def test_one_number_from_a_function_of_several_tensors_is_in_an_array() -> None:
+    x, y = dt.tensor([0.25, 0.5]), dt.tensor([0.5, 1.0])
+    for out in (dt.dist(x, y), dt.nn.functional.binary_cross_entropy(x, y), dt.nn.functional.mse_loss(x, y)):
+        before = out.item()
+        assert type(out._array) is np.ndarray and out.add_(1).item() == pytest.approx(before + 1)
