@@ -176,6 +176,9 @@ _pointwise, _lift_arguments = later("batching", "pointwise"), later("batching", 
 
 def unwrap(op: Op, values: list) -> list:
     """The raw arguments of the forward; arrays in ``values`` become tensors on the way."""
+    for place, value in enumerate(values):
+        if isinstance(value, Tensor) and place not in op.tensor_places:
+            values[place] = _number(op, place, value)
     raws = list(values)
     for place in op.tensor_places:
         value = values[place]
@@ -206,6 +209,16 @@ def unwrap(op: Op, values: list) -> list:
     if op.promote is not None:
         _promote(op, raws)
     return raws
+
+
+def _number(op: Op, place: int, value: Tensor) -> Any:
+    """A tensor in the place of an option: the number it holds, if nothing is lost by that."""
+    if value.requires_grad:
+        raise TypeError(
+            f"{op.name}(): argument {op.params[place]!r} must be a number, got a Tensor that requires grad, whose"
+            " history would be lost: pass x.item(), or write the formula out"
+        )
+    return value.item() if not value.ndim and type(value._array) is np.ndarray else value
 
 
 def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:

@@ -215,6 +215,7 @@ def _pointwise_result(code: Code, op: Op, x: str, y: str, bail: str, as_operator
     needs = [flags[place] for place in op.input_places]
     with code.block("if type(_r) is not _ndarray:"):
         code("if isinstance(_r, _scalar):", "    _r = _asarray(_r)")
+        code("elif isinstance(_r, _Tensor):", f"    {bail}")  # an option was a tensor
         code("elif type(_r) is not _Batched:", "    _r = _as_array(_r)")
         if y and needs:  # one of the two has to be batched first, if it is not
             with code.block(f"elif _mode.grad and ({' or '.join(needs)}) and not _alike(_r, _a, _b):"):
@@ -278,7 +279,7 @@ def one_tensor(op: Op) -> Code:
                     computed(code, op, everything, bail)
             else:
                 computed(code, op, everything, bail)
-            _several_views(code, op) if op.outputs is LISTED else _one_result(code, op)
+            _several_views(code, op) if op.outputs is LISTED else _one_result(code, op, bail)
     code(bail)
     return code
 
@@ -291,9 +292,10 @@ def _saved_of_one(op: Op, output: str) -> str:
     return saved_values(op, ["True"], op.params.__getitem__, ("_a",).__getitem__, lambda _: output)
 
 
-def _one_result(code: Code, op: Op) -> None:
+def _one_result(code: Code, op: Op, bail: str) -> None:
     x = op.params[0]
     with code.block("if type(_r) is not _ndarray:"):
+        code("if isinstance(_r, _Tensor):", f"    {bail}")  # an option was a tensor
         code("_r = _asarray(_r) if isinstance(_r, _scalar) else _as_array(_r)")
     code(*new_tensor("_r"))
     if op.view:
@@ -359,6 +361,7 @@ def general(op: Op) -> Code:
     computed(code, op, f"_forward({', '.join(raws)})", bail)
     if op.outputs is None:
         with code.block("if type(_r) is not _ndarray:"):
+            code("if isinstance(_r, _Tensor):", f"    {bail}")  # an option was a tensor
             code("_r = _as_array(_r)")
         code(*new_tensor("_r"))
         outs = "(_out,)"
