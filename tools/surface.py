@@ -1,4 +1,4 @@
-"""``python -m tools.surface``: for each of PyTorch's namespaces what is here, what is missing, what is left out and why.
+"""``python -m tools.surface``: for each namespace of PyTorch what is here, missing, or left out, and why.
 
 Needs torch. ``docs/left-out.md`` lists what is left out on purpose, with the reason: a line for each reason, patterns
 in backquotes, under a heading for each namespace. ``tests/test_surface.py`` holds that list to be complete.
@@ -40,6 +40,7 @@ class Surface:
 def left_out() -> dict[str, dict[str, str]]:
     """Pattern to reason, by namespace, as ``docs/left-out.md`` lists them."""
     listed: dict[str, dict[str, str]] = {}
+    reason = ""
     for line in LISTED.read_text().splitlines():
         if line.startswith("## "):
             patterns = listed.setdefault(line[3:].strip("` "), {})
