@@ -57,6 +57,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             func(*plain(args), **plain(kwargs))
             return written(args[0], CALL, func, args, kwargs)
         kwargs.pop("like", None)
+        if func in _LIKE and self.tape.open and tape_of((args[1:], kwargs)) is None:
+            return constant(func(*plain(args), **plain(kwargs)), self.tape)  # whatever its argument holds
         if tape_of((args, kwargs)) is None:  # like= alone says what to make
             made = func(*plain(args), **plain(kwargs))
             return constant(made, self.tape) if self.tape.open else made
@@ -350,6 +352,7 @@ _ABOUT = {
     np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory, np.iscomplexobj,
     np.isrealobj, np.can_cast, np.min_scalar_type, np.common_type,
 }  # fmt: skip
+_LIKE = {np.zeros_like, np.ones_like, np.full_like, np.empty_like}
 _WRITING = {np.copyto, np.put_along_axis, np.put, np.putmask, np.place, np.fill_diagonal}
 # functions whose results have a shape that is known from the shapes of their arguments
 _STATIC = {

@@ -294,6 +294,7 @@ class Lowering:
         self._versions[id(target.memory)] = self.add(WRITE, target.dtype, whole.shape, ((node, 0, None), source), place)
 
     def _set(self, target: Value, key: Any, value: Any) -> None:
+        self._of(target)  # which may be a constant until now
         region = _region(target, key)
         shape = region.shape
         if isinstance(value, Value):
