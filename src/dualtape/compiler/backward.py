@@ -87,6 +87,7 @@ class Derivative:
     ) -> None:  # fmt: skip
         self.function, self.run, self.pick, self.strides = function, run, pick, strides
         self.places, self.external, self.inputs, self.given, self.outputs = places, external, inputs, given, outputs
+        self.complete = all(given)
 
     def attach(self, results: list[Tensor], found: tuple, arrays: tuple, call: tuple) -> None:
         """Give ``results``, of a call with the arguments ``call``, a node."""
@@ -113,27 +114,53 @@ class CompiledBackward(Node):
     def name(self) -> str:
         return "CompiledFunctionBackward"
 
+    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
+        """The quick way: on NumPy's arrays."""
+        given = self._by_program(g if type(g) is list else [g])
+        if given is None:
+            return None
+        if freed is not None:
+            self._saved = freed
+        return [
+            (edge, grad)
+            for edge, grad in zip(self._edges, given, strict=True)
+            if edge is not None and (wanted is None or edge[0] in wanted)
+        ]
+
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        given = None if record else self._by_program(grads)
+        return self._by_function(grads, record) if given is None else given
+
+    def _by_program(self, grads: list) -> list | None:
+        """The gradients by the compiled program; None if that does not know these."""
         derivative = self._derivative
-        entries, saved, found, call = check_not_freed(self)
+        entries, saved, _, _ = check_not_freed(self)
         for k, entry in zip(derivative.external, entries, strict=True):
             unpack_raw(entry, self, f"input {k}", False)
-        if record or any(g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads):
-            return self._by_function(grads, record, found, call)
         arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
         for g, (shape, dtype), strides in zip(grads, derivative.outputs, derivative.strides, strict=True):
-            arrays.append(_laid_out(np.zeros(shape, dtype) if g is None else np.asarray(g), shape, strides))
+            if type(g) is not np.ndarray:
+                if g is not None and not isinstance(g, np.generic):
+                    return None
+                g = np.zeros(shape, dtype) if g is None else np.asarray(g)
+            arrays.append(g if g.strides == strides else _laid_out(g, shape, strides))
         try:
-            given = iter(derivative.run(*arrays))
+            given = derivative.run(*arrays)
         except replay.Mismatch:
-            return self._by_function(grads, record, found, call)
-        return [next(given) if there else None for there in derivative.given]
+            return None
+        if derivative.complete:
+            return given
+        rest = iter(given)
+        return [next(rest) if there else None for there in derivative.given]
 
-    def _by_function(self, grads: list, record: bool, found: tuple, call: tuple) -> list:
+    def _by_function(self, grads: list, record: bool) -> list:
         """The gradients by the function itself, run again: with a history of their own, by a kind of array that the
         program does not know, or where a value that the backward looks at is another one.
         """
         derivative = self._derivative
+        entries, _, found, call = check_not_freed(self)
+        for k, entry in zip(derivative.external, entries, strict=True):
+            unpack_raw(entry, self, f"input {k}", False)
         inputs = [found[k] for k in derivative.inputs]
         before = [x._edge for x in inputs]
         with modes.enable_grad(), hooks_hidden(inputs):
@@ -161,8 +188,6 @@ class CompiledBackward(Node):
 
 def _laid_out(array: np.ndarray, shape: tuple, strides: tuple) -> np.ndarray:
     """A gradient with the strides that the program knows."""
-    if array.strides == strides:
-        return array
     order = sorted(range(len(shape)), key=lambda d: -strides[d])
     laid = np.empty([shape[d] for d in order], array.dtype).transpose(np.argsort(order))
     laid[...] = array

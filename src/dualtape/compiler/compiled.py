@@ -11,15 +11,19 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import modes
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
+from .guards import kinds
 from .replay import Mismatch
 from .variant import Variant, trace
 
 _LIMIT = 8  # variants of one function
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
+_FLAT = {*kinds(), int, float, bool, str, type(None), np.ndarray}  # arguments that are leaves of their tree
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -45,8 +49,11 @@ class Compiled:
         mode = modes.current()
         if not mode.plain or mode.batches:
             return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
-        leaves, spec = tree_flatten((args, kwargs))
-        key = (spec, mode.grad)
+        leaves: Any = args
+        key: Any = len(args) * 2 + mode.grad  # of calls with tensors and plain values, one after the other
+        if kwargs or not _FLAT.issuperset(map(type, args)):
+            leaves, spec = tree_flatten((args, kwargs))
+            key = (spec, mode.grad)
         for variant in self._variants.get(key, ()):
             found = variant.guard.check(self._function, leaves)
             if found is not None:
@@ -56,9 +63,10 @@ class Compiled:
                     continue
         if key in self._eager:
             return self._function(*args, **kwargs)
-        return self._trace(args, kwargs, leaves, spec, key)
+        return self._trace(args, kwargs, key)
 
-    def _trace(self, args: tuple, kwargs: dict, leaves: list, spec: Any, key: Any) -> Any:
+    def _trace(self, args: tuple, kwargs: dict, key: Any) -> Any:
+        leaves, spec = tree_flatten((args, kwargs))
         with self._lock:
             known = self._variants.setdefault(key, [])
             if len(known) >= self._limit:

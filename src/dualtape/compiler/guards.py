@@ -70,7 +70,7 @@ class Guard:
                 named[number] = name
                 state = self._states[number]
                 body.extend(
-                    _tensor_checks(name, state, number in grads)
+                    _tensor_checks(name, state, number in grads, space)
                     if isinstance(value, Tensor)
                     else _array_checks(name, value, number in used, space)
                 )
@@ -140,21 +140,26 @@ def _state(thing: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tensor_checks(name: str, state: dict[str, Any], grad: bool) -> list[str]:
+def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) -> list[str]:
     """A tensor is as it was: the kinds of things that lead a program elsewhere."""
+    dtype = f"d{state['dtype'][1:]}"
+    space[dtype] = np.dtype(state["dtype"])
     asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
-    checks = [
-        f"if type({name}) not in _kinds: return None",
-        f"a = {name}._array",
-        f"if type(a) is not _ndarray or a.shape != {state['shape']!r}: return None",
-        f"if a.dtype.str != {state['dtype']!r}: return None",
-        f"if a.strides != {state['strides']!r} and a.size > 1: return None",
-        f"if {asked} is not {state['requires_grad']} or ({name}._view is None) is {state['view']}: return None",
-        f"if ({name}._edge is None) is not {state['leaf']}: return None",
+    wrong = [
+        f"type({name}) is not _Tensor and type({name}) not in _kinds",
+        f"type(a := {name}._array) is not _ndarray",
+        f"a.shape != {state['shape']!r}",
+        f"a.strides != {state['strides']!r}"
+        + (" and a.size > 1" if 0 in state["shape"] or 1 in state["shape"] else ""),
+        f"a.dtype is not {dtype} and a.dtype != {dtype}",
+        f"({name}._view is None) is {state['view']}",
+        f"{asked} is not {state['requires_grad']}",
     ]
+    if state["requires_grad"]:
+        wrong.append(f"({name}._edge is None) is not {state['leaf']}")
     if grad:
-        checks.append(f"if ({name}._grad is None) is not {state['bare']}: return None")
-    return checks
+        wrong.append(f"({name}._grad is None) is not {state['bare']}")
+    return [f"if {' or '.join(wrong)}: return None"]
 
 
 def _array_checks(name: str, array: np.ndarray, used: bool, space: dict) -> list[str]:

@@ -58,6 +58,7 @@ class Variant:
         self.derivative: Derivative | None = None
         self.differentiable: list[int] = []  # the arrays that have a history
         self.count = 0
+        self.changes = self.single = False
         self.forward: Callable[..., tuple]
         self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
 
@@ -65,6 +66,14 @@ class Variant:
         """Replay the program on the inputs that the guard found, for a call with the arguments ``call``."""
         arrays = self.forward(*[x._array if isinstance(x, Tensor) else x for x in found])
         results = [wrap(array) for array in arrays[: self.count]]
+        if self.changes:
+            self._change(results, found, arrays)
+        if self.derivative is not None:
+            self.derivative.attach([results[k] for k in self.differentiable], found, arrays, call)
+        return results[0] if self.single else self.tree(results, found)
+
+    def _change(self, results: list[Tensor], found: tuple, arrays: tuple) -> None:
+        """What a call does beside giving tensors."""
         for k in self.requires:
             results[k]._requires_grad = True
         for k, count in self.writes:
@@ -73,16 +82,9 @@ class Variant:
             counter[0] += count - 1
         for k, place in self.grads:
             found[k]._grad = None if place is None else wrap(arrays[place])
-        if self.derivative is not None:
-            self.derivative.attach([results[k] for k in self.differentiable], found, arrays, call)
-        return self.tree(results, found)
 
     def tree(self, results: list, found: tuple) -> Any:
         """The results as the function gives them."""
-        if self.spec is None:
-            kind, what = self.results[0]
-            if kind is TENSOR:
-                return results[what]
         given = [
             results[what] if kind is TENSOR
             else results[what]._array if kind is ARRAY
@@ -226,6 +228,8 @@ def _built(
     own_saved = [value for value in saved if id(value) not in numbers]
     entering = [session.values[k] for k in guard.used]
     variant.forward = backends.program("forward", backend, forward, entering, [*values, *own_saved], variant.facts)
+    variant.changes = bool(variant.requires or variant.writes or variant.grads)
+    variant.single = variant.spec is None and variant.results[0][0] is TENSOR
     variant.facts |= {
         "kept": len(forward), "backward": len(backward or ()), "guards": guard.lines,
         "checks": [i.where for i in forward if i.kind == READ], "shapes": sum(i.kind == SHAPE for i in forward),
