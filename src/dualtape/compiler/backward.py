@@ -131,7 +131,7 @@ class CompiledBackward(Node):
         given = None if record else self._by_program(grads)
         return self._by_function(grads, record) if given is None else given
 
-    def _by_program(self, grads: list) -> list | None:
+    def _by_program(self, grads: list) -> Any:
         """The gradients by the compiled program; None if that does not know these."""
         derivative = self._derivative
         entries, saved, _, _ = check_not_freed(self)

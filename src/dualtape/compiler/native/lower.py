@@ -209,10 +209,8 @@ class Lowering:
                     self._of(value)  # a view of what is a constant until it is written to
             return
         try:
-            length = len(self.nodes)
             self._native(instruction)
-        except Unsupported:
-            del self.nodes[length:]
+        except Unsupported:  # nodes that were made on the way are needed by nothing
             self._call(instruction)
 
     def _native(self, instruction: Instruction) -> None:
