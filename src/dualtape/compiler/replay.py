@@ -30,8 +30,8 @@ def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[
     written: set[int] = {id(value.memory) for value in outputs}
     kept = []
     for instruction in reversed(instructions):
-        results = leaves(instruction.results)
-        operands = leaves((instruction.args, instruction.kwargs))
+        results = instruction.gives
+        operands = instruction.reads
         if instruction.kind in (READ, SHAPE):
             wanted = True
         elif not results:  # a write: to memory that is looked at later, or is not the program's own
@@ -56,7 +56,7 @@ def is_constant(value: Value) -> bool:
 
 def written_by(instruction: Instruction) -> list[Value]:
     """The values that an instruction writes into."""
-    if instruction.kind in (READ, SHAPE) or leaves(instruction.results):
+    if instruction.kind in (READ, SHAPE) or instruction.gives:
         return []
     out = instruction.kwargs.get("out")
     return leaves(out) if out is not None else leaves(instruction.args[0])
@@ -230,17 +230,17 @@ def function(
         parameters.append(f"x{k}")
     last: dict[int, int] = {}
     for at, instruction in enumerate(instructions):
-        for value in leaves((instruction.args, instruction.kwargs)):
+        for value in instruction.reads:
             last[id(value)] = at
     lasting = {id(value) for value in (*inputs, *outputs)}
     # memory that a view or a result looks at may not be taken
     looked_at = Counter([id(value.memory) for value in inputs])
     for instruction in instructions:
-        looked_at.update([id(value.memory) for value in leaves(instruction.results)])
+        looked_at.update([id(value.memory) for value in instruction.gives])
     risky = any(i.kind in (READ, SHAPE) or i.kind == CALL and type(i.function) is not np.ufunc for i in instructions)
     backups: dict[int, tuple[Value, str]] = {}
     for at, instruction in enumerate(instructions):
-        operands = leaves((instruction.args, instruction.kwargs))
+        operands = instruction.reads
         for target in written_by(instruction):
             if target.memory.external and risky and id(target) not in backups:
                 backup = f"b{len(backups)}"

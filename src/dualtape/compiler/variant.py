@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
 import time
@@ -13,7 +14,7 @@ import numpy as np
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
-from ..arrays.traced.tape import READ, SHAPE, Tape, Value, leaves
+from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
 from ..autograd.versions import bump
 from ..pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -119,6 +120,8 @@ def trace(
     session = Session(guard.inputs)
     states = _foreign_states()
     session.begin()
+    collecting = gc.isenabled()
+    gc.disable()  # nothing of what is written down is garbage
     try:
         given = tree_unflatten([_given(leaf, session) for leaf in leaves_in], spec)
         result = session.run(lambda: function(*given[0], **given[1]))
@@ -132,6 +135,8 @@ def trace(
     finally:
         session.tape.open = False
         session.end()
+        if collecting:
+            gc.enable()
     if isinstance(variant, str):
         return _settled(result), variant
     result = _first_results(variant, session, (args, kwargs))
@@ -197,9 +202,9 @@ def _built(
         cotangents, gradients = _pulled_back(session, recorded, [guard.inputs[k] for k in wanted])
         _check(tape)
         backward = replay.live(tape.instructions[ended:], [g for g in gradients if g is not None])
-        made = {id(value) for i in backward for value in leaves(i.results)}
+        made = {id(value) for i in backward for value in i.gives}
         made |= {id(value) for value in cotangents}
-        for value in [*leaves([(i.args, i.kwargs) for i in backward]), *[g for g in gradients if g is not None]]:
+        for value in [*[value for i in backward for value in i.reads], *[g for g in gradients if g is not None]]:
             if id(value) in made or not (value.constant is None or id(value.memory) in filled):
                 continue
             whole = value.memory.maker  # views of it are found again
@@ -211,7 +216,7 @@ def _built(
                 saved.append(whole)
             made |= {id(value), id(whole)}
     forward = replay.live(tape.instructions[:ended], [*values, *saved])
-    used = {id(value) for i in forward for value in leaves((i.args, i.kwargs))} | {id(value) for value in saved}
+    used = {id(value) for i in forward for value in i.reads} | {id(value) for value in saved}
     numbers = {id(value): k for k, value in enumerate(session.values)}
     inputs = {k for key, k in numbers.items() if key in used}
     inputs |= {_input(kind, what) for kind, what in variant.results} - {None}  # type: ignore[arg-type]

@@ -42,6 +42,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         for i in inputs:
             if type(i) is not Traced and (type(i) is Batched or hasattr(i, "_array")):
                 return NotImplemented  # tensors, and vmap's arrays: they are further out
+        if method == "__call__" and not kwargs and ufunc.nout == 1:
+            return _elementwise(ufunc, inputs)
         if method == "at":
             getattr(ufunc, method)(*plain(inputs), **plain(kwargs))
             return written(inputs[0], CALL, getattr(ufunc, method), inputs, kwargs)
@@ -221,6 +223,8 @@ def plain(tree: Any) -> Any:
     """``tree`` with NumPy's arrays in the place of traced ones."""
     if type(tree) is Traced:
         return tree.values
+    if type(tree) is tuple:
+        return tuple([leaf.values if type(leaf) is Traced else plain(leaf) for leaf in tree])
     if isinstance(tree, (tuple, list, dict)):
         return mapped(tree, lambda leaf: leaf.values if type(leaf) is Traced else leaf)
     if type(tree) is slice:
@@ -278,9 +282,10 @@ def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool =
         if not isinstance(leaf, (_ndarray, _scalar)):
             return leaf
         array = np.asarray(leaf)
-        for _, traced in values:
-            if traced.values is array:
-                return traced
+        if values:
+            for _, traced in values:
+                if traced.values is array:
+                    return traced
         value = Value(array, _memory_of(array, operands))
         value.scalar = isinstance(leaf, _scalar)
         if constant:
@@ -291,12 +296,45 @@ def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool =
 
     result = mapped(result, given)
     results = mapped(result, lambda leaf: leaf.value if type(leaf) is Traced else None)
-    tape.add(kind, function, *inputs, results)
+    tape.add(kind, function, *inputs, results, operands, [value for value, _ in values])
     if not static:
         for value, traced in values:
             if value.constant is None:
                 tape.add(SHAPE, None, (value, traced.values.shape), {}, ())
     return result
+
+
+def _elementwise(ufunc: Any, inputs: tuple) -> Any:
+    """A ufunc of arrays and numbers: nearly every instruction."""
+    tape, raw, taken_in, reads, fixed = None, [], [], [], True
+    for i in inputs:
+        if type(i) is Traced:
+            raw.append(i.values)
+            if i.tape.open:
+                if tape is not None and tape is not i.tape:
+                    return recorded(CALL, ufunc, inputs, {})
+                tape, value = i.tape, i.value
+                taken_in.append(value)
+                reads.append(value)
+                if value.constant is None or value.memory.written:
+                    fixed = False
+                continue
+            i = i.values
+        else:
+            raw.append(i)
+        taken_in.append(i)
+    result = ufunc(*raw)
+    if tape is None:
+        return result
+    for k, i in enumerate(taken_in):
+        if isinstance(i, _ndarray):
+            taken_in[k] = tape.constant(i)
+            reads.append(taken_in[k])
+    array = result if type(result) is _ndarray else np.asarray(result)
+    value = Value(array, None, array if fixed else None)
+    value.scalar = array is not result
+    tape.add(CALL, ufunc, tuple(taken_in), {}, value, reads, [value])
+    return Traced(array, value, tape)
 
 
 def written(target: Any, kind: str, function: Any, args: tuple, kwargs: dict) -> Any:
@@ -388,6 +426,8 @@ def _module(array: Any) -> Any:
     tape = array.tape
     if not tape.open:
         return np
+    if tape.module is not None:
+        return tape.module
 
     def made(name: str) -> Any:
         function = getattr(np, name)
@@ -405,7 +445,7 @@ def _module(array: Any) -> Any:
             return recorded(CALL, np.full, (shape, value), {} if dtype is None else {"dtype": dtype})
         return constant(np.full(shape, value, dtype), tape)
 
-    return SimpleNamespace(
+    tape.module = SimpleNamespace(
         __name__="dualtape.arrays.traced",
         ndarray=Traced,
         takes_in=True,
@@ -423,6 +463,7 @@ def _module(array: Any) -> Any:
         ),
         **{name: made(name) for name in ("arange", "empty", "eye", "ones", "zeros")},
     )
+    return tape.module
 
 
 register_module(Traced, _module)

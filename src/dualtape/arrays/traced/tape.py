@@ -83,16 +83,23 @@ class Value:
 
 
 class Instruction:
-    """One call: ``function(*args, **kwargs)`` gives ``results``; the arguments are trees with values for arrays."""
+    """One call: ``function(*args, **kwargs)`` gives ``results``; the arguments are trees with values for arrays.
 
-    __slots__ = ("kind", "function", "args", "kwargs", "results", "where")
+    ``reads`` and ``gives`` are the values in them.
+    """
 
-    def __init__(self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any) -> None:
+    __slots__ = ("kind", "function", "args", "kwargs", "results", "reads", "gives", "where")
+
+    def __init__(
+        self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any, reads: list | None, gives: list | None
+    ) -> None:
         self.kind = kind
         self.function = function
         self.args = args
         self.kwargs = kwargs
         self.results = results  # a tree of values: as the call gives them
+        self.reads: list[Value] = leaves((args, kwargs)) if reads is None else reads
+        self.gives: list[Value] = leaves(results) if gives is None else gives
         self.where: tuple[str, int] | None = None  # of what reads a value: the user's line
 
     def __repr__(self) -> str:
@@ -107,6 +114,7 @@ class Tape:
         self.open = True
         self.failure: tuple[str, tuple[str, int] | None] | None = None
         self.keep = keep  # whether values keep their arrays
+        self.module: Any = None  # what makes arrays of it
         self._constants: dict[int, tuple[Any, Value]] = {}
 
     def fail(self, reason: str) -> None:
@@ -115,8 +123,10 @@ class Tape:
             self.failure = (reason, users_line())
             self.open = False
 
-    def add(self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any) -> Instruction:
-        instruction = Instruction(kind, function, args, kwargs, results)
+    def add(
+        self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any, reads: Any = None, gives: Any = None
+    ) -> Instruction:
+        instruction = Instruction(kind, function, args, kwargs, results, reads, gives)
         self.instructions.append(instruction)
         return instruction
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.traced import tape
-from ...arrays.traced.tape import Instruction, Memory, Value, leaves, mapped
+from ...arrays.traced.tape import Instruction, Memory, Value, mapped
 from ..replay import is_constant, written_by
 from .ir import (
     CALL,
@@ -195,13 +195,13 @@ class Lowering:
 
     def _lower(self, instruction: Instruction) -> None:
         kind = instruction.kind
-        made = leaves(instruction.results)
+        made = instruction.gives
         if kind == tape.SHAPE:
             return  # what has such a shape was given by a call, which looks
         if kind == tape.READ:
             self._check(instruction)
             return
-        operands = leaves((instruction.args, instruction.kwargs))
+        operands = instruction.reads
         looked_at = {id(value.memory) for value in operands}
         if made and all(id(value.memory) in looked_at for value in made):
             for value in operands:
@@ -452,7 +452,7 @@ class Lowering:
         targets = written_by(instruction)
         args = mapped(instruction.args, view)
         kwargs = mapped(instruction.kwargs, view)
-        made = leaves(instruction.results)
+        made = instruction.gives
         touched = {self._of(target)[0] for target in targets}
         number = self.add(CALL, np.dtype(bool), (), tuple(operands), (instruction, args, kwargs, touched))
         for k, value in enumerate(made):
