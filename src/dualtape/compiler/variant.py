@@ -125,13 +125,13 @@ def trace(
     try:
         given = tree_unflatten([_given(leaf, session) for leaf in leaves_in], spec)
         result = session.run(lambda: function(*given[0], **given[1]))
+        if _foreign_states(*states) != states:
+            session.tape.fail("it draws from a generator of Python's or NumPy's own: draw from dualtape's")
         variant: Variant | str
         try:
             variant = _built(backend, function, args, kwargs, leaves_in, guard, session, result)
         except Untraceable as error:
             variant = _sentence(error.reason, error.where)
-        if not isinstance(variant, str) and _foreign_states() != states:
-            variant = "it draws from a generator of Python's or NumPy's own: draw from dualtape's"
     finally:
         session.tape.open = False
         session.end()
@@ -387,7 +387,7 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     return variant.tree(results, found)
 
 
-def _foreign_states() -> Any:
-    """The states of generators that are not dualtape's."""
-    state = np.random.get_state(legacy=False) if "numpy.random" in sys.modules else None
+def _foreign_states(*before: Any) -> tuple:
+    """The states of generators that are not dualtape's; of NumPy's only if it was there before."""
+    state = np.random.get_state(legacy=False) if "numpy.random" in sys.modules and (not before or before[1]) else None
     return random.getstate(), None if state is None else (state["state"]["pos"], bytes(state["state"]["key"]))

@@ -336,43 +336,42 @@ class _Straight:
         shape_text = vector(count, kind)
         return kernel.emit(f"shufflevector {shape_text} {base}, {shape_text} {spread}, <{count} x i32> <{mask}>")
 
+    def _register(self, read: tuple, space: tuple) -> tuple[tuple, int, tuple]:
+        """A read as parts of a register: what it is in, the first lane, and the strides over ``space``."""
+        if read[0] == "r":
+            return self.values[read[1]], read[2], read[3]
+        if read[0] == "w":
+            return self.whole(read), read[3], read[4]
+        code = read[3]
+        return (self._from_memory(read, space), prod(space), kind_of(code)), 0, dense(space)
+
     def _reduced(self, code: str, count: int, read: tuple, attr: tuple) -> str:
         kernel = self.kernel
         name, space, axes = attr
+        (value, lanes, kind), offset, strides = self._register(read, space)
         kept = [d for d in range(len(space)) if d not in axes]
-        place = 2 if read[0] == "r" else 3
-        strides = read[place + 1]
-        inner = [strides[d] for d in axes]
         outer, shape = tuple(strides[d] for d in kept), tuple(space[d] for d in kept)
-        parts = []
-        for offset in indices(read[place], tuple(inner), tuple(space[d] for d in axes)):
-            part = (*read[:place], offset, outer, *read[place + 2 :])
-            parts.append(self.read(part, shape))
+        starts = indices(offset, tuple(strides[d] for d in axes), tuple(space[d] for d in axes))
+        parts = [kernel.shuffle(value, lanes, kind, indices(start, outer, shape)) for start in starts]
         while len(parts) > 1:  # in pairs
-            paired = [
-                kernel.apply(name, code, [a, b], [code, code], count)
-                for a, b in zip(parts[::2], parts[1::2], strict=False)
-            ]
+            pairs = zip(parts[::2], parts[1::2], strict=False)
+            paired = [kernel.apply(name, code, [a, b], [code, code], count) for a, b in pairs]
             parts = paired + ([parts[-1]] if len(parts) % 2 else [])
         return parts[0]
 
     def _multiplied(self, kind: str, count: int, reads: tuple, attr: tuple) -> str:
         batch, m, inner, n, _ = attr
         lanes = self.kernel.lanes(count, kind)
+        spaces = ((*batch, m, inner), (*batch, inner, n))
+        sides = [self._register(read, space) for read, space in zip(reads, spaces, strict=True)]
         total = None
         for q in range(inner):
-            sides = []
-            for read, axis in ((reads[0], -1), (reads[1], -2)):
-                place = 2 if read[0] == "r" else 3 if read[0] == "w" else None
-                strides = read[2] if place is None else read[place + 1]
-                step = strides[axis]
+            factors = []
+            for ((value, wide, _), offset, strides), axis in zip(sides, (-1, -2), strict=True):
                 ways = (*strides[:-1], 0) if axis == -1 else (*strides[:-2], 0, strides[-1])
-                if place is None:
-                    raise NotImplementedError("a product of parts of a large array")
-                sides.append(
-                    self.read((*read[:place], read[place] + q * step, ways, *read[place + 2 :]), (*batch, m, n))
-                )
-            total = lanes.mul(*sides) if total is None else lanes.fma(sides[0], sides[1], total)
+                places = indices(offset + q * strides[axis], ways, (*batch, m, n))
+                factors.append(self.kernel.shuffle(value, wide, kind, places))
+            total = lanes.mul(*factors) if total is None else lanes.fma(factors[0], factors[1], total)
         assert total is not None
         return total
 

@@ -445,7 +445,7 @@ def _tanh(b: Lanes, x: str) -> str:
         quotient = b.div(b.select(small, b.mul(b.mul(x, z), p), -2.0), b.select(small, q, b.add(e, 1.0)))
         far = b.intrinsic("copysign", b.add(quotient, 1.0), x)
         result = b.select(small, b.add(x, quotient), far)
-    return b.select(b.compare("uno", x, x), x, result)
+    return b.select(b.compare("ueq", x, 0.0), x, result)  # NaN, and zero with its sign
 
 
 def _sin_cos(b: Lanes, x: str, name: str) -> str:

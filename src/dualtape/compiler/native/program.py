@@ -14,7 +14,7 @@ import numpy as np
 
 from ...arrays.traced import tape
 from ...arrays.traced.tape import Instruction, Value, mapped
-from ..replay import Mismatch, view_at
+from ..replay import Mismatch, quietly, view_at
 from . import runtime
 from .clean import Cleaned
 from .ir import CONST, FILL, INPUT
@@ -217,7 +217,11 @@ class Program:
         except IndexError:
             instance = _Instance(self)
         try:
-            instance.run(arrays, outputs)
+            if instance.only is not None:
+                if not instance.only(*arrays, *outputs):
+                    raise Mismatch
+            else:
+                quietly(instance.run, (*arrays, *outputs))
         finally:
             self._free.append(instance)
         for k, turned in enumerate(self._turned):
@@ -313,12 +317,8 @@ class _Instance:
 
         return run
 
-    def run(self, arrays: Sequence, outputs: list) -> None:
-        if self.only is not None:
-            if not self.only(*arrays, *outputs):
-                raise Mismatch
-            return
-        everything = (*arrays, *outputs)
+    def run(self, everything: tuple) -> Any:
+        """Run the stretches of the table, and the calls between them."""
         for function, call in zip(self.entries, self.calls, strict=True):
             if not function(*everything):
                 raise Mismatch

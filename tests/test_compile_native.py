@@ -1,0 +1,260 @@
+"""Native programs: their mathematics to the last place, their memory, their cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+
+pytest.importorskip("llvmlite")
+from dualtape.compiler.native import runtime  # noqa: E402
+from dualtape.compiler.native.program import Program  # noqa: E402
+from dualtape.compiler.native.schedule import repetitions  # noqa: E402
+
+EXTENDED = np.finfo(np.longdouble).nmant > 60  # a type that double precision can be measured by
+
+
+def program_of(compiled: Any) -> Program:
+    (variants,) = compiled._variants.values()
+    assert isinstance(variants[0].forward, Program), variants[0].facts
+    return variants[0].forward
+
+
+def native(function: Callable, *args: Any) -> Any:
+    """The result of the native program, traced with other values."""
+    compiled = dt.compile(function, backend="native", fullgraph=True)
+    compiled(*[a * 0 + 1 if a.is_floating_point() else a for a in args])
+    program_of(compiled)
+    return compiled(*args)
+
+
+def arguments(dtype: str, low: float, high: float) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    info = np.finfo(dtype)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, info.tiny, -info.tiny, info.tiny / 8, info.max, -info.max, 1, -1,
+               info.eps, -info.eps, 0.625, -0.625, 0.5, 2]  # fmt: skip
+    even = rng.uniform(low, high, 40000)
+    every = 10 ** rng.uniform(np.log10(info.tiny), np.log10(info.max) / 2, 40000) * rng.choice([-1, 1], 40000)
+    quarters = np.arange(-2000, 2000) * (np.pi / 2)
+    with np.errstate(over="ignore"):
+        return np.concatenate([np.array(special), even, every, quarters]).astype(dtype)
+
+
+@pytest.mark.skipif(not EXTENDED, reason="no type of more than double precision")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    ("name", "low", "high", "allowed"),
+    [
+        ("exp", -120, 100, 2), ("log", 0, 10, 2), ("tanh", -20, 20, 2), ("sin", -1e4, 1e4, 2), ("cos", -1e4, 1e4, 2),
+        ("expm1", -10, 10, 2), ("log1p", -1, 10, 2), ("tan", -10, 10, 2), ("sinh", -10, 10, 2.5),
+        ("cosh", -10, 10, 2), ("arctan", -10, 10, 2), ("arcsin", -1, 1, 2), ("arccos", -1, 1, 2), ("exp2", -10, 10, 2),
+        ("log2", 0, 10, 2), ("log10", 0, 10, 2), ("sqrt", 0, 10, 0.5),
+    ],
+)  # fmt: skip
+def test_functions_are_right_to_two_units_in_the_last_place(
+    name: str, low: float, high: float, allowed: float, dtype: str
+) -> None:
+    x = arguments(dtype, low, high)
+    x = np.abs(x) if name.startswith("log") and name != "log1p" or name == "sqrt" else x
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype(np.longdouble))
+        rounded = exact.astype(dtype)
+        found = native(lambda t: getattr(np, name)(t), dt.tensor(x)).numpy()
+        assert np.array_equal(np.isnan(found), np.isnan(rounded))
+        different = (found != rounded) & ~np.isnan(found)
+        off = np.abs(found.astype(np.longdouble) - exact) / np.spacing(np.abs(rounded)).astype(np.longdouble)
+    assert not np.isinf(found[different]).any() or np.isinf(rounded[different & np.isinf(found)]).all()
+    assert off[different].max(initial=0) <= allowed, x[different][off[different].argmax()]
+    zeros = rounded == 0
+    assert np.array_equal(np.signbit(found[zeros]), np.signbit(rounded[zeros]))
+
+
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
+def test_arithmetic_is_numpys_to_the_last_bit(dtype: Any) -> None:
+    x, y = (dt.tensor(arguments("f8", -10, 10)[:2000]).to(dtype) for _ in range(2))
+    y = y.flip(0)
+    programs: list[Callable] = [
+        lambda x, y: x * y + x / y - y * 3, lambda x, y: dt.maximum(x, y) * dt.minimum(x, y),
+        lambda x, y: dt.where(x > y, x, y) + (x == y), lambda x, y: x.abs() + y.sign() - x.floor() + y.round(),
+        lambda x, y: (x / 4, x / 3, 1 / y, x**2, -x, x % 1),
+        lambda x, y: (x.isnan(), x.isinf(), x <= y, ~(x > y), (x > 0) & (y > 0), (x != y).sum()),
+        lambda x, y: dt.fmax(x, y) - dt.fmin(y, x), lambda x, y: dt.copysign(x, y),
+    ]  # fmt: skip
+    for program in programs:
+        compiled = dt.compile(program, backend="native", fullgraph=True)
+        compiled(x * 0, y * 0 + 1)
+        ours, theirs = compiled(x, y), program(x, y)
+        for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (ours, theirs)], strict=True):
+            assert a.numpy().tobytes() == b.numpy().tobytes() or np.array_equal(a.numpy(), b.numpy(), equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 1000, 1025, 4099])
+def test_every_length_and_layout_is_computed_and_nothing_beside_it(n: int) -> None:
+    rng = np.random.default_rng(n)
+    around = dt.tensor(rng.standard_normal(3 * n + 6))
+    whole = around.clone()
+    views = [around[3 : n + 3], around[: 2 * n : 2], around[: 3 * n].view(3, n).t(), around[: 3 * n].view(n, 3)]
+
+    def program(*views: Any) -> Any:
+        total = sum(v.exp().sum() for v in views)
+        return [v * 2 + total for v in views], [v.sum(0) for v in views], [v.max() for v in views]
+
+    compiled = dt.compile(program, backend="native", fullgraph=True)
+    compiled(*views)
+    ours, theirs = compiled(*views), program(*views)
+    for one, other in zip(ours, theirs, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-12)
+            assert a.stride() == b.stride()
+    assert dt.equal(around, whole)
+
+
+def test_writes_reach_exactly_their_region() -> None:
+    def program(x: Any, y: Any) -> Any:
+        z = x.clone()
+        z[1:-1, ::2] = y * 2
+        z[0] += z[1]
+        z[:, 3] = z[:, 2]
+        z[2:4, 1:3] *= z[0:2, 1:3]
+        z[1:] = z[:-1].clone()
+        x.add_(z)
+        x[0, 0] = 7
+        return z.sum(), z
+
+    compiled = dt.compile(program, backend="native", fullgraph=True)
+    for shape in ((5, 6), (20, 40), (6, 9)):
+        for seed in range(3):
+            dt.manual_seed(seed)
+            x = dt.randn(shape, dtype=dt.float64)
+            y = dt.randn(shape[0] - 2, (shape[1] + 1) // 2, dtype=dt.float64)
+            around = dt.zeros(shape[0] * shape[1] + 8, dtype=dt.float64)
+            inside = around[4:-4].view(shape)
+            inside.copy_(x)
+            ours, theirs = compiled(inside, y), program(x, y)
+            for a, b in zip(ours, theirs, strict=True):
+                np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-12)
+            np.testing.assert_allclose(inside.numpy(), x.numpy(), 1e-12)
+            assert not around[:4].any() and not around[-4:].any()
+
+
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 4), (5, 1, 7), (1, 9, 1), (8, 16, 8), (33, 17, 5), (40, 40, 40),
+                                   (70, 80, 90), (3, 200, 1), (200, 3, 1)])  # fmt: skip
+def test_products_of_all_sizes_and_layouts(sizes: tuple[int, int, int], dtype: Any) -> None:
+    m, k, n = sizes
+    dt.manual_seed(0)
+    a, b = dt.randn(m, k, dtype=dtype), dt.randn(k, n, dtype=dtype)
+    c = dt.randn(2, 3, m, k, dtype=dtype)
+
+    def program(a: Any, at: Any, b: Any, bt: Any, c: Any) -> Any:
+        return a @ b, at.t() @ b, a @ bt.t(), at.t() @ bt.t(), a @ b[:, 0], a[0] @ b, c @ b, a[0] @ b[:, 0]
+
+    args = (a, a.t().contiguous(), b, b.t().contiguous(), c)
+    compiled = dt.compile(program, backend="native", fullgraph=True)
+    compiled(*args)
+    tolerance = 1e-5 if dtype == dt.float32 else 1e-12
+    for ours, theirs in zip(compiled(*args), program(*args), strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), tolerance, tolerance * k)
+
+
+def test_long_sums_are_as_exact_as_eager_ones() -> None:
+    for n in (10**4, 10**6):
+        x = dt.full((n,), 0.1)
+        exact = float(np.float32(0.1)) * n
+        assert abs(native(lambda x: x.sum(), x).item() - exact) <= 2 * np.spacing(np.float32(exact))
+
+
+def test_a_stream_that_repeats_itself_is_cut_at_its_periods() -> None:
+    period = list(range(60))
+    cuts = repetitions([-1, -2, *period * 20, -3], 160)
+    assert len(cuts) >= 20 and {b - a for a, b in zip(cuts, cuts[1:], strict=False)} == {60}
+    assert repetitions(list(range(1000)), 160) == []
+
+    def loop(x: Any) -> Any:
+        y = x
+        for _ in range(200):
+            y = (y * 1.01 + x).tanh() * 0.9 - y.sin() * 0.1
+        return y
+
+    compiled = dt.compile(loop, backend="native", fullgraph=True)
+    x = dt.randn(9, dtype=dt.float64)
+    compiled(x)
+    program = program_of(compiled)
+    assert program.facts["kernels"] <= 6 and program.facts["clusters"] > 5
+    np.testing.assert_allclose(compiled(x).numpy(), loop(x).numpy(), 1e-10)
+
+
+def test_memory_is_used_again() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(50):
+            x = (x * 2).flip(0).roll(1) - x.sum()
+        return x
+
+    compiled = dt.compile(chain, backend="native", fullgraph=True)
+    x = dt.randn(10000)
+    compiled(x)
+    assert program_of(compiled).facts["arena"] < 12 * x.nbytes
+
+
+SCRIPT = """
+import time, warnings
+import dualtape as dt
+x = dt.ones(20)
+compiled = dt.compile(lambda x: (x.exp() * 2).sum().log(), fullgraph=True)
+compiled(x)
+print(compiled(x * 3).item())
+"""
+
+
+def run_script(folder: Path, **more: str) -> str:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "DUALTAPE_CACHE": "1", **more}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_code_is_kept_on_disk_and_what_is_broken_there_is_not_read(tmp_path: Path) -> None:
+    expected = f"{dt.log((dt.ones(20) * 3).exp().mul(2).sum()).item():.4f}"
+    shown = lambda out: f"{float(out):.4f}"
+    assert shown(run_script(tmp_path)) == expected
+    folder = tmp_path / "dualtape" / "kernels"
+    entries = sorted(folder.iterdir())
+    assert len(entries) >= 2 and folder.stat().st_mode & 0o077 == 0
+    times = {entry: entry.stat().st_mtime_ns for entry in entries}
+    assert shown(run_script(tmp_path)) == expected
+    assert {entry: entry.stat().st_mtime_ns for entry in folder.iterdir()} == times  # nothing was compiled again
+    for entry, content in zip(entries, (b"", b"nonsense", entries[0].read_bytes()[:-9]), strict=False):
+        entry.write_bytes(content)
+    assert shown(run_script(tmp_path)) == expected
+    (tmp_path / "off").mkdir()
+    assert shown(run_script(tmp_path / "off", DUALTAPE_CACHE="0")) == expected
+    assert not list((tmp_path / "off").iterdir())
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("DUALTAPE_CACHE", "1")
+    folder = runtime._cache_folder()
+    assert folder is not None and folder.is_dir()
+    folder.chmod(0o777)
+    assert runtime._cache_folder() is None
+
+
+def test_without_llvm_programs_run_over_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dualtape.compiler import backends
+
+    monkeypatch.setattr(backends, "_has_llvm", lambda: False)
+    compiled = dt.compile(lambda x: x * 2)
+    assert compiled(dt.ones(2)).tolist() == compiled(dt.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.warns(UserWarning, match="llvmlite"):
+        dt.compile(lambda x: x * 2, backend="native")
