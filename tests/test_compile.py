@@ -308,6 +308,18 @@ def test_plain_arguments_are_told_apart() -> None:
         assert dt.equal(compiled(x, how=how), compiled._function(x, how))
 
 
+def test_the_default_dtype_is_part_of_what_holds() -> None:
+    compiled = dt.compile(lambda x: x + dt.zeros(2))
+    x = dt.ones(2, dtype=dt.float32)
+    assert compiled(x).dtype == dt.float32
+    dt.set_default_dtype(dt.float64)
+    try:
+        assert compiled(x).dtype == dt.float64
+    finally:
+        dt.set_default_dtype(dt.float32)
+    assert compiled(x).dtype == dt.float32
+
+
 # --- what a function changes ----------------------------------------------------------------------
 
 
@@ -426,6 +438,8 @@ def not_to_be_compiled(x: Any) -> Any:
         (draws_from_numpy, "generator of Python's or NumPy's"),
         (not_to_be_compiled, "not to be compiled"),
         (lambda x: x.detach(), "no view of it"),
+        (lambda x: x * x._version, "how often a tensor was written to"),
+        (lambda x: x * (x.data_ptr() % 2), "an address in memory"),
         (lambda x: iter([x]), "returns a list_iterator"),
     ],
 )

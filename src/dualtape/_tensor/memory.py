@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import modes
 from ..arrays import Absent
 from ..arrays.kernels.basics import all_samples
 from . import dtypes
@@ -160,9 +161,13 @@ class Memory:
         (True, False)
         """
         array = self._array
+        tracing = modes.current().tracing
+        if tracing is not None:
+            tracing.tape.fail("it looks at an address in memory")
         if type(array) is Absent:
             return 0
-        return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
+        shown = getattr(array, "__array_interface__", None)
+        return array.data.ptr if shown is None else shown["data"][0]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps; ``channels_last``: with the channels of

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from .._tensor import dtypes
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
 from .guards import kinds
@@ -50,10 +51,11 @@ class Compiled:
         if not mode.plain or mode.batches:
             return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
         leaves: Any = args
-        key: Any = len(args) * 2 + mode.grad  # of calls with tensors and plain values, one after the other
+        # of calls with tensors and plain values, one after the other
+        key: Any = (len(args), mode.grad, mode.layout, dtypes.default_float())
         if kwargs or not _FLAT.issuperset(map(type, args)):
             leaves, spec = tree_flatten((args, kwargs))
-            key = (spec, mode.grad)
+            key = (spec, *key[1:])
         for variant in self._variants.get(key, ()):
             found = variant.guard.check(self._function, leaves)
             if found is not None:
