@@ -167,9 +167,14 @@ def test_products_of_all_sizes_and_layouts(sizes: tuple[int, int, int], dtype: A
 
 def test_long_sums_are_as_exact_as_eager_ones() -> None:
     for n in (10**4, 10**6):
-        x = dt.full((n,), 0.1)
-        exact = float(np.float32(0.1)) * n
-        assert abs(native(lambda x: x.sum(), x).item() - exact) <= 2 * np.spacing(np.float32(exact))
+        for dtype in (dt.float32, dt.float64):
+            x = dt.full((n,), 0.1, dtype=dtype)
+            exact = np.longdouble(x[0].item()) * n
+            unit = np.spacing(np.asarray(exact, x.numpy().dtype))
+            assert abs(native(lambda x: x.sum(), x).item() - exact) <= 2 * unit
+            columns = native(lambda x: x.sum(0), x.view(-1, 10).clone()).numpy()
+            allowed = 2 if dtype == dt.float32 else 1e4  # as rows are added one by one in double precision
+            assert (abs(columns - exact / 10) <= allowed * unit).all()
 
 
 def test_a_stream_that_repeats_itself_is_cut_at_its_periods() -> None:

@@ -447,17 +447,19 @@ class _Loop:
             block = label
         folded = [p for p in self.plan if p[1] == REDUCE and self._folds(p)]
         if self.chunks == 1:
-            start = {p[0]: constant(self.width, *self._accumulator(p)) for p in folded}
+            start = {
+                (p[0], part): constant(self.width, *self._accumulator(p)) for p in folded for part in self._parts(p)
+            }
             self._flush(counters, self._body(counters, "0", start, None), folded)
         else:
             label, end, chunk, following = kernel.label(), kernel.label(), kernel.fresh(), kernel.fresh()
             lines.append(f"  br label %{label}\n{label}:")
             lines.append(f"  {chunk} = phi i64 [0, %{block}], [{following}, %{label}]")
             start, places = {}, {}
-            for p in folded:
-                start[p[0]] = kernel.fresh()
+            for key in [(p[0], part) for p in folded for part in self._parts(p)]:
+                start[key] = kernel.fresh()
                 lines.append("")
-                places[p[0]] = len(lines) - 1
+                places[key] = len(lines) - 1
             begin = kernel.emit(f"mul i64 {chunk}, {self.width}")
             mask = None
             if self.again:
@@ -474,10 +476,11 @@ class _Loop:
             ended = self._body(counters, begin, start, mask)
             for p in folded:
                 kind, neutral = self._accumulator(p)
-                lines[places[p[0]]] = (
-                    f"  {start[p[0]]} = phi {vector(self.width, kind)}"
-                    f" [{constant(self.width, kind, neutral)}, %{block}], [{ended[p[0]]}, %{label}]"
-                )
+                for key in [(p[0], part) for part in self._parts(p)]:
+                    lines[places[key]] = (
+                        f"  {start[key]} = phi {vector(self.width, kind)}"
+                        f" [{constant(self.width, kind, neutral)}, %{block}], [{ended[key]}, %{label}]"
+                    )
             lines.append(f"  {following} = add i64 {chunk}, 1")
             more = kernel.emit(f"icmp slt i64 {following}, {self.chunks}")
             lines.append(f"  br i1 {more}, label %{label}, label %{end}\n{end}:")
@@ -507,6 +510,10 @@ class _Loop:
             neutral = limit.min if name == "maximum" else limit.max
         wide = code == "f4" and name == "add" and self.count > _LONG
         return DOUBLE if wide else kind_of(code), neutral
+
+    def _parts(self, p: tuple) -> tuple[int, ...]:
+        """The accumulators of a reduction: two where a long sum in double precision is not to lose anything."""
+        return (0, 1) if p[2] == "f8" and p[5][0] == "add" and self.count > _LONG else (0,)
 
     def _neutral(self, block: str) -> str:
         """Fill the results of reductions that several rounds add to."""
@@ -595,7 +602,7 @@ class _Loop:
             if op == REDUCE:
                 value = args[0] if isinstance(args[0], str) else constant(width, kind, args[0])
                 held, neutral = self._accumulator(p)
-                if held != kind and k in start:
+                if held != kind and (k, 0) in start:
                     value = kernel._cast(value, kind, held, width)
                 else:
                     held = kind
@@ -603,8 +610,10 @@ class _Loop:
                     text = constant(width, held, neutral)
                     shape = vector(width, held)
                     value = kernel.emit(f"select {vector(width, 'i1')} {mask}, {shape} {value}, {shape} {text}")
-                if k in start:
-                    ended[k] = kernel.lanes(width, held).apply(attr[0], start[k], value)
+                if (k, 1) in start:  # what rounding takes away is kept beside the sum
+                    ended[k, 0], ended[k, 1] = _two_sum(kernel.lanes(width, held), start[k, 0], start[k, 1], value)
+                elif (k, 0) in start:
+                    ended[k, 0] = kernel.lanes(width, held).apply(attr[0], start[k, 0], value)
                 else:
                     before = self._loaded(target, counters, begin)
                     self._stored(target, counters, begin, kernel.lanes(width, kind).apply(attr[0], before, value))
@@ -629,7 +638,9 @@ class _Loop:
             k, _, code, _, target, attr = p
             kind = kind_of(code)
             held = self._accumulator(p)[0]
-            value, width = ended[k], self.width
+            value, width = ended[k, 0], self.width
+            if (k, 1) in ended:
+                value = kernel.lanes(width, held).add(value, ended[k, 1])
             while width > 1:
                 half = width // 2
                 low = kernel.shuffle(value, width, held, list(range(half)))
@@ -652,6 +663,15 @@ class _Loop:
                 before = kernel.load(pointer, code)
                 value = kernel.lanes(1, kind).apply(attr[0], before, value)
             kernel.store(value, pointer, code)
+
+
+def _two_sum(lanes: Lanes, total: str, rest: str, value: str) -> tuple[str, str]:
+    """The sum and, added up beside it, what its rounding takes away."""
+    after = lanes.add(total, value)
+    part = lanes.sub(after, total)
+    lost = lanes.add(lanes.sub(total, lanes.sub(after, part)), lanes.sub(value, part))
+    finite = lanes.compare("oeq", lanes.sub(after, after), 0.0)
+    return after, lanes.add(rest, lanes.select(finite, lost, 0.0))
 
 
 def _on_dims(dims: list[int], shape: tuple, strides: tuple) -> list[int]:

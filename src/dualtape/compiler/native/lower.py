@@ -51,6 +51,9 @@ _REDUCTIONS = {
 _WITHOUT_DTYPE = {np.max, np.amax, np.min, np.amin, np.any, np.all}
 
 
+_MANY = 512  # summands from which on columns are added up in double precision
+
+
 class Unsupported(Exception):
     """The instruction is no loop: it stays a call."""
 
@@ -377,16 +380,25 @@ class Lowering:
         elif steps(result.shape, _elements(result)) != dense(result.shape):
             ordering = _order(result)
             kept = [kept[d] for d in ordering]
-        way = kept + list(axes)
-        shape = tuple([source.shape[d] for d in way])
         access = self._over(source, source.shape, list(range(rank)), inner)
         if access[0] == SCALAR:
             raise Unsupported
-        access = (access[0], access[1], tuple([access[2][d] for d in way]))
-        node = self.add(
-            REDUCE, inner, tuple([source.shape[d] for d in kept]), (access,),
-            (name, shape, tuple(range(len(kept), rank))),
-        )  # fmt: skip
+        way = list(kept)
+        for axis in axes:  # where its steps in memory have their place among the others'
+            smaller = (k for k, d in enumerate(way) if abs(access[2][d]) < abs(access[2][axis]))
+            way.insert(next(smaller, len(way)), axis)
+        space = tuple([source.shape[d] for d in way])
+        reading = (*access[:2], tuple([access[2][d] for d in way]))
+        shape = tuple([source.shape[d] for d in kept])
+        attr = (name, space, tuple([k for k, d in enumerate(way) if d in axes]))
+        single = name == "add" and inner == np.float32 and way[-1] not in axes and prod(space) > _MANY * prod(shape)
+        if single:  # columns, whose sums lie in memory: there they are kept in double precision
+            double = np.dtype("f8")
+            wide = self.add(CAST, double, space, (reading,))
+            node = self.add(REDUCE, double, shape, ((wide, 0, dense(space)),), attr)
+            node = self.add(CAST, inner, shape, ((node, 0, dense(shape)),))
+        else:
+            node = self.add(REDUCE, inner, shape, (reading,), attr)
         self._made(result, node)
 
     def _product(self, name: str, args: tuple, result: Any) -> None:
