@@ -8,6 +8,12 @@ NAMES = {
         " celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
         " prelu_kernel relu6 selu silu softplus softshrink softsign tanhshrink threshold"
     ),
+    "bessel": (
+        " airy_ai_slope bessel_in bessel_ine bessel_jn bessel_kn bessel_kne bessel_yn i0 special_airy_ai"
+        " special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_i0e special_i1"
+        " special_i1e special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0"
+        " special_scaled_modified_bessel_k1 special_spherical_bessel_j0"
+    ),
     "contractions": (
         " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
     ),
@@ -22,6 +28,9 @@ NAMES = {
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
     ),
+    "gamma": (
+        " digamma igamma igammac lgamma mvlgamma polygamma polygamma_op special_zeta"
+    ),
     "gathering": (
         " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
         " take_along_dim"
@@ -34,7 +43,7 @@ NAMES = {
     ),
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
-        " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy"
+        " mse_loss nll_loss nll_loss_spread smooth_l1_loss"
     ),
     "nn": (
         " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum interpolate linear linear_affine"
@@ -51,6 +60,13 @@ NAMES = {
     "pairs": (
         " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
     ),
+    "polynomials": (
+        " orthogonal_polynomial special_chebyshev_polynomial_t special_chebyshev_polynomial_u"
+        " special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h"
+        " special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p"
+        " special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u"
+        " special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w"
+    ),
     "pooling": (
         " adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window avg_pool1d avg_pool2d"
         " avg_pool2d_spread avg_pool2d_window max_pool1d max_pool2d max_pool2d_with_indices max_pool_scatter"
@@ -60,7 +76,8 @@ NAMES = {
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
     ),
     "special": (
-        " nan_to_num"
+        " acosh arccosh arcsinh arctanh asinh atanh erf erfc erfinv logit nan_to_num sinc special_entr"
+        " special_erfcx special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy"
     ),
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
@@ -72,8 +89,10 @@ NAMES = {
 
 METHODS = {
     "activations": (
-        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
-        " erfc erfc_ prelu sinc sinc_"
+        " prelu"
+    ),
+    "bessel": (
+        " i0 i0_"
     ),
     "contractions": (
         " cross inner kron"
@@ -87,6 +106,10 @@ METHODS = {
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
     ),
+    "gamma": (
+        " digamma digamma_ igamma igamma_ igammac igammac_ lgamma lgamma_ mvlgamma mvlgamma_ polygamma"
+        " polygamma_ polygamma_op polygamma_op_"
+    ),
     "gathering": (
         " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
         " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
@@ -95,7 +118,7 @@ METHODS = {
         " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
     ),
     "losses": (
-        " xlogy xlogy_"
+        ""
     ),
     "nn": (
         ""
@@ -110,6 +133,9 @@ METHODS = {
         " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
         " hypot_ lerp lerp_ logaddexp"
     ),
+    "polynomials": (
+        ""
+    ),
     "pooling": (
         ""
     ),
@@ -118,7 +144,8 @@ METHODS = {
         " unique_consecutive"
     ),
     "special": (
-        " nan_to_num nan_to_num_"
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
+        " erfc erfc_ erfinv erfinv_ logit logit_ nan_to_num nan_to_num_ sinc sinc_ xlogy xlogy_"
     ),
     "statistics": (
         " bincount corrcoef cov histc std var"
@@ -130,6 +157,9 @@ METHODS = {
 }
 
 SPACES = {
+    "special": (
+        " bessel gamma polynomials special"
+    ),
     "nn.functional": (
         " activations convolution losses nn normalisation pooling"
     ),
