@@ -10,8 +10,8 @@ from .ops import FUNCTIONS, load, load_all
 from .overrides.watching import overridable
 
 _MODULES = (
-    "random", "nn", "linalg", "special", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "_functorch",
-    "func", "library",
+    "random", "nn", "linalg", "special", "fft", "data", "tour", "draw", "utils", "overrides", "sparse", "_C",
+    "_functorch", "func", "library",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",

@@ -28,6 +28,11 @@ NAMES = {
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
     ),
+    "fft": (
+        " fft_c2c fft_c2r fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft"
+        " fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn"
+        " fft_r2c fft_rfft fft_rfft2 fft_rfftn into"
+    ),
     "gamma": (
         " digamma igamma igammac lgamma mvlgamma polygamma polygamma_op special_zeta"
     ),
@@ -106,6 +111,9 @@ METHODS = {
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
     ),
+    "fft": (
+        ""
+    ),
     "gamma": (
         " digamma digamma_ igamma igamma_ igammac igammac_ lgamma lgamma_ mvlgamma mvlgamma_ polygamma"
         " polygamma_ polygamma_op polygamma_op_"
@@ -165,6 +173,9 @@ SPACES = {
     ),
     "linalg": (
         " contractions linalg norms"
+    ),
+    "fft": (
+        " fft"
     ),
 }
 
