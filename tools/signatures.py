@@ -102,7 +102,7 @@ def _of_another_kind(overload: str, arguments: list) -> bool:
         "Tensor" not in str(arguments[0].type)
         or any("Dimname" in str(a.type) for a in arguments)
         or "values" in overload
-        or overload in ("Scalar", "dtype", "U", "S", "eigvals")
+        or overload in ("Scalar", "dtype", "U", "S", "eigvals", "a", "Q", "X", "L", "inverse")
         or bool(names & {"cudnn_enable", "cudnn_enabled", "train"})
     )
 

@@ -46,11 +46,13 @@ _SETTINGS = (
     "seed",
     "set_rng_state",
 )
+_REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
     "vmap": "func",
+    **dict.fromkeys(_REMOVED, "removed"),
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),

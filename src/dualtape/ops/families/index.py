@@ -28,6 +28,12 @@ NAMES = {
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
     ),
+    "factorisations": (
+        " geqrf geqrf_plain ldl_plain ldl_solve_plain linalg_cholesky_ex linalg_householder_product"
+        " linalg_info linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_lu"
+        " linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve linalg_solve_ex lu lu_permutation lu_solve"
+        " lu_unpack orgqr ormqr"
+    ),
     "fft": (
         " fft_c2c fft_c2r fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft"
         " fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn"
@@ -49,6 +55,10 @@ NAMES = {
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
         " mse_loss nll_loss nll_loss_spread smooth_l1_loss"
+    ),
+    "matrices": (
+        " cholesky_inverse linalg_diagonal linalg_eig linalg_eigvals linalg_matrix_rank linalg_tensorinv"
+        " linalg_tensorsolve linalg_vander linalg_vecdot pca_lowrank qr svd_lowrank triangular_solve"
     ),
     "nn": (
         " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum interpolate linear linear_affine"
@@ -111,6 +121,9 @@ METHODS = {
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
     ),
+    "factorisations": (
+        " geqrf lu lu_solve orgqr ormqr"
+    ),
     "fft": (
         ""
     ),
@@ -127,6 +140,9 @@ METHODS = {
     ),
     "losses": (
         ""
+    ),
+    "matrices": (
+        " cholesky_inverse qr triangular_solve"
     ),
     "nn": (
         ""
@@ -172,7 +188,7 @@ SPACES = {
         " activations convolution losses nn normalisation pooling"
     ),
     "linalg": (
-        " contractions linalg norms"
+        " contractions factorisations linalg matrices norms"
     ),
     "fft": (
         " fft"
