@@ -10,8 +10,8 @@ from .ops import FUNCTIONS, load, load_all
 from .overrides.watching import overridable
 
 _MODULES = (
-    "random", "nn", "linalg", "special", "fft", "data", "tour", "draw", "utils", "overrides", "sparse", "_C",
-    "_functorch", "func", "library",
+    "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
+    "_C", "_functorch", "func", "library",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -47,12 +47,14 @@ _SETTINGS = (
     "set_rng_state",
 )
 _REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
+_WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
     "vmap": "func",
     **dict.fromkeys(_REMOVED, "removed"),
+    **dict.fromkeys(_WINDOWS, "signal.windows"),
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),

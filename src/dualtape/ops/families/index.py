@@ -94,6 +94,9 @@ NAMES = {
         " acosh arccosh arcsinh arctanh asinh atanh erf erfc erfinv logit nan_to_num sinc special_entr"
         " special_erfcx special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy"
     ),
+    "spectrograms": (
+        " istft stft"
+    ),
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
     ),
@@ -170,6 +173,9 @@ METHODS = {
     "special": (
         " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
         " erfc erfc_ erfinv erfinv_ logit logit_ nan_to_num nan_to_num_ sinc sinc_ xlogy xlogy_"
+    ),
+    "spectrograms": (
+        " istft stft"
     ),
     "statistics": (
         " bincount corrcoef cov histc std var"
