@@ -31,7 +31,7 @@ PROGRAMS = programs(
     W.general_cosine(5, a=0.3)
     W.kaiser(5, beta=-1)
     torch.hann_window(4.0)
-    torch.hann_window(4, requires_grad=True), W.hann(3, dtype=torch.float64, requires_grad=True)
+    torch.hann_window(4, requires_grad=True), W.hann(3, dtype=torch.float64)
     torch.hann_window(4, nonsense=1)
     torch.stft(x, 4)
     torch.stft(c, 4), torch.stft(x, 4, return_complex=False), torch.stft(x, 4, window=w + 0j), x.stft(5, return_complex=True)

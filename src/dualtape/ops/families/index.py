@@ -61,7 +61,7 @@ NAMES = {
         " linalg_tensorsolve linalg_vander linalg_vecdot pca_lowrank qr svd_lowrank triangular_solve"
     ),
     "nn": (
-        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum interpolate linear linear_affine"
+        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum linear linear_affine"
         " linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention take_axes"
         " take_axes_sum"
     ),
@@ -85,6 +85,18 @@ NAMES = {
     "pooling": (
         " adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window avg_pool1d avg_pool2d"
         " avg_pool2d_spread avg_pool2d_window max_pool1d max_pool2d max_pool2d_with_indices max_pool_scatter"
+    ),
+    "pools": (
+        " adaptive_avg_pool1d adaptive_avg_pool3d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"
+        " max_pool1d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d"
+        " nn_adaptive_max_pool1d nn_adaptive_max_pool1d_with_indices nn_adaptive_max_pool2d"
+        " nn_adaptive_max_pool2d_with_indices nn_adaptive_max_pool3d nn_adaptive_max_pool3d_with_indices"
+        " nn_fractional_max_pool2d nn_fractional_max_pool2d_with_indices nn_fractional_max_pool3d"
+        " nn_fractional_max_pool3d_with_indices nn_max_pool2d_with_indices"
+    ),
+    "resampling": (
+        " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate upsample"
+        " upsample_bilinear upsample_nearest"
     ),
     "sorting": (
         " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
@@ -166,6 +178,12 @@ METHODS = {
     "pooling": (
         ""
     ),
+    "pools": (
+        ""
+    ),
+    "resampling": (
+        ""
+    ),
     "sorting": (
         " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique"
         " unique_consecutive"
@@ -191,7 +209,7 @@ SPACES = {
         " bessel gamma polynomials special"
     ),
     "nn.functional": (
-        " activations convolution losses nn normalisation pooling"
+        " activations convolution losses nn normalisation pooling pools resampling"
     ),
     "linalg": (
         " contractions factorisations linalg matrices norms"
