@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from ..autograd.underived import refuse_history
 from ..ops import FUNCTIONS, namespace
 from ..ops.dispatch import call_inplace
+from ..ops.families.losses import reduction_of
 from ..ops.table import COMPOSITES, TABLE
 from ..overrides.watching import MISS, overridable, watching
 
@@ -81,7 +81,7 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
         given.update(kwargs)
         old = given.pop("size_average", None), given.pop("reduce", None)
         if old != (None, None):
-            given["reduction"] = _reduction_of(*old)
+            given["reduction"] = reduction_of(*old, "mean")
         for argument in _CONSTANTS.get(name, ()):
             refuse_history(name, **{argument: given.get(argument)})
         if weighs and given.get("weight") is not None:
@@ -94,17 +94,6 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
         default = shown[p].default if p in shown else None
         parameters.append(inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     return _described(function, name, inner.__doc__, parameters)
-
-
-def _reduction_of(size_average: bool | None, reduce: bool | None) -> str:
-    """What two old arguments say: they go, as PyTorch's do."""
-    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return reduction
 
 
 def _weighted(

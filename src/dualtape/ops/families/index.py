@@ -56,6 +56,11 @@ NAMES = {
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
         " mse_loss nll_loss nll_loss_spread smooth_l1_loss"
     ),
+    "margins": (
+        " cosine_embedding_loss ctc_loss gaussian_nll_loss hinge_embedding_loss linear_cross_entropy"
+        " margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss"
+        " poisson_nll_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
+    ),
     "matrices": (
         " cholesky_inverse linalg_diagonal linalg_eig linalg_eigvals linalg_matrix_rank linalg_tensorinv"
         " linalg_tensorsolve linalg_vander linalg_vecdot pca_lowrank qr svd_lowrank triangular_solve"
@@ -93,6 +98,9 @@ NAMES = {
         " nn_adaptive_max_pool2d_with_indices nn_adaptive_max_pool3d nn_adaptive_max_pool3d_with_indices"
         " nn_fractional_max_pool2d nn_fractional_max_pool2d_with_indices nn_fractional_max_pool3d"
         " nn_fractional_max_pool3d_with_indices nn_max_pool2d_with_indices"
+    ),
+    "recurrent": (
+        " gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
     "resampling": (
         " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate upsample"
@@ -156,6 +164,9 @@ METHODS = {
     "losses": (
         ""
     ),
+    "margins": (
+        ""
+    ),
     "matrices": (
         " cholesky_inverse qr triangular_solve"
     ),
@@ -179,6 +190,9 @@ METHODS = {
         ""
     ),
     "pools": (
+        ""
+    ),
+    "recurrent": (
         ""
     ),
     "resampling": (
@@ -209,7 +223,7 @@ SPACES = {
         " bessel gamma polynomials special"
     ),
     "nn.functional": (
-        " activations convolution losses nn normalisation pooling pools resampling"
+        " activations convolution losses margins nn normalisation pooling pools resampling"
     ),
     "linalg": (
         " contractions factorisations linalg matrices norms"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import prod
 from typing import Any
 
@@ -158,6 +159,19 @@ def reduce_tensor(name: str, values: Any, reduction: str) -> Any:
 
 
 # --- probabilities of two classes -----------------------------------------------------------------
+
+
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """What two old arguments say, if they are given: they go, as PyTorch's do."""
+    if size_average is None and reduce is None:
+        return reduction
+    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return reduction
 
 
 def _scaled(values: Any, weight: Any) -> Any:
