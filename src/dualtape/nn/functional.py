@@ -64,6 +64,25 @@ def _with_inplace(name: str) -> Callable:
     return _described(function, name, row.doc, parameters)
 
 
+def _written(name: str) -> Callable:
+    """The function that writes an activation into its argument: ``relu_``."""
+    row = TABLE[name]
+
+    def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_inplace(row, (input, *args), kwargs)
+
+    doc = f"""Write :func:`{name}` into its argument.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([2.0])
+    >>> dt.nn.functional.{name}_(x{", 0.0, 1.0" if name == "threshold" else ""}) is x
+    True
+    """
+    return _described(function, f"{name}_", doc, list(row.signature(out=False).parameters.values()))
+
+
 def _loss(name: str, order: tuple[str, ...]) -> Callable:
     """The function of a loss with PyTorch's arguments: the old ones of a reduction, and weights of each element."""
     inner = TABLE[name].function if name in TABLE else COMPOSITES[name].function
@@ -116,6 +135,24 @@ def _described(function: Callable, name: str, doc: str | None, parameters: list)
 
 globals().update({name: _with_inplace(name) for name in _ALSO_IN_PLACE})
 globals().update({name: _loss(name, order) for name, order in _LOSSES.items()})
+_WRITTEN = {
+    f"{name}_": _written(name) for name in ("relu", "celu", "elu", "hardtanh", "leaky_relu", "selu", "threshold")
+}
+globals().update(_WRITTEN)
+
+
+@partial(overridable, composite="rrelu_")
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """Write :func:`rrelu` into its argument.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([2.0])
+    >>> dt.nn.functional.rrelu_(x) is x
+    True
+    """
+    return _FUNCTIONS["rrelu"](input, lower, upper, training, True)
 
 
 def _implicit(dim: int | None, ndim: int) -> int:
@@ -161,4 +198,4 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return softmax(-input, dim, dtype=dtype)
 
 
-__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, "softmax", "log_softmax", "softmin"})
+__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, *_WRITTEN, "rrelu_", "softmax", "log_softmax", "softmin"})

@@ -46,6 +46,11 @@ NAMES = {
         " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
         " take_along_dim"
     ),
+    "layers": (
+        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d embedding_renorm_"
+        " feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
+        " multi_head_attention_forward native_channel_shuffle nn_embedding_bag nn_rrelu pixel_unshuffle"
+    ),
     "linalg": (
         " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"
         " linalg_eigh linalg_eigvalsh linalg_lstsq linalg_matrix_norm linalg_norm linalg_pinv linalg_qr"
@@ -158,6 +163,9 @@ METHODS = {
         " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
         " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
     ),
+    "layers": (
+        ""
+    ),
     "linalg": (
         " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
     ),
@@ -223,7 +231,7 @@ SPACES = {
         " bessel gamma polynomials special"
     ),
     "nn.functional": (
-        " activations convolution losses margins nn normalisation pooling pools resampling"
+        " activations convolution layers losses margins nn normalisation pooling pools resampling"
     ),
     "linalg": (
         " contractions factorisations linalg matrices norms"

@@ -234,7 +234,11 @@ def _renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -
     with modes.no_grad():
         table = weight.detach()
         rows = table._array[used]
-        length = np.linalg.norm(rows, norm_type, axis=1, keepdims=True)
+        size = np.absolute(rows)
+        if norm_type == np.inf:
+            length = size.max(axis=1, keepdims=True)
+        else:
+            length = (size**norm_type).sum(axis=1, keepdims=True) ** (1 / norm_type)
         table[wrap(used)] = wrap(
             np.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows).astype(rows.dtype)
         )
