@@ -58,7 +58,6 @@ def soft_margin_loss(
     >>> dt.nn.functional.soft_margin_loss(dt.tensor([0.0]), dt.tensor([1.0]))
     tensor(0.6931)
     """
-    _fits("soft_margin_loss", input, target)
     refuse_history("soft_margin_loss", target=target)
     losses = (-target * input).exp().log1p()
     return reduce_tensor("soft_margin_loss", losses, reduction_of(size_average, reduce, reduction))
@@ -440,7 +439,7 @@ def _log_sum(terms: list) -> Any:
 _LOG_PROBS = ours(real(5, 2, 4), exact_index([[1, 2, 1], [3, 3, 0]]), (5, 4), (3, 2))
 
 
-@composite("ctc_loss", method=False, complex=False, torch_name=f"{_F}.ctc_loss", also=(f"{_F}.ctc_loss",), samples=(
+@composite("ctc_loss", complex=False, namespace=_F, samples=(
     _LOG_PROBS, *(ours(real(5, 2, 4), exact_index([1, 2, 1, 3, 3]), (5, 5), (3, 2), reduction=r) for r in _REDUCTIONS),
     ours(real(5, 4), exact_index([1, 2]), (5,), (2,)), ours(real(3, 1, 3), exact_index([[2, 0]]), (3,), (2,), 1),
     ours(real(2, 1, 3), exact_index([[1, 1, 2]]), (2,), (3,), zero_infinity=True),

@@ -175,7 +175,7 @@ def _sizes(name: str, input: Any, output_size: Any, dims: int) -> tuple[int, ...
     single = isinstance(output_size, int) or output_size is None
     asked = (output_size,) * dims if single else tuple(output_size) * (dims if len(output_size) == 1 else 1)
     if len(asked) != dims:
-        raise RuntimeError(f"{name}: output_size must have {dims} entries, got {output_size}")
+        raise ValueError(f"{name}: output_size must have {dims} entries, got {output_size}")
     sizes = tuple(n if m is None else m for n, m in zip(input.shape[-dims:], asked, strict=True))
     if min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {sizes}")

@@ -24,6 +24,9 @@ def _check_cell(name: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> Non
             f"{name}: input has {input.shape[-1]} features and the state {hidden.shape[-1]}, but the weights are of"
             f" {w_ih.shape[1]} and {w_hh.shape[1]}"
         )
+    rows = _STEPS[name.removesuffix("_cell")][1] * hidden.shape[-1]
+    if w_ih.shape[0] != rows or w_hh.shape[0] != rows:
+        raise RuntimeError(f"{name}: expected weights of {rows} rows, got {w_ih.shape[0]} and {w_hh.shape[0]}")
 
 
 def _simple(activation: str) -> Callable:
