@@ -49,9 +49,10 @@ _SETTINGS = (
 _REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
 _NATIVE = (
     "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
-    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
-    "feature_dropout_", "hinge_embedding_loss", "instance_norm", "margin_ranking_loss", "native_batch_norm",
-    "native_dropout", "native_group_norm", "native_layer_norm", "poisson_nll_loss", "rrelu", "triplet_margin_loss",
+    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_",
+    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "hinge_embedding_loss", "instance_norm",
+    "margin_ranking_loss", "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
+    "poisson_nll_loss", "rrelu", "triplet_margin_loss",
 )  # fmt: skip
 _IN_PLACE = ("celu_", "relu_", "rrelu_", "selu_", "threshold_")
 _WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")

@@ -374,7 +374,8 @@ def instance_norm(
 
 __all__ = [
     "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
-    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
-    "feature_dropout_", "hinge_embedding_loss", "instance_norm", "margin_ranking_loss", "native_batch_norm",
-    "native_dropout", "native_group_norm", "native_layer_norm", "poisson_nll_loss", "rrelu", "triplet_margin_loss",
+    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_",
+    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "hinge_embedding_loss", "instance_norm",
+    "margin_ranking_loss", "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
+    "poisson_nll_loss", "rrelu", "triplet_margin_loss",
 ]  # fmt: skip
