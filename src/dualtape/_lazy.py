@@ -11,7 +11,7 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "_C", "_functorch", "func", "library",
+    "_C", "_functorch", "func", "library", "compiler",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -65,6 +65,7 @@ _NAMES = {
     **dict.fromkeys(_WINDOWS, "signal.windows"),
     **dict.fromkeys(_NATIVE, "nn.native"),
     **dict.fromkeys(_IN_PLACE, "nn.functional"),
+    "compile": "compiler",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),
