@@ -38,6 +38,8 @@ def _cubic(t: np.ndarray, a: float) -> np.ndarray:
 def _sources(n: int, m: int, scale: float, align_corners: bool, cubic: bool) -> np.ndarray:
     """Where each of ``m`` new entries lies among ``n`` old ones."""
     k = np.arange(m, dtype=np.float64)
+    if m == n and not cubic:  # whatever the scale that led there, as in PyTorch
+        return k
     if align_corners:
         return k * ((n - 1) / (m - 1) if m > 1 else 0.0)
     at = (k + 0.5) * scale - 0.5
@@ -82,6 +84,8 @@ def _along(x: Any, dim: int, places: np.ndarray, weights: np.ndarray) -> Any:
 
 
 def _nearest(n: int, m: int, scale: float, exact: bool) -> np.ndarray:
+    if not exact and m in (n, 2 * n):  # whatever the scale that led there, as in PyTorch
+        return np.arange(m) // (m // n)
     k = np.arange(m, dtype=np.float32)
     at = (k + np.float32(0.5)) * np.float32(scale) if exact else k * np.float32(scale)
     return np.minimum(np.floor(at).astype(np.intp), n - 1)
@@ -118,10 +122,10 @@ def _new_sizes(
 
 @composite("interpolate", complex=False, namespace=_F, samples=(
     sample(real(2, 3, 4), 6), sample(real(2, 3, 4, 5), scale_factor=2), sample(real(2, 3, 4, 5), (2, 7)),
-    sample(real(1, 2, 4, 4), scale_factor=(0.5, 1.5)), sample(real(1, 2, 5), 3, mode="nearest-exact"),
+    sample(real(1, 2, 4, 4), scale_factor=(0.5, 1.5)), sample(real(1, 2, 5, 5), scale_factor=2.085), sample(real(1, 2, 5), 3, mode="nearest-exact"),
     sample(real(1, 2, 4, 5), scale_factor=1.7, mode="nearest-exact"), sample(real(1, 1, 2, 3, 4), 3, mode="nearest"),
     sample(real(1, 2, 4), 7, mode="linear"), sample(real(1, 2, 4), 7, mode="linear", align_corners=True),
-    sample(real(1, 2, 4, 5), (6, 3), mode="bilinear"), sample(real(1, 2, 4, 5), scale_factor=1.7, mode="bilinear"),
+    sample(real(1, 2, 4, 5), (6, 3), mode="bilinear"), sample(real(1, 2, 4, 5), scale_factor=1.7, mode="bilinear"), sample(real(1, 2, 4, 5), scale_factor=1.2, mode="bilinear"),
     sample(real(1, 2, 4, 5), scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
     sample(real(1, 2, 4, 5), (6, 1), mode="bilinear", align_corners=True),
     sample(real(1, 2, 4, 5), (6, 3), mode="bicubic"), sample(real(1, 1, 4, 5), (7, 1), mode="bicubic", align_corners=True),
