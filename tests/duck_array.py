@@ -23,7 +23,7 @@ FUNCTIONS = frozenset(
     imag isclose max may_share_memory min moveaxis nonzero ones_like partition prod put_along_axis real reshape
     result_type roll round searchsorted sinc sort squeeze stack sum swapaxes take take_along_axis tile transpose
     tril triu unique where zeros zeros_like linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.pinv linalg.qr
-    linalg.slogdet linalg.solve linalg.svd
+    linalg.slogdet linalg.solve linalg.svd fft.fftn fft.ifftn fft.rfft fft.irfft
     """.split()
 )
 METHODS = """

@@ -14,7 +14,7 @@ import pytest
 
 import dualtape as dt
 from blocks import blocks
-from dualtape import linalg
+from dualtape import fft, linalg, special
 from dualtape.nn import functional
 from dualtape.ops import load_all
 from same_program import Refused, needs_torch, outcome, programs, same, torch
@@ -34,7 +34,7 @@ ARGUMENTS: list[tuple] = [
 
 def functions() -> Iterator[tuple[str, Callable]]:
     load_all()
-    for module in (dt, functional, linalg):
+    for module in (dt, functional, linalg, special, fft):
         for name in sorted({*dir(module), *getattr(module, "__all__", ())} - NO_FUNCTIONS):
             value = getattr(module, name, None)
             if not name.startswith("_") and callable(value) and not isinstance(value, type):

@@ -20,7 +20,7 @@ load_all()
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
     "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func",
-    "linalg", "nn",
+    "linalg", "special", "fft", "signal.windows", "nn",
     "nn.functional", "random",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")

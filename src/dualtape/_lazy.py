@@ -10,8 +10,8 @@ from .ops import FUNCTIONS, load, load_all
 from .overrides.watching import overridable
 
 _MODULES = (
-    "random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "_functorch", "func",
-    "library", "compiler",
+    "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
+    "_C", "_functorch", "func", "library", "compiler",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -46,11 +46,25 @@ _SETTINGS = (
     "seed",
     "set_rng_state",
 )
+_REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
+_NATIVE = (
+    "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
+    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_",
+    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "hinge_embedding_loss", "instance_norm",
+    "margin_ranking_loss", "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
+    "poisson_nll_loss", "rrelu", "triplet_margin_loss",
+)  # fmt: skip
+_IN_PLACE = ("celu_", "relu_", "rrelu_", "selu_", "threshold_")
+_WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
     "vmap": "func",
+    **dict.fromkeys(_REMOVED, "removed"),
+    **dict.fromkeys(_WINDOWS, "signal.windows"),
+    **dict.fromkeys(_NATIVE, "nn.native"),
+    **dict.fromkeys(_IN_PLACE, "nn.functional"),
     "compile": "compiler",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),

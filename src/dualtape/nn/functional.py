@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from ..autograd.underived import refuse_history
 from ..ops import FUNCTIONS, namespace
 from ..ops.dispatch import call_inplace
+from ..ops.families.losses import reduction_of
 from ..ops.table import COMPOSITES, TABLE
 from ..overrides.watching import MISS, overridable, watching
 
@@ -64,6 +64,25 @@ def _with_inplace(name: str) -> Callable:
     return _described(function, name, row.doc, parameters)
 
 
+def _written(name: str) -> Callable:
+    """The function that writes an activation into its argument: ``relu_``."""
+    row = TABLE[name]
+
+    def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_inplace(row, (input, *args), kwargs)
+
+    doc = f"""Write :func:`{name}` into its argument.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([2.0])
+    >>> dt.nn.functional.{name}_(x{", 0.0, 1.0" if name == "threshold" else ""}) is x
+    True
+    """
+    return _described(function, f"{name}_", doc, list(row.signature(out=False).parameters.values()))
+
+
 def _loss(name: str, order: tuple[str, ...]) -> Callable:
     """The function of a loss with PyTorch's arguments: the old ones of a reduction, and weights of each element."""
     inner = TABLE[name].function if name in TABLE else COMPOSITES[name].function
@@ -81,7 +100,7 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
         given.update(kwargs)
         old = given.pop("size_average", None), given.pop("reduce", None)
         if old != (None, None):
-            given["reduction"] = _reduction_of(*old)
+            given["reduction"] = reduction_of(*old, "mean")
         for argument in _CONSTANTS.get(name, ()):
             refuse_history(name, **{argument: given.get(argument)})
         if weighs and given.get("weight") is not None:
@@ -94,17 +113,6 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
         default = shown[p].default if p in shown else None
         parameters.append(inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     return _described(function, name, inner.__doc__, parameters)
-
-
-def _reduction_of(size_average: bool | None, reduce: bool | None) -> str:
-    """What two old arguments say: they go, as PyTorch's do."""
-    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return reduction
 
 
 def _weighted(
@@ -127,6 +135,24 @@ def _described(function: Callable, name: str, doc: str | None, parameters: list)
 
 globals().update({name: _with_inplace(name) for name in _ALSO_IN_PLACE})
 globals().update({name: _loss(name, order) for name, order in _LOSSES.items()})
+_WRITTEN = {
+    f"{name}_": _written(name) for name in ("relu", "celu", "elu", "hardtanh", "leaky_relu", "selu", "threshold")
+}
+globals().update(_WRITTEN)
+
+
+@partial(overridable, composite="rrelu_")
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """Write :func:`rrelu` into its argument.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> x = dt.tensor([2.0])
+    >>> dt.nn.functional.rrelu_(x) is x
+    True
+    """
+    return _FUNCTIONS["rrelu"](input, lower, upper, training, True)
 
 
 def _implicit(dim: int | None, ndim: int) -> int:
@@ -172,4 +198,4 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return softmax(-input, dim, dtype=dtype)
 
 
-__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, "softmax", "log_softmax", "softmin"})
+__all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, *_WRITTEN, "rrelu_", "softmax", "log_softmax", "softmin"})

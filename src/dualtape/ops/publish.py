@@ -32,7 +32,7 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
         UFUNCS.setdefault(op.forward, function)
     _place(function, op.name, public, method, also)
     if op.inplace:
-        for name in (op.name, *also):
+        for name in (each for each in (*also, op.name) if "." not in each):  # op.name last: its form is the op's
             op.inplace_function = _named(functions.inplace(op, f"{name}_"), f"{name}_", op)
             op.inplace_function.__wrapped__ = _InPlace(op)  # type: ignore[attr-defined]
             _add_method(f"{name}_", op.inplace_function)

@@ -78,7 +78,8 @@ def _watched(publish_row: Any, names: dict, methods: dict, spaces: dict) -> Any:
 
 
 def _family(frame: Any) -> str:
-    while ".families." not in frame.f_globals["__name__"]:
+    """The family being read, which may declare its rows by a function of another's."""
+    while frame.f_code.co_name != "<module>" or ".families." not in frame.f_globals["__name__"]:
         frame = frame.f_back
     return frame.f_globals["__name__"].rpartition(".")[2]
 

@@ -216,6 +216,20 @@ def _roll(level: BatchLevel, a: Any, shift: Any, axis: Any = None) -> Any:
     return Batched(np.roll(front(a, level), shift, inner_axes(axis, a.ndim)), level)
 
 
+def _transform(function: Callable, several: bool) -> None:
+    """A Fourier transform, whose axis or axes come by keyword."""
+    key, shift = ("axes", inner_axes) if several else ("axis", inner_axis)
+
+    def answer(level: BatchLevel, a: Any, **kwargs: Any) -> Any:
+        kwargs[key] = shift(kwargs[key], a.ndim)
+        return Batched(function(front(a, level), **kwargs), level)
+
+    RULES[function] = answer
+
+
+for _function, _many in ((np.fft.fftn, True), (np.fft.ifftn, True), (np.fft.rfft, False), (np.fft.irfft, False)):
+    _transform(_function, _many)
+
 # --- shapes ---------------------------------------------------------------------------------------
 
 

@@ -20,13 +20,13 @@ UNIT = (sample(unit(3, 4)), sample(unit()), edge(exact([0.0, 1.0, -1.0])))
 _APART = (sample(apart(3, 4)), sample(apart()), edge(exact([0.0, -0.0, 1.5, -1.5, 2.5])))
 
 
-def _nothing(g: Any) -> Any:
+def nothing(g: Any) -> Any:
     """Zero, also where ``g`` is not finite; recorded it has a history, which is zero in turn."""
     return np.where(np.logical_and(g > 0, g < 0), g, 0)
 
 
 _STILL: dict[str, Any] = dict(
-    vjp=dict(x=lambda g: _nothing(g)), jvp=dict(x=lambda t: _nothing(t)), numpy_vjp=dict(x=lambda g: np.zeros_like(g))
+    vjp=dict(x=lambda g: nothing(g)), jvp=dict(x=lambda t: nothing(t)), numpy_vjp=dict(x=lambda g: np.zeros_like(g))
 )
 
 # --- sign and rounding ----------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def _frac(x: Any) -> Any:
     return x - np.trunc(x)
 
 
-op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), **_STILL,
+op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), also=("special.round",), **_STILL,
    node=("RoundBackward0", "RoundBackward1"), variant=lambda x, decimals: int(decimals != 0),
    samples=(*_APART, sample(apart(3, 4), decimals=1)), complex=False,
    doc="""The nearest integer (the even one of two), or the nearest number of ``decimals`` digits.
@@ -180,13 +180,13 @@ function_row("exp", np.exp, lambda out: out, PLAIN, """e to the power of each el
    >>> dt.exp(dt.tensor([0.0, 1.0]))
    tensor([1.0000, 2.7183])
    """)  # fmt: skip
-function_row("exp2", np.exp2, lambda out: out * log(2.0), PLAIN, """2 to the power of each element.
+function_row("exp2", np.exp2, lambda out: out * log(2.0), PLAIN, also=("special.exp2",), doc="""2 to the power of each element.
 
    >>> import dualtape as dt
    >>> dt.exp2(dt.tensor([0.0, 3.0]))
    tensor([1., 8.])
    """)  # fmt: skip
-function_row("expm1", np.expm1, lambda out: out + 1, PLAIN, """exp(x) - 1, exact for small x.
+function_row("expm1", np.expm1, lambda out: out + 1, PLAIN, also=("special.expm1",), doc="""exp(x) - 1, exact for small x.
 
    >>> import dualtape as dt
    >>> dt.expm1(dt.tensor([0.0, 1.0]))
@@ -210,8 +210,8 @@ function_row("log10", np.log10, lambda x: 1 / (x * log(10.0)), _POSITIVE, """The
    >>> dt.log10(dt.tensor([1.0, 50.0]))
    tensor([0.0000, 1.6990])
    """)  # fmt: skip
-function_row("log1p", np.log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", doc="""log(1 + x), exact for
-small x.
+function_row("log1p", np.log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", also=("special.log1p",),
+    doc="""log(1 + x), exact for small x.
 
    >>> import dualtape as dt
    >>> dt.log1p(dt.tensor([0.0, 1.0]))
@@ -341,7 +341,7 @@ def in_kind(forward: Any) -> Any:
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
     lambda out: out * (1 - out),
-   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid",), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
    doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt

@@ -8,6 +8,12 @@ NAMES = {
         " celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
         " prelu_kernel relu6 selu silu softplus softshrink softsign tanhshrink threshold"
     ),
+    "bessel": (
+        " airy_ai_slope bessel_in bessel_ine bessel_jn bessel_kn bessel_kne bessel_yn i0 special_airy_ai"
+        " special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_i0e special_i1"
+        " special_i1e special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0"
+        " special_scaled_modified_bessel_k1 special_spherical_bessel_j0"
+    ),
     "contractions": (
         " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
     ),
@@ -22,9 +28,28 @@ NAMES = {
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
     ),
+    "factorisations": (
+        " geqrf geqrf_plain ldl_plain ldl_solve_plain linalg_cholesky_ex linalg_householder_product"
+        " linalg_info linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_lu"
+        " linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve linalg_solve_ex lu lu_permutation lu_solve"
+        " lu_unpack orgqr ormqr"
+    ),
+    "fft": (
+        " fft_c2c fft_c2r fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft"
+        " fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn"
+        " fft_r2c fft_rfft fft_rfft2 fft_rfftn into"
+    ),
+    "gamma": (
+        " digamma igamma igammac lgamma mvlgamma polygamma polygamma_op special_zeta"
+    ),
     "gathering": (
         " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
         " take_along_dim"
+    ),
+    "layers": (
+        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d embedding_renorm_"
+        " feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
+        " multi_head_attention_forward native_channel_shuffle nn_embedding_bag nn_rrelu pixel_unshuffle"
     ),
     "linalg": (
         " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"
@@ -34,10 +59,19 @@ NAMES = {
     ),
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
-        " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy"
+        " mse_loss nll_loss nll_loss_spread smooth_l1_loss"
+    ),
+    "margins": (
+        " cosine_embedding_loss ctc_loss gaussian_nll_loss hinge_embedding_loss linear_cross_entropy"
+        " margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss"
+        " poisson_nll_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
+    ),
+    "matrices": (
+        " cholesky_inverse linalg_diagonal linalg_eig linalg_eigvals linalg_matrix_rank linalg_tensorinv"
+        " linalg_tensorsolve linalg_vander linalg_vecdot pca_lowrank qr svd_lowrank triangular_solve"
     ),
     "nn": (
-        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum interpolate linear linear_affine"
+        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum linear linear_affine"
         " linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention take_axes"
         " take_axes_sum"
     ),
@@ -51,16 +85,42 @@ NAMES = {
     "pairs": (
         " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
     ),
+    "polynomials": (
+        " orthogonal_polynomial special_chebyshev_polynomial_t special_chebyshev_polynomial_u"
+        " special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h"
+        " special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p"
+        " special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u"
+        " special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w"
+    ),
     "pooling": (
         " adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window avg_pool1d avg_pool2d"
         " avg_pool2d_spread avg_pool2d_window max_pool1d max_pool2d max_pool2d_with_indices max_pool_scatter"
+    ),
+    "pools": (
+        " adaptive_avg_pool1d adaptive_avg_pool3d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"
+        " max_pool1d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d"
+        " nn_adaptive_max_pool1d nn_adaptive_max_pool1d_with_indices nn_adaptive_max_pool2d"
+        " nn_adaptive_max_pool2d_with_indices nn_adaptive_max_pool3d nn_adaptive_max_pool3d_with_indices"
+        " nn_fractional_max_pool2d nn_fractional_max_pool2d_with_indices nn_fractional_max_pool3d"
+        " nn_fractional_max_pool3d_with_indices nn_max_pool2d_with_indices"
+    ),
+    "recurrent": (
+        " gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
+    ),
+    "resampling": (
+        " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate upsample"
+        " upsample_bilinear upsample_nearest"
     ),
     "sorting": (
         " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
     ),
     "special": (
-        " nan_to_num"
+        " acosh arccosh arcsinh arctanh asinh atanh erf erfc erfinv logit nan_to_num sinc special_entr"
+        " special_erfcx special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy"
+    ),
+    "spectrograms": (
+        " istft stft"
     ),
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
@@ -72,8 +132,10 @@ NAMES = {
 
 METHODS = {
     "activations": (
-        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
-        " erfc erfc_ prelu sinc sinc_"
+        " prelu"
+    ),
+    "bessel": (
+        " i0 i0_"
     ),
     "contractions": (
         " cross inner kron"
@@ -87,15 +149,34 @@ METHODS = {
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
     ),
+    "factorisations": (
+        " geqrf lu lu_solve orgqr ormqr"
+    ),
+    "fft": (
+        ""
+    ),
+    "gamma": (
+        " digamma digamma_ igamma igamma_ igammac igammac_ lgamma lgamma_ mvlgamma mvlgamma_ polygamma"
+        " polygamma_ polygamma_op polygamma_op_"
+    ),
     "gathering": (
         " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
         " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
+    ),
+    "layers": (
+        ""
     ),
     "linalg": (
         " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
     ),
     "losses": (
-        " xlogy xlogy_"
+        ""
+    ),
+    "margins": (
+        ""
+    ),
+    "matrices": (
+        " cholesky_inverse qr triangular_solve"
     ),
     "nn": (
         ""
@@ -110,7 +191,19 @@ METHODS = {
         " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
         " hypot_ lerp lerp_ logaddexp"
     ),
+    "polynomials": (
+        ""
+    ),
     "pooling": (
+        ""
+    ),
+    "pools": (
+        ""
+    ),
+    "recurrent": (
+        ""
+    ),
+    "resampling": (
         ""
     ),
     "sorting": (
@@ -118,7 +211,11 @@ METHODS = {
         " unique_consecutive"
     ),
     "special": (
-        " nan_to_num nan_to_num_"
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
+        " erfc erfc_ erfinv erfinv_ logit logit_ nan_to_num nan_to_num_ sinc sinc_ xlogy xlogy_"
+    ),
+    "spectrograms": (
+        " istft stft"
     ),
     "statistics": (
         " bincount corrcoef cov histc std var"
@@ -130,11 +227,17 @@ METHODS = {
 }
 
 SPACES = {
+    "special": (
+        " bessel gamma polynomials special"
+    ),
     "nn.functional": (
-        " activations convolution losses nn normalisation pooling"
+        " activations convolution layers losses margins nn normalisation pooling pools resampling"
     ),
     "linalg": (
-        " contractions linalg norms"
+        " contractions factorisations linalg matrices norms"
+    ),
+    "fft": (
+        " fft"
     ),
 }
 

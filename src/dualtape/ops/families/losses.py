@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...errors import ArgumentError
 from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import edge, exact, exact_index, ints, probability, real, sample
-from ..table import BROADCASTING, COMMON, FLOAT, GENERAL, LINEAR, composite, formula_names, named, op
+from ..table import COMMON, GENERAL, LINEAR, composite, formula_names, named, op
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -158,6 +159,19 @@ def reduce_tensor(name: str, values: Any, reduction: str) -> Any:
 
 
 # --- probabilities of two classes -----------------------------------------------------------------
+
+
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """What two old arguments say, if they are given: they go, as PyTorch's do."""
+    if size_average is None and reduce is None:
+        return reduction
+    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return reduction
 
 
 def _scaled(values: Any, weight: Any) -> Any:
@@ -425,30 +439,6 @@ def cross_entropy(
 
 
 # --- between distributions ------------------------------------------------------------------------
-
-
-def _xlogy(x: Any, y: Any) -> Any:
-    out = np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y)))
-    dtype = np.result_type(x, y)
-    return out.astype(dtype, copy=False) if dtype.kind in "fc" else out
-
-
-op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
-    node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),
-   variant=lambda x, y: 1 if isinstance(x, (int, float)) else 2 if isinstance(y, (int, float)) else 0,
-   vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(y)), y=lambda g, x,
-       y: g * (x / y)),
-   jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(y)), y=lambda t, x,
-       y: t * (x / y)),
-   samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
-       sample(real(3), 0.5),
-            edge(exact([0.0, 0.0, 1.0]), exact([0.0, 2.0, 0.0]))),
-   doc="""x * log(y), and 0 where x is 0.
-
-   >>> import dualtape as dt
-   >>> dt.xlogy(dt.tensor([0.0, 2.0]), dt.tensor([0.0, 1.0]))
-   tensor([0., 0.])
-   """)  # fmt: skip
 
 
 @composite("kl_div", method=False, complex=False, torch_name="nn.functional.kl_div", also=("nn.functional.kl_div",), samples=(

@@ -234,7 +234,11 @@ def _renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -
     with modes.no_grad():
         table = weight.detach()
         rows = table._array[used]
-        length = np.linalg.norm(rows, norm_type, axis=1, keepdims=True)
+        size = np.absolute(rows)
+        if norm_type == np.inf:
+            length = size.max(axis=1, keepdims=True)
+        else:
+            length = (size**norm_type).sum(axis=1, keepdims=True) ** (1 / norm_type)
         table[wrap(used)] = wrap(
             np.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows).astype(rows.dtype)
         )
@@ -458,41 +462,6 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         (axis, _around(input.shape[axis], *sides[axis], mode)) for axis in range(input.ndim - dims, input.ndim)
     )
     return _take_op(input, places, kinds.index(mode) * 3 + dims - 1)
-
-
-@composite("interpolate", complex=False, namespace="nn.functional", samples=(
-    sample(real(2, 3, 4), 6), sample(real(2, 3, 4, 5), scale_factor=2), sample(real(2, 3, 4, 5), (2, 7)),
-    sample(real(1, 2, 4, 4), scale_factor=(0.5, 1.5)),
-))  # fmt: skip
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> Any:
-    """Images (N, C, ...) at another resolution, each entry the nearest one's; ``mode`` is "nearest".
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.nn.functional.interpolate(dt.tensor([[[1.0, 2.0]]]), scale_factor=2)
-    tensor([[[1., 1., 2., 2.]]])
-    """
-    dims = input.ndim - 2
-    if mode != "nearest" or dims not in (1, 2, 3):
-        raise NotImplementedError(
-            f"interpolate: mode 'nearest' of 3D to 5D input, got mode {mode!r} and input {list(input.shape)}"
-        )
-    if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate: exactly one of size and scale_factor should be defined")
-    old = tuple(input.shape[2:])
-    if size is not None:
-        new = (size,) * dims if isinstance(size, int) else tuple(size)
-        ratios = [n / m for n, m in zip(old, new, strict=True)]
-    else:
-        factors = (scale_factor,) * dims if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
-        new = tuple(int(np.floor(n * f)) for n, f in zip(old, factors, strict=True))
-        ratios = [1 / f for f in factors]
-    places = tuple(
-        (axis + 2, np.minimum(np.floor(np.arange(m, dtype=np.float32) * np.float32(r)).astype(np.intp), n - 1))
-        for axis, (n, m, r) in enumerate(zip(old, new, ratios, strict=True))
-    )
-    return _take_op(input, places, 9 + dims - 1)
 
 
 def _shuffled(x: Any, upscale_factor: int) -> Any:

@@ -171,7 +171,7 @@ def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
     return np.subtract(g, change, change)
 
 
-op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG, numpy_vjp=dict(x=_softmax_gradient),
+op("softmax", _softmax, also=("special.softmax",), kind=GENERAL, quiet=False, complex=False, samples=_ALONG, numpy_vjp=dict(x=_softmax_gradient),
    vjp=dict(x=lambda g, out, dim: _softmax_change(g, out, dim)),
    jvp=dict(x=lambda t, out, dim: _softmax_change(t, out, dim)),
    doc="""Exponentials along ``dim``, scaled so that they sum to 1.
@@ -180,7 +180,7 @@ op("softmax", _softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG
    >>> dt.softmax(dt.tensor([0.0, 1.0]), 0)
    tensor([0.2689, 0.7311])
    """)  # fmt: skip
-op("log_softmax", _log_softmax, kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
+op("log_softmax", _log_softmax, also=("special.log_softmax",), kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
     numpy_vjp=dict(x=_log_softmax_gradient),
    vjp=dict(x=lambda g, out, dim: g - np.exp(out) * total(g, dim, True)),
    jvp=dict(x=lambda t, out, dim: t - total(np.exp(out) * t, dim, True)),
@@ -205,7 +205,7 @@ def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     )
 
 
-op("logsumexp", _logsumexp, kind=REDUCTION, quiet=False, promote=FLOAT,
+op("logsumexp", _logsumexp, also=("special.logsumexp",), kind=REDUCTION, quiet=False, promote=FLOAT,
    vjp=dict(x=lambda g, x, out, dim, keepdim: restore(g, x.shape, dim, keepdim) * np.exp(x - restore(out, x.shape, dim, keepdim)).conj()),
    jvp=dict(x=lambda t, x, out, dim, keepdim: total(t * np.exp(x - restore(out, x.shape, dim, keepdim)), dim, keepdim)),
    samples=(sample(real(3, 4), 1), sample(real(3, 4), (0, 1)), sample(real(2, 3, 4), (-1, 0), True),

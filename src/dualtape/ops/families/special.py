@@ -1,5 +1,5 @@
-"""Elementwise functions that fewer programs use: inverse hyperbolic and error functions, sinc, the replacement of
-NaN.
+"""Elementwise functions that fewer programs use: inverse hyperbolic functions, error functions and the normal
+distribution, logit, sinc, entropy, the replacement of NaN.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import numpy as np
 
 from ...arrays.kernels.approximations import erf_single
 from ...arrays.lazy import special
-from ..samples import above_one, edge, exact, real, sample
-from ..table import ELEMENTWISE, op
+from ..dispatch import FUNCTIONS
+from ..formulas import use
+from ..samples import above_one, edge, exact, positive, probability, real, sample
+from ..table import BROADCASTING, ELEMENTWISE, FLOAT, composite, op
 from .elementwise import PLAIN, UNIT, function_row, in_kind
 
 function_row("asinh", np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1), PLAIN, """The inverse hyperbolic sine.
@@ -58,7 +60,7 @@ function_row("sinc", _sinc, _sinc_derivative, (*PLAIN[:3], sample(exact([0.0, 0.
    >>> import dualtape as dt
    >>> dt.sinc(dt.tensor([0.0, 0.5]))
    tensor([1.0000, 0.6366])
-   """)  # fmt: skip
+   """, also=("special.sinc",))  # fmt: skip
 
 # --- the error function ---------------------------------------------------------------------------
 
@@ -78,14 +80,174 @@ function.
    >>> import dualtape as dt
    >>> dt.erf(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.8427])
-   """, complex=False)  # fmt: skip
+   """, complex=False, also=("special.erf",))  # fmt: skip
 function_row("erfc", in_kind(lambda x: special.erfc(x)), lambda x: -_TWO_OVER_ROOT_PI * np.exp(-(x * x)), PLAIN, """1 -
 erf(x), exact for large x.
 
    >>> import dualtape as dt
    >>> dt.erfc(dt.tensor([0.0, 1.0]))
    tensor([1.0000, 0.1573])
-   """, complex=False)  # fmt: skip
+   """, complex=False, also=("special.erfc",))  # fmt: skip
+
+
+def of_scipy(forward: Any) -> Any:
+    """A function of SciPy's of real numbers, with the dtype of its argument."""
+
+    def function(x: Any) -> Any:
+        if x.dtype.kind == "c":
+            raise NotImplementedError(f"expected a tensor of real numbers, got {x.dtype}: it has no complex form here")
+        return forward(x).astype(x.dtype, copy=False) if x.dtype.kind == "f" else forward(x)
+
+    return function
+
+
+function_row("special_erfcx", of_scipy(lambda x: special.erfcx(x)), lambda x, out: 2 * x * out - _TWO_OVER_ROOT_PI,
+    (*PLAIN, edge(exact([0.0, 5.0, -5.0, -30.0]))),
+   """exp(x**2) * erfc(x), without overflow for large x.
+
+   >>> import dualtape as dt
+   >>> dt.special.erfcx(dt.tensor([0.0, 10.0]))
+   tensor([1.0000, 0.0561])
+   """, namespace="special", complex=False)  # fmt: skip
+function_row("erfinv", of_scipy(lambda x: special.erfinv(x)), lambda out: (0.5 * sqrt(pi)) * np.exp(out * out),
+    (*UNIT, edge(exact([2.0, -1.5, np.nan]))),
+   """The inverse of the error function; NaN outside of [-1, 1].
+
+   >>> import dualtape as dt
+   >>> dt.erfinv(dt.tensor([0.0, 0.5]))
+   tensor([0.0000, 0.4769])
+   """, complex=False, also=("special.erfinv",))  # fmt: skip
+
+# --- the normal distribution ----------------------------------------------------------------------
+
+
+@composite(
+    "special_ndtr", namespace="special", complex=False, samples=(*PLAIN, edge(exact([0.0, np.inf, -np.inf, np.nan])))
+)
+def ndtr(input: Any) -> Any:
+    """The probability that a normally distributed number is less than each element.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.special.ndtr(dt.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """
+    return FUNCTIONS["erfc"](input * -sqrt(0.5)) * 0.5
+
+
+function_row("special_log_ndtr", of_scipy(lambda x: special.log_ndtr(x)),
+    lambda x: sqrt(2 / pi) / use("special_erfcx")(x * -sqrt(0.5)),
+    (*PLAIN, edge(exact([0.0, np.inf, 40.0, -40.0, np.nan]))),
+   """The logarithm of :func:`ndtr`, also where that is too small to have one.
+
+   >>> import dualtape as dt
+   >>> dt.special.log_ndtr(dt.tensor([0.0, -100.0]))
+   tensor([-6.9315e-01, -5.0055e+03])
+   """, namespace="special", complex=False)  # fmt: skip
+function_row("special_ndtri", of_scipy(lambda x: special.ndtri(x)), lambda out: sqrt(2 * pi) * np.exp(0.5 * out * out),
+    (sample(probability(3, 4)), sample(probability()), edge(exact([0.0, 1.0, 0.5, -1.0, np.nan]))),
+   """The inverse of :func:`ndtr`.
+
+   >>> import dualtape as dt
+   >>> dt.special.ndtri(dt.tensor([0.5, 0.9]))
+   tensor([0.0000, 1.2816])
+   """, namespace="special", complex=False)  # fmt: skip
+
+# --- probabilities --------------------------------------------------------------------------------
+
+
+def _logit(x: Any, eps: float | None = None) -> Any:
+    if eps is not None:  # of bounds that cross, the lower one goes first, as in PyTorch
+        x = np.where(x < eps, x.dtype.type(eps), np.where(x > 1 - eps, x.dtype.type(1 - eps), x))
+    return of_scipy(special.logit)(x)
+
+
+def _logit_derivative(x: Any, eps: float | None) -> Any:
+    if eps is None:
+        return np.where(np.logical_or(x < 0, x > 1), np.nan, 1 / (x * (1 - x)))
+    return np.where(np.logical_or(x < eps, x > 1 - eps), 0, 1 / (x * (1 - x)))
+
+
+op("logit", _logit, kind=ELEMENTWISE, promote=FLOAT, derivative=_logit_derivative, complex=False,
+    also=("special.logit",),
+    samples=(sample(probability(3, 4)), sample(probability()), sample(probability(3, 4), 0.05),
+        edge(exact([-0.1, 0.0, 0.5, 1.0, 1.1, np.nan])), edge(exact([-0.1, 0.0, 0.5, 1.0, 1.1, 0.2, np.nan]), eps=0.2),
+        edge(exact([0.3, 0.8]), eps=0.7)),
+   doc="""log(x / (1 - x)); with ``eps``, of x kept between eps and 1 - eps.
+
+   >>> import dualtape as dt
+   >>> dt.logit(dt.tensor([0.5, 0.9]))
+   tensor([0.0000, 2.1972])
+   """)  # fmt: skip
+function_row("special_entr", of_scipy(lambda x: special.entr(x)), lambda x: -np.log(x) - 1,
+    (sample(positive(3, 4)), sample(positive()), edge(exact([-1.0, 0.0, 1.0, np.inf, np.nan]))),
+   """-x * log(x), the share of each probability in an entropy; 0 at 0 and -inf below.
+
+   >>> import dualtape as dt
+   >>> dt.special.entr(dt.tensor([0.0, 0.5]))
+   tensor([0.0000, 0.3466])
+   """, namespace="special", complex=False)  # fmt: skip
+
+
+def _xlog1py_slope(x: Any, y: Any) -> Any:
+    return np.where(np.logical_and(x == 0, y <= -1), 0, np.log1p(y))
+
+
+def of_pair(forward: Any) -> Any:
+    """A function of SciPy's of two real arrays or numbers, with the dtype that NumPy's own would have."""
+
+    def function(x: Any, y: Any) -> Any:
+        dtype = np.result_type(x, y)
+        if dtype.kind == "c":
+            raise NotImplementedError(f"expected tensors of real numbers, got {dtype}: it has no complex form here")
+        return forward(x, y).astype(dtype if dtype.kind == "f" else np.float64, copy=False)
+
+    return function
+
+
+def scalar_variant(x: Any, y: Any) -> int:
+    """Which of PyTorch's three nodes: of two tensors, of a number and a tensor, of a tensor and a number."""
+    return 1 if isinstance(x, (int, float)) else 2 if isinstance(y, (int, float)) else 0
+
+
+op("special_xlog1py", of_pair(lambda x, y: special.xlog1py(x, y)), kind=BROADCASTING, promote=FLOAT, complex=False,
+    namespace="special",
+    node=("SpecialXlog1PyBackward0", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2"), variant=scalar_variant,
+   vjp=dict(x=lambda g, x, y: g * _xlog1py_slope(x, y), y=lambda g, x, y: g * (x / (y + 1))),
+   jvp=dict(x=lambda t, x, y: t * _xlog1py_slope(x, y), y=lambda t, x, y: t * (x / (y + 1))),
+   samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
+       sample(real(3), 0.5), edge(exact([0.0, 0.0, 1.0, 0.0]), exact([-1.0, 2.0, -1.0, np.nan]))),
+   doc="""x * log(1 + y), and 0 where x is 0.
+
+   >>> import dualtape as dt
+   >>> dt.special.xlog1py(dt.tensor([0.0, 2.0]), dt.tensor([-1.0, 1.0]))
+   tensor([0.0000, 1.3863])
+   """)  # fmt: skip
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    out = np.where(x == 0, np.where(np.isnan(y), np.nan, 0)[()], x * np.log(np.where(x == 0, 1, y)))
+    dtype = np.result_type(x, y)
+    return out.astype(dtype, copy=False) if dtype.kind in "fc" else out
+
+
+op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
+    node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),
+   variant=scalar_variant, also=("special.xlogy",),
+   vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(y)), y=lambda g, x,
+       y: g * (x / y)),
+   jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(y)), y=lambda t, x,
+       y: t * (x / y)),
+   samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
+       sample(real(3), 0.5),
+            edge(exact([0.0, 0.0, 1.0]), exact([0.0, 2.0, 0.0]))),
+   doc="""x * log(y), and 0 where x is 0.
+
+   >>> import dualtape as dt
+   >>> dt.xlogy(dt.tensor([0.0, 2.0]), dt.tensor([0.0, 1.0]))
+   tensor([0., 0.])
+   """)  # fmt: skip
 
 
 def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:

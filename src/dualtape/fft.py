@@ -1,0 +1,70 @@
+"""Discrete Fourier transforms under PyTorch's names: ``dualtape.fft.rfft`` and so on, declared in
+:mod:`dualtape.ops`; and the frequencies that belong to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._tensor import creation as _creation
+from ._tensor.tensor import Tensor
+from .ops import namespace
+from .ops.table import TABLE
+from .overrides.watching import overridable
+
+_FUNCTIONS = namespace("fft")
+globals().update(_FUNCTIONS)
+
+
+def _frequencies(
+    name: str, n: int, d: float, half: bool, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    """The multiples of 1 / (n * d) that belong to ``n`` entries: those that are not negative, and the others."""
+    if not isinstance(n, int):
+        raise TypeError(f"{name}(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n < 0:
+        raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {n}")
+    if dtype is not None and not dtype.is_floating_point:
+        raise RuntimeError(f"{name} requires a floating point dtype, got {dtype!r}")
+    steps = _creation.arange(float(n // 2 + 1 if half else n), dtype=dtype, layout=layout, device=device)
+    result = (steps if half else steps - (steps >= (n + 1) // 2) * n) * float(np.divide(1.0, n * d))
+    if out is not None:
+        return TABLE["into"].function(result, out=out)
+    return result.requires_grad_() if requires_grad else result
+
+
+def fftfreq(
+    n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The frequencies of the entries of :func:`fft` of ``n`` entries, taken at a distance of ``d``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.fft.fftfreq(4, 0.5)
+    tensor([ 0.0000,  0.5000, -1.0000, -0.5000])
+    """
+    return _frequencies("fftfreq", n, d, False, out, dtype, layout, device, requires_grad)
+
+
+def rfftfreq(
+    n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The frequencies of the entries of :func:`rfft` of ``n`` entries, taken at a distance of ``d``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.fft.rfftfreq(4, 0.5)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    return _frequencies("rfftfreq", n, d, True, out, dtype, layout, device, requires_grad)
+
+
+fftfreq, rfftfreq = overridable(fftfreq, leaf=True), overridable(rfftfreq, leaf=True)
+
+__all__ = sorted([*_FUNCTIONS, "fftfreq", "rfftfreq"])

@@ -1,0 +1,508 @@
+"""Losses of margins, of distances and of likelihoods that fewer programs use; the loss of sequences that are not
+aligned (CTC).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log, pi
+from typing import Any
+
+import numpy as np
+
+from ..._tensor.tensor import new_tensor, raw
+from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape, host
+from ...autograd.underived import refuse_history
+from ..dispatch import FUNCTIONS
+from ..samples import apart, edge, exact, exact_index, ours, positive, real, sample
+from ..table import TABLE, composite
+from .losses import cross_entropy, reduce_tensor, reduction_of
+from .nn import linear
+from .normalisation import pairwise_distance
+
+_F = "nn.functional"
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _fits(name: str, input: Any, target: Any) -> None:
+    if tuple(input.shape) != tuple(target.shape):
+        raise RuntimeError(
+            f"{name}: the input and target tensors must have the same size, got {list(input.shape)} and {list(target.shape)}"
+        )
+
+
+def _log_sigmoid(x: Any) -> Any:
+    return TABLE["logsigmoid"].function(x)
+
+
+def _above(x: Any) -> Any:
+    return x.clamp(min=0)
+
+
+# --- of two classes -------------------------------------------------------------------------------
+
+_SIGNS = exact_index([1, -1, 1])
+
+
+@composite("soft_margin_loss", complex=False, namespace=_F, samples=(
+    *(sample(real(3), _SIGNS, reduction=r) for r in _REDUCTIONS), edge(exact([40.0, -40.0]), exact_index([1, 1])),
+))  # fmt: skip
+def soft_margin_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Any:
+    """log(1 + exp(-target * input)), for targets of 1 and -1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.soft_margin_loss(dt.tensor([0.0]), dt.tensor([1.0]))
+    tensor(0.6931)
+    """
+    refuse_history("soft_margin_loss", target=target)
+    losses = (-target * input).exp().log1p()
+    return reduce_tensor("soft_margin_loss", losses, reduction_of(size_average, reduce, reduction))
+
+
+@composite("hinge_embedding_loss", complex=False, namespace=_F, samples=(
+    *(sample(apart(3), _SIGNS, reduction=r) for r in _REDUCTIONS), sample(apart(3), _SIGNS, 0.5),
+    edge(exact([1.0, 1.0]), exact_index([1, -1])),
+))  # fmt: skip
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The input where the target is 1; what it lacks to ``margin`` where that is -1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.hinge_embedding_loss(dt.tensor([0.3, 0.3]), dt.tensor([1, -1]), reduction="none")
+    tensor([0.3000, 0.7000])
+    """
+    where = FUNCTIONS["where"]
+    losses = where(target != 1, _above(margin - input), 0.0) + where(target != -1, input, 0.0)
+    return reduce_tensor("hinge_embedding_loss", losses, reduction_of(size_average, reduce, reduction))
+
+
+@composite("multilabel_soft_margin_loss", complex=False, namespace=_F, samples=(
+    *(sample(real(2, 3), exact([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]), reduction=r) for r in _REDUCTIONS),
+    sample(real(2, 3), exact([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]), positive(3)),
+))  # fmt: skip
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The mean over classes of the logistic loss of each, for targets of 0 and 1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.multilabel_soft_margin_loss(dt.zeros(1, 2), dt.tensor([[1.0, 0.0]]))
+    tensor(0.6931)
+    """
+    losses = -(target * _log_sigmoid(input) + (1 - target) * _log_sigmoid(-input))
+    losses = losses if weight is None else losses * weight
+    return reduce_tensor("multilabel_soft_margin_loss", losses.mean(-1), reduction_of(size_average, reduce, reduction))
+
+
+# --- of several classes ---------------------------------------------------------------------------
+
+
+@composite("multi_margin_loss", complex=False, namespace=_F, samples=(
+    *(sample(apart(3, 4), exact_index([0, 3, 1]), reduction=r) for r in _REDUCTIONS),
+    sample(apart(3, 4), exact_index([0, 3, 1]), 2, 0.7), sample(apart(4), exact_index(2)),
+    ours(apart(3, 4), exact_index([0, 3, 1]), 1, 1.0, np.array([1.0, 2.0, 0.5, 1.0])),
+))  # fmt: skip
+def multi_margin_loss(
+    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The mean over classes of what the target's score lacks to be ``margin`` above each other's, to the power ``p``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.multi_margin_loss(dt.tensor([[0.5, 0.0]]), dt.tensor([0]))
+    tensor(0.2500)
+    """
+    name = "multi_margin_loss"
+    refuse_history(name, weight=weight)
+    if p not in (1, 2):
+        raise ValueError(f"{name}: only p == 1 and p == 2 supported, got {p}")
+    rows = input if input.ndim == 2 else input.unsqueeze(0)
+    index = target.reshape(-1, 1)
+    if input.ndim not in (1, 2) or index.shape[0] != rows.shape[0]:
+        raise RuntimeError(
+            f"{name}: expected scores (N, C) and targets (N), got {list(input.shape)} and {list(target.shape)}"
+        )
+    _in_range(name, target, rows.shape[-1])
+    lacks = _above(margin - rows.gather(1, index) + rows)
+    lacks = lacks if p == 1 else lacks * lacks
+    if weight is not None:
+        if tuple(weight.shape) != (rows.shape[-1],):
+            raise RuntimeError(
+                f"{name}: inconsistent weight size, expected {rows.shape[-1]} but got {list(weight.shape)}"
+            )
+        lacks = lacks * weight[index].to(input.dtype)
+    own = new_tensor(asarray_like(np.arange(rows.shape[-1]), raw(rows))) == index
+    losses = FUNCTIONS["where"](own, 0.0, lacks).sum(1) / rows.shape[-1]
+    losses = losses if input.ndim == 2 else losses.reshape(tuple(target.shape))
+    return reduce_tensor(name, losses, reduction_of(size_average, reduce, reduction))
+
+
+def _in_range(name: str, target: Any, classes: int, low: int = 0) -> None:
+    seen = all_samples(raw(target))
+    if seen.size and (seen.min() < low or seen.max() >= classes):
+        raise RuntimeError(f"{name}: Target out of bounds: classes are from {low} to {classes - 1}")
+
+
+@composite("multilabel_margin_loss", complex=False, namespace=_F, samples=(
+    *(sample(apart(2, 4), exact_index([[3, 0, -1, 1], [1, -1, -1, -1]]), reduction=r) for r in _REDUCTIONS),
+    sample(apart(4), exact_index([3, 0, -1, 1])), edge(apart(1, 3), exact_index([[-1, 0, 0]])),
+))  # fmt: skip
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Any:
+    """What each class of the target, listed up to the first -1, lacks to be 1 above each other class, over their number.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.multilabel_margin_loss(dt.tensor([0.5, 0.0]), dt.tensor([0, -1]))
+    tensor(0.2500)
+    """
+    name = "multilabel_margin_loss"
+    _fits(name, input, target)
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"{name}: expected scores (N, C) or (C), got {list(input.shape)}")
+    classes = input.shape[-1]
+    _in_range(name, target, classes, -1)
+    listed = (target < 0).cumsum(-1) == 0
+    index = FUNCTIONS["where"](listed, target, 0)
+    numbers = new_tensor(asarray_like(np.arange(classes), raw(input)))
+    meant = FUNCTIONS["logical_and"](index.unsqueeze(-1) == numbers, listed.unsqueeze(-1)).any(-2)
+    lacks = _above(1 - input.gather(-1, index).unsqueeze(-1) + input.unsqueeze(-2))
+    counts = FUNCTIONS["logical_and"](listed.unsqueeze(-1), meant.logical_not().unsqueeze(-2))
+    losses = FUNCTIONS["where"](counts, lacks, 0.0).sum((-2, -1)) / classes
+    return reduce_tensor(name, losses, reduction_of(size_average, reduce, reduction))
+
+
+# --- of pairs and triplets ------------------------------------------------------------------------
+
+
+@composite("margin_ranking_loss", complex=False, namespace=_F, samples=(
+    *(sample(apart(3), real(3), _SIGNS, 0.3, reduction=r) for r in _REDUCTIONS), edge(exact([1.0]), exact([1.0]), exact_index([1])),
+))  # fmt: skip
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """What the first input lacks to be ``margin`` above the second, or below it where the target is -1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.margin_ranking_loss(dt.tensor([1.0]), dt.tensor([1.5]), dt.tensor([1]))
+    tensor(0.5000)
+    """
+    if input1.ndim != input2.ndim or input1.ndim != target.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss: All input tensors should have same dimension but got sizes:"
+            f" {list(input1.shape)}, {list(input2.shape)}, {list(target.shape)}"
+        )
+    losses = _above(-target * (input1 - input2) + margin)
+    return reduce_tensor("margin_ranking_loss", losses, reduction_of(size_average, reduce, reduction))
+
+
+@composite("cosine_embedding_loss", complex=False, namespace=_F, samples=(
+    *(sample(real(3, 4), real(3, 4), _SIGNS, reduction=r) for r in _REDUCTIONS),
+    sample(real(4), real(4), exact_index(1), -0.5), sample(real(3, 4), real(3, 4), _SIGNS, 0.1),
+))  # fmt: skip
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """1 less the cosine of the angle between vectors; where the target is -1, what the cosine is above ``margin``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.cosine_embedding_loss(dt.tensor([1.0, 0.0]), dt.tensor([0.0, 1.0]), dt.tensor(1))
+    tensor(1.)
+    """
+    name = "cosine_embedding_loss"
+    if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
+        raise RuntimeError(
+            f"{name}: expected vectors (N, D) and targets (N), or one of each, got {list(input1.shape)},"
+            f" {list(input2.shape)} and {list(target.shape)}"
+        )
+    tiny = 1e-12
+    lengths = ((input1 * input1).sum(-1) + tiny) * ((input2 * input2).sum(-1) + tiny)
+    cosine = (input1 * input2).sum(-1) / lengths.sqrt()
+    where = FUNCTIONS["where"]
+    losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, _above(cosine - margin), 0.0)
+    return reduce_tensor(name, losses, reduction_of(size_average, reduce, reduction))
+
+
+def _triplet(anchor: Any, positive: Any, negative: Any, distance: Callable, margin: float, swap: bool) -> Any:
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = FUNCTIONS["minimum"](far, distance(positive, negative))
+    return _above(margin + near - far)
+
+
+@composite("triplet_margin_loss", complex=False, namespace=_F, samples=(
+    *(sample(real(3, 4), real(3, 4), real(3, 4), 3.0, reduction=r) for r in _REDUCTIONS),
+    sample(real(3, 4), real(3, 4), real(3, 4), 3.0, 1.5, swap=True), sample(real(4), real(4), real(4), 3.0),
+))  # fmt: skip
+def triplet_margin_loss(
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """What the negative lacks to be ``margin`` farther from the anchor than the positive is; with ``swap``, from the
+    nearer of the two.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.triplet_margin_loss(dt.zeros(1, 1), dt.ones(1, 1), dt.ones(1, 1))
+    tensor(1.)
+    """
+    name = "triplet_margin_loss"
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            f"{name}: The anchor, positive, and negative tensors are expected to have the same number of dimensions"
+        )
+    if margin <= 0:
+        raise ValueError(f"{name}: margin must be greater than 0, got {margin}")
+    distance = lambda a, b: pairwise_distance(a, b, p, eps)
+    losses = _triplet(anchor, positive, negative, distance, margin, swap)
+    return reduce_tensor(name, losses, reduction_of(size_average, reduce, reduction))
+
+
+@composite("triplet_margin_with_distance_loss", complex=False, namespace=_F, samples=(
+    sample(real(3, 4), real(3, 4), real(3, 4), margin=3.0), sample(real(3, 4), real(3, 4), real(3, 4), margin=3.0, swap=True, reduction="sum"),
+))  # fmt: skip
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable | None = None, margin: float = 1.0,
+    swap: bool = False, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """:func:`triplet_margin_loss` with a distance of one's own.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> distance = lambda a, b: (a - b).abs().sum(-1)
+    >>> zeros, ones = dt.zeros(1, 2), dt.ones(1, 2)
+    >>> dt.nn.functional.triplet_margin_with_distance_loss(zeros, ones, ones, distance_function=distance)
+    tensor(1.)
+    """
+    name = "triplet_margin_with_distance_loss"
+    if margin <= 0:
+        raise ValueError(f"{name}: margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            f"{name}: The anchor, positive, and negative tensors are expected to have the same number of dimensions"
+        )
+    losses = _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap)
+    return reduce_tensor(name, losses, reduction)
+
+
+# --- of likelihoods -------------------------------------------------------------------------------
+
+
+@composite("poisson_nll_loss", complex=False, namespace=_F, samples=(
+    *(sample(real(3), positive(3), reduction=r) for r in _REDUCTIONS), sample(positive(3), positive(3), False),
+    sample(real(3), np.array([0.0, 0.5, 5.0]), full=True),
+))  # fmt: skip
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """Minus the logarithm of a Poisson distribution's probability of ``target``, but for what does not depend on the
+    rate; ``full`` adds Stirling's approximation of that. The rate is exp(input), or the input.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.poisson_nll_loss(dt.tensor([0.0]), dt.tensor([2.0]))
+    tensor(1.)
+    """
+    losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        many = FUNCTIONS["where"](target <= 1, 1.0, target)
+        rest = many * many.log() - many + 0.5 * (2 * pi * many).log()
+        losses = losses + FUNCTIONS["where"](target <= 1, 0.0, rest)
+    return reduce_tensor("poisson_nll_loss", losses, reduction_of(size_average, reduce, reduction))
+
+
+@composite("gaussian_nll_loss", complex=False, namespace=_F, samples=(
+    *(sample(real(3, 4), real(3, 4), positive(3, 4), reduction=r) for r in _REDUCTIONS),
+    sample(real(3, 4), real(3, 4), positive(3), True), sample(real(3, 4), real(3, 4), positive(3, 1)),
+    edge(exact([1.0, 2.0]), exact([0.0, 0.0]), exact([0.0, 1.0]), eps=0.1), sample(real(3), real(3), 0.5),
+))  # fmt: skip
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """Minus the logarithm of a normal distribution's density, of mean ``input`` and variance ``var``, at ``target``;
+    ``full`` adds the constant.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.gaussian_nll_loss(dt.tensor([0.0]), dt.tensor([1.0]), dt.tensor([1.0]))
+    tensor(0.5000)
+    """
+    name = "gaussian_nll_loss"
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError(f"{name}: var has negative entry/entries")
+        var = new_tensor(full_like_shape(tuple(input.shape), var, raw(input).dtype, raw(input)))
+    elif tuple(var.shape) != tuple(input.shape):
+        if tuple(var.shape) == tuple(input.shape[:-1]):
+            var = var.unsqueeze(-1)
+        elif tuple(var.shape[:-1]) != tuple(input.shape[:-1]) or var.shape[-1] != 1:
+            raise ValueError(f"{name}: var is of incorrect size: {list(var.shape)} for an input of {list(input.shape)}")
+    if (all_samples(raw(var)) < 0).any():
+        raise ValueError(f"{name}: var has negative entry/entries")
+    # as in PyTorch, the gradient passes the bound
+    var = var + (var.detach().clamp(min=eps) - var.detach())
+    losses = 0.5 * (var.log() + (input - target) ** 2 / var)
+    return reduce_tensor(name, losses + 0.5 * log(2 * pi) if full else losses, reduction)
+
+
+@composite("linear_cross_entropy", complex=False, namespace=_F, samples=(
+    *(sample(real(3, 4), real(5, 4), exact_index([0, 4, 2]), reduction=r) for r in _REDUCTIONS),
+    sample(real(3, 4), real(5, 4), exact_index([0, -100, 2]), linear_bias=real(5), label_smoothing=0.1),
+))  # fmt: skip
+def linear_cross_entropy(
+    input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = "mean",
+    ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+) -> Any:  # fmt: skip
+    """The cross entropy of a linear layer's results.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.linear_cross_entropy(dt.zeros(1, 3), dt.ones(2, 3), dt.tensor([0]))
+    tensor(0.6931)
+    """
+    if options is not None:
+        raise NotImplementedError("linear_cross_entropy: options= says how PyTorch splits the work; leave it out")
+    logits = linear(input, linear_weight, linear_bias)
+    return cross_entropy(
+        logits, target, weight, -100 if ignore_index is None else ignore_index, reduction, label_smoothing
+    )
+
+
+# --- sequences that are not aligned ---------------------------------------------------------------
+
+
+def _lengths(name: str, what: str, lengths: Any, count: int) -> np.ndarray:
+    numbers = (
+        np.atleast_1d(np.asarray(host(raw(lengths)))) if not isinstance(lengths, (tuple, list)) else np.array(lengths)
+    )
+    if numbers.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}: {what} must be integral")
+    if numbers.shape != (count,):
+        raise RuntimeError(f"{name}: {what} must be of size batch_size {count}, got {list(numbers.shape)}")
+    return numbers.astype(np.int64)
+
+
+def _padded_targets(name: str, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(N, longest) from targets that lie so, or one after the other."""
+    longest = int(lengths.max(initial=0))
+    if targets.ndim == 2:
+        if targets.shape[0] != len(lengths) or targets.shape[1] < longest:
+            raise RuntimeError(
+                f"{name}: Expected targets to have at least {longest} columns, got {list(targets.shape)}"
+            )
+        return targets[:, :longest]
+    if targets.ndim != 1 or targets.size != lengths.sum():
+        raise RuntimeError(f"{name}: expected {lengths.sum()} targets, got {list(targets.shape)}")
+    rows = np.zeros((len(lengths), longest), targets.dtype)
+    ends = np.cumsum(lengths)
+    for row, length, end in zip(rows, lengths, ends, strict=True):
+        row[:length] = targets[end - length : end]
+    return rows
+
+
+def _log_sum(terms: list) -> Any:
+    """The logarithm of a sum of exponentials, of which none need be above 0: with gradients that are 0 there, not NaN."""
+    together = FUNCTIONS["stack"](terms, 0)
+    top = together.detach().amax(0)
+    top = FUNCTIONS["where"](top == -np.inf, 0.0, top)
+    total = (together - top).exp().sum(0)
+    return FUNCTIONS["where"](total == 0, -np.inf, FUNCTIONS["where"](total == 0, 1.0, total).log() + top)
+
+
+_LOG_PROBS = ours(real(5, 2, 4), exact_index([[1, 2, 1], [3, 3, 0]]), (5, 4), (3, 2))
+
+
+@composite("ctc_loss", complex=False, namespace=_F, samples=(
+    _LOG_PROBS, *(ours(real(5, 2, 4), exact_index([1, 2, 1, 3, 3]), (5, 5), (3, 2), reduction=r) for r in _REDUCTIONS),
+    ours(real(5, 4), exact_index([1, 2]), (5,), (2,)), ours(real(3, 1, 3), exact_index([[2, 0]]), (3,), (2,), 1),
+    ours(real(2, 1, 3), exact_index([[1, 1, 2]]), (2,), (3,), zero_infinity=True),
+))  # fmt: skip
+def ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:  # fmt: skip
+    """Minus the logarithm of the probability of a sequence of labels, over all its alignments with a longer sequence of
+    steps, in which labels repeat and blanks come between; given the logarithms of each step's probabilities (T, N, C).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> steps = dt.full((2, 1, 2), 0.5).log()
+    >>> dt.nn.functional.ctc_loss(steps, dt.tensor([[1]]), (2,), (1,))
+    tensor(0.2877)
+    """
+    name = "ctc_loss"
+    if log_probs.ndim not in (2, 3) or not log_probs.is_floating_point():
+        raise RuntimeError(f"{name}: expected log-probabilities (T, N, C) or (T, C), got {list(log_probs.shape)}")
+    steps = log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
+    time, batch, classes = steps.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"{name}: blank must be in label range, from 0 to {classes - 1}, got {blank}")
+    lengths = _lengths(name, "input_lengths", input_lengths, batch)
+    sizes = _lengths(name, "target_lengths", target_lengths, batch)
+    if (lengths > time).any() or (lengths < 0).any() or (sizes < 0).any():
+        raise RuntimeError(f"{name}: Expected input_lengths to have values from 0 to {time}, got {lengths.tolist()}")
+    labels = _padded_targets(
+        name, host(raw(targets)).reshape(host(raw(targets)).shape if log_probs.ndim == 3 else (-1,)), sizes
+    )
+    _in_range(name, new_tensor(labels), classes)
+    # blanks around and between the labels: a state for each
+    states = np.full((batch, 2 * labels.shape[1] + 1), blank, np.int64)
+    states[:, 1::2] = labels
+    skips = np.zeros(states.shape, bool)
+    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    like = raw(steps)
+    beside = lambda array: new_tensor(asarray_like(array, like))
+    where, inf = FUNCTIONS["where"], -np.inf
+    emitted = steps.gather(2, beside(states).unsqueeze(0).expand((time, *states.shape)))
+    first = np.zeros(states.shape, bool)
+    first[:, 0] = True
+    first[:, 1:2] = (sizes > 0)[:, None]
+    nothing = beside(np.full((batch, 2), inf, like.dtype))
+    ends = np.zeros(states.shape, bool)
+    ends[np.arange(batch), 2 * sizes] = True
+    ends[np.arange(batch), np.maximum(2 * sizes - 1, 0)] |= True
+    paths = beside(np.where(first, 0.0, inf).astype(like.dtype)) if time else None
+    final = where(beside((lengths == 0) & (sizes == 0)), 0.0, beside(np.full(batch, inf, like.dtype)))
+    for t in range(time):
+        if t:
+            shifted = FUNCTIONS["cat"]([nothing, paths], 1)
+            paths = _log_sum([paths, shifted[:, 1:-1], where(beside(skips), shifted[:, :-2], inf)])
+        paths = paths + emitted[t]
+        if (lengths == t + 1).any():
+            found = _log_sum(list(where(beside(ends), paths, inf).unbind(1)))
+            final = where(beside(lengths == t + 1), found, final)
+    losses = -final
+    if zero_infinity:
+        losses = where(losses == np.inf, 0.0, losses)
+    if reduction == "mean":
+        return (losses / beside(np.maximum(sizes, 1).astype(like.dtype))).mean()
+    losses = losses if log_probs.ndim == 3 else losses.squeeze(0)
+    return reduce_tensor(name, losses, reduction)

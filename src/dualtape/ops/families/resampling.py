@@ -1,0 +1,413 @@
+"""Images at another resolution or in another place: interpolation in all of PyTorch's modes, sampling at the points of
+a grid, grids of affine maps.
+
+Interpolation goes one dimension at a time: each new entry is a weighted sum of a few old ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, prod
+from typing import Any
+
+import numpy as np
+
+from ..._tensor.tensor import new_tensor, raw
+from ...arrays.kernels.basics import asarray_like
+from ..dispatch import FUNCTIONS
+from ..samples import edge, exact, real, sample, unit
+from ..table import composite
+from .nn import _take_op
+from .pooling import adaptive_avg_pool2d
+from .pools import adaptive_avg_pool1d, adaptive_avg_pool3d
+
+_F = "nn.functional"
+_LINEAR = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+
+# --- weights along a dimension --------------------------------------------------------------------
+
+
+def _cubic(t: np.ndarray, a: float) -> np.ndarray:
+    """The weight of an entry at a distance, of cubic convolution."""
+    t = np.abs(t)
+    near = ((a + 2) * t - (a + 3)) * t * t + 1
+    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0))
+
+
+def _sources(n: int, m: int, scale: float, align_corners: bool, cubic: bool) -> np.ndarray:
+    """Where each of ``m`` new entries lies among ``n`` old ones."""
+    k = np.arange(m, dtype=np.float64)
+    if m == n and not cubic:  # whatever the scale that led there, as in PyTorch
+        return k
+    if align_corners:
+        return k * ((n - 1) / (m - 1) if m > 1 else 0.0)
+    at = (k + 0.5) * scale - 0.5
+    return at if cubic else np.maximum(at, 0)
+
+
+def _taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(taps, m): which old entries each new one is made of, and their weights."""
+    cubic = mode == "bicubic"
+    at = _sources(n, m, scale, align_corners, cubic)
+    first = np.floor(at).astype(np.int64)
+    if cubic:
+        places = first + np.arange(-1, 3)[:, None]
+        return np.clip(places, 0, n - 1), _cubic(at - places, -0.75)
+    first = np.minimum(first, n - 1)
+    far = at - first
+    return np.stack([first, np.minimum(first + 1, n - 1)]), np.stack([1 - far, far])
+
+
+def _smooth_taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The same with windows as wide as the new entries are apart, so that nothing is passed over."""
+    ratio = (n - 1) / (m - 1) if align_corners and m > 1 else 0.0 if align_corners else scale
+    reach = (2.0 if mode == "bicubic" else 1.0) * max(ratio, 1.0)
+    center = ratio * (np.arange(m) + 0.5)
+    first = np.maximum((center - reach + 0.5).astype(np.int64), 0)
+    last = np.minimum((center + reach + 0.5).astype(np.int64), n)
+    places = first + np.arange(int((last - first).max()))[:, None]
+    distance = (places - center + 0.5) / max(ratio, 1.0)
+    weights = _cubic(distance, -0.5) if mode == "bicubic" else np.maximum(1 - np.abs(distance), 0)
+    weights = np.where(places < last, weights, 0)
+    return np.minimum(places, n - 1), weights / weights.sum(0)
+
+
+def _along(x: Any, dim: int, places: np.ndarray, weights: np.ndarray) -> Any:
+    shape = [-1 if d == dim else 1 for d in range(x.ndim)]
+    total: Any = None
+    for place, weight in zip(places, weights, strict=True):
+        part = x.index_select(dim, new_tensor(asarray_like(place, raw(x))))
+        part = part * new_tensor(asarray_like(weight.reshape(shape), raw(x), raw(x).dtype))
+        total = part if total is None else total + part
+    return total
+
+
+def _nearest(n: int, m: int, scale: float, exact: bool) -> np.ndarray:
+    if not exact and m in (n, 2 * n):  # whatever the scale that led there, as in PyTorch
+        return np.arange(m) // (m // n)
+    k = np.arange(m, dtype=np.float32)
+    at = (k + np.float32(0.5)) * np.float32(scale) if exact else k * np.float32(scale)
+    return np.minimum(np.floor(at).astype(np.intp), n - 1)
+
+
+# --- interpolation --------------------------------------------------------------------------------
+
+
+def _new_sizes(
+    old: tuple, size: Any, scale_factor: Any, recompute: bool | None, mode: str
+) -> tuple[tuple[int, ...], list[float]]:
+    """The new sizes, and how many old entries a new one is wide."""
+    dims = len(old)
+    if (size is None) == (scale_factor is None):
+        raise ValueError("interpolate: only one of size or scale_factor should be defined, and one must be")
+    if size is not None:
+        if recompute:
+            raise ValueError("interpolate: recompute_scale_factor is not meaningful with an explicit size.")
+        new = (size,) * dims if isinstance(size, int) else tuple(size)
+        if len(new) != dims:
+            raise ValueError(f"interpolate: size must have {dims} entries for this input, got {size}")
+        factors = None
+    else:
+        factors = (scale_factor,) * dims if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+        if len(factors) != dims:
+            raise ValueError(f"interpolate: scale_factor must have {dims} entries for this input, got {scale_factor}")
+        new = tuple(floor(n * float(f)) for n, f in zip(old, factors, strict=True))
+    if any(m <= 0 for m in new) or any(n <= 0 for n in old):
+        raise RuntimeError(f"interpolate: Input and output sizes should be greater than 0, got {old} and {new}")
+    if factors is None or recompute:
+        return new, [n / m for n, m in zip(old, new, strict=True)]
+    return new, [1 / f for f in factors]
+
+
+@composite("interpolate", complex=False, namespace=_F, samples=(
+    sample(real(2, 3, 4), 6), sample(real(2, 3, 4, 5), scale_factor=2), sample(real(2, 3, 4, 5), (2, 7)),
+    sample(real(1, 2, 4, 4), scale_factor=(0.5, 1.5)), sample(real(1, 2, 5, 5), scale_factor=2.085), sample(real(1, 2, 5), 3, mode="nearest-exact"),
+    sample(real(1, 2, 4, 5), scale_factor=1.7, mode="nearest-exact"), sample(real(1, 1, 2, 3, 4), 3, mode="nearest"),
+    sample(real(1, 2, 4), 7, mode="linear"), sample(real(1, 2, 4), 7, mode="linear", align_corners=True),
+    sample(real(1, 2, 4, 5), (6, 3), mode="bilinear"), sample(real(1, 2, 4, 5), scale_factor=1.7, mode="bilinear"), sample(real(1, 2, 4, 5), scale_factor=1.2, mode="bilinear"),
+    sample(real(1, 2, 4, 5), scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
+    sample(real(1, 2, 4, 5), (6, 1), mode="bilinear", align_corners=True),
+    sample(real(1, 2, 4, 5), (6, 3), mode="bicubic"), sample(real(1, 1, 4, 5), (7, 1), mode="bicubic", align_corners=True),
+    sample(real(1, 1, 3, 4, 2), (5, 2, 3), mode="trilinear"), sample(real(1, 1, 3, 4, 2), 4, mode="trilinear", align_corners=True),
+    sample(real(1, 2, 6), 4, mode="area"), sample(real(1, 2, 6, 5), (4, 2), mode="area"), sample(real(1, 1, 4, 4, 4), 3, mode="area"),
+    sample(real(1, 1, 7, 9), (3, 4), mode="bilinear", antialias=True), sample(real(1, 1, 7, 9), (3, 12), mode="bicubic", antialias=True),
+    sample(real(1, 1, 5, 6), (3, 9), mode="bilinear", antialias=True, align_corners=True),
+))  # fmt: skip
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """Images (N, C, ...) at another resolution.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.interpolate(dt.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    >>> dt.nn.functional.interpolate(dt.tensor([[[1.0, 2.0]]]), 3, mode="linear", align_corners=True)
+    tensor([[[1.0000, 1.5000, 2.0000]]])
+    """
+    dims = input.ndim - 2
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "interpolate: align_corners option can only be set with the interpolating modes: linear | bilinear |"
+            " bicubic | trilinear"
+        )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError("interpolate: Anti-alias option is restricted to bilinear and bicubic modes")
+    if dims not in (1, 2, 3) or _LINEAR.get(mode, dims) != dims:
+        raise NotImplementedError(
+            f"interpolate: got {input.ndim}D input, but {mode!r} mode needs {_LINEAR.get(mode, 1) + 2}D input"
+        )
+    old = tuple(input.shape[2:])
+    new, scales = _new_sizes(old, size, scale_factor, recompute_scale_factor, mode)
+    if mode in ("nearest", "nearest-exact"):
+        lines = zip(old, new, scales, strict=True)
+        places = tuple((d + 2, _nearest(n, m, r, mode != "nearest")) for d, (n, m, r) in enumerate(lines))
+        return _take_op(input, places, 9 + dims - 1)
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, new)
+    if mode not in _LINEAR:
+        raise NotImplementedError(f"interpolate: there is no mode {mode!r}")
+    taps, x = _smooth_taps if antialias else _taps, input
+    for d in reversed(range(dims)):
+        x = _along(x, d + 2, *taps(old[d], new[d], scales[d], mode, bool(align_corners)))
+    return x
+
+
+def _older(name: str, function: Any, doc: str) -> None:
+    function.__name__ = name
+    function.__doc__ = f"""{doc}
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.{name}(dt.ones(1, 1, 2, 2), scale_factor=2).shape
+    dualtape.Size([1, 1, 4, 4])
+    """
+    composite(name, complex=False, namespace=_F, samples=(sample(real(1, 2, 3, 4), (5, 2)), sample(real(1, 1, 2, 2), scale_factor=2)))(function)  # fmt: skip
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+_older("upsample", upsample, ":func:`interpolate` by its older name.")
+_older("upsample_nearest", upsample_nearest, ":func:`interpolate` with each entry the nearest one's.")
+_older("upsample_bilinear", upsample_bilinear, ":func:`interpolate` between four entries, corners on corners.")
+
+# --- grids ----------------------------------------------------------------------------------------
+
+
+def _lines(n: int, like: Any, align_corners: bool) -> Any:
+    """The coordinates of ``n`` entries between -1 and 1: of their middles, or of the first and last."""
+    x = np.linspace(-1, 1, n) if n > 1 else np.zeros(n)
+    return new_tensor(asarray_like(x if align_corners else x * (n - 1) / n, raw(like), raw(like).dtype))
+
+
+@composite("affine_grid", complex=False, namespace=_F, samples=(
+    sample(real(2, 2, 3), (2, 1, 3, 4)), sample(real(2, 2, 3), (2, 1, 3, 1), True), sample(real(1, 3, 4), [1, 1, 2, 3, 2]),
+))  # fmt: skip
+def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
+    """The points to which affine maps (N, 2, 3) take those of images of a size (N, C, H, W), for :func:`grid_sample`; or
+    of volumes.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.affine_grid(dt.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2))
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
+    """
+    if not theta.is_floating_point():
+        raise ValueError(f"affine_grid: Expected theta to have floating point type, but got {theta.dtype!r}")
+    dims = len(size) - 2
+    if dims not in (2, 3):
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, got {size}"
+        )
+    if tuple(theta.shape) != (size[0], dims, dims + 1):
+        raise ValueError(
+            f"affine_grid: Expected a batch of affine matrices of shape {[size[0], dims, dims + 1]}, got {list(theta.shape)}"
+        )
+    if min(size) <= 0:
+        raise ValueError(f"affine_grid: Expected non-zero, positive output size. Got {tuple(size)}")
+    sizes = tuple(size[2:])
+    axes = [_lines(n, theta, bool(align_corners)) for n in sizes]
+    points = [a.reshape([-1 if d == e else 1 for e in range(dims)]).expand(sizes) for d, a in enumerate(axes)][::-1]
+    base = FUNCTIONS["stack"](points, -1).reshape(1, prod(sizes), dims)
+    moved = base @ theta[..., :dims].mT + theta[..., dims].unsqueeze(1)
+    return moved.reshape(size[0], *sizes, dims)
+
+
+def _unnormalised(x: Any, n: int, align_corners: bool) -> Any:
+    return (x + 1) * ((n - 1) / 2) if align_corners else ((x + 1) * n - 1) / 2
+
+
+def _reflected(x: Any, n: int, align_corners: bool) -> Any:
+    """Coordinates outside thrown back at the border, as often as it takes."""
+    low, span = (0.0, float(n - 1)) if align_corners else (-0.5, float(n))
+    if span == 0:
+        return x * 0
+    away = (x - low).abs()
+    times = (away / span).floor().detach()
+    extra = away - times * span
+    return FUNCTIONS["where"](FUNCTIONS["remainder"](times, 2) == 0, extra + low, span - extra + low)
+
+
+def _placed(x: Any, n: int, padding_mode: str, align_corners: bool) -> Any:
+    """Coordinates inside of the image, or as they are where zeros lie around it."""
+    if padding_mode == "reflection":
+        x = _reflected(x, n, align_corners)
+    if padding_mode != "zeros":
+        x = x.clamp(0, n - 1)
+    return x
+
+
+def _picked(flat: Any, places: Sequence[Any], sizes: tuple) -> Any:
+    """(N, C, points): the entries at whole coordinates (N, points) for each dimension; 0 outside."""
+    index: Any = None
+    inside: Any = None
+    for at, n in zip(places, sizes, strict=True):
+        here = FUNCTIONS["logical_and"](at >= 0, at <= n - 1)
+        inside = here if inside is None else FUNCTIONS["logical_and"](inside, here)
+        whole = FUNCTIONS["where"](here, at, 0).long()
+        index = whole if index is None else index * n + whole
+    shape = (flat.shape[0], flat.shape[1], index.shape[-1])
+    found = flat.gather(2, index.unsqueeze(1).expand(shape))
+    return FUNCTIONS["where"](inside.unsqueeze(1), found, 0)
+
+
+def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool) -> Any:
+    dims = input.ndim - 2
+    sizes, out = tuple(input.shape[2:]), tuple(grid.shape[1:-1])
+    flat = input.reshape(*input.shape[:2], prod(sizes))
+    points = grid.reshape(grid.shape[0], prod(out), dims)
+    at = [_unnormalised(points[..., dims - 1 - d], n, align_corners) for d, n in enumerate(sizes)]
+    if mode == "bicubic":
+        result = _bicubic(flat, at, sizes, padding_mode, align_corners)
+    else:
+        at = [_placed(x, n, padding_mode, align_corners) for x, n in zip(at, sizes, strict=True)]
+        if mode == "nearest":
+            result = _picked(flat, [x.round().detach() for x in at], sizes)
+        else:
+            floors = [x.floor().detach() for x in at]
+            result = None
+            for corner in np.ndindex(*(2,) * dims):
+                weight: Any = None
+                for x, low, up in zip(at, floors, corner, strict=True):
+                    part = x - low if up else low + 1 - x
+                    weight = part if weight is None else weight * part
+                term = _picked(
+                    flat, [low + up for low, up in zip(floors, corner, strict=True)], sizes
+                ) * weight.unsqueeze(1)
+                result = term if result is None else result + term
+    return result.reshape(*input.shape[:2], *out)
+
+
+def _cubic_weights(t: Any, a: float = -0.75) -> list:
+    """The weights of the entries at -1, 0, 1 and 2, of cubic convolution at a fraction ``t``."""
+    outer = lambda v: ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
+    inner = lambda v: ((a + 2) * v - (a + 3)) * v * v + 1
+    return [outer(t + 1), inner(t), inner(1 - t), outer(2 - t)]
+
+
+def _bicubic(flat: Any, at: list, sizes: tuple, padding_mode: str, align_corners: bool) -> Any:
+    floors = [x.floor().detach() for x in at]
+    rows, columns = ([w.unsqueeze(1) for w in _cubic_weights(x - low)] for x, low in zip(at, floors, strict=True))
+    result = None
+    for i in range(4):
+        for j in range(4):
+            places = [
+                _placed(low + k - 1, n, padding_mode, align_corners)
+                for low, k, n in zip(floors, (i, j), sizes, strict=True)
+            ]
+            term = _picked(flat, [p.round() for p in places], sizes) * (rows[i] * columns[j])
+            result = term if result is None else result + term
+    return result
+
+
+@composite("grid_sample", complex=False, namespace=_F, samples=(
+    sample(real(2, 2, 4, 5), unit(2, 3, 2, 2)), sample(real(1, 2, 4, 5), real(1, 3, 3, 2), align_corners=True),
+    sample(real(1, 2, 4, 5), real(1, 3, 3, 2), padding_mode="border"),
+    sample(real(1, 2, 4, 5), real(1, 3, 3, 2), padding_mode="reflection"),
+    sample(real(1, 2, 4, 5), real(1, 3, 3, 2), padding_mode="reflection", align_corners=True),
+    sample(real(1, 2, 4, 5), real(1, 3, 3, 2), "nearest"), sample(real(1, 1, 4, 5), real(1, 3, 2, 2), "nearest", "reflection"),
+    sample(real(1, 2, 4, 5), real(1, 3, 3, 2), "bicubic"), sample(real(1, 1, 4, 5), real(1, 3, 2, 2), "bicubic", "border", True),
+    sample(real(1, 1, 4, 5), real(1, 3, 2, 2), "bicubic", "reflection"),
+    sample(real(1, 2, 3, 4, 5), unit(1, 2, 2, 2, 3)), sample(real(1, 1, 3, 4, 5), real(1, 2, 2, 2, 3), "nearest", "border"),
+    sample(real(1, 1, 3, 4, 5), real(1, 2, 2, 2, 3), "bilinear", "reflection", True),
+    edge(exact([[[[1.0, 2.0], [3.0, 4.0]]]]), exact([[[[-1.0, -1.0], [1.0, 1.0], [0.0, 0.0], [5.0, -5.0]]]]), align_corners=True),
+))  # fmt: skip
+def grid_sample(
+    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Any:
+    """Images (N, C, H, W) at points (N, H', W', 2), whose coordinates (x, y) go from -1 to 1; or volumes.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> image = dt.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    >>> dt.nn.functional.grid_sample(image, dt.tensor([[[[0.0, 0.0]]]]))
+    tensor([[[[2.5000]]]])
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(f"grid_sample: expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: {mode!r}")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            f"grid_sample: expected padding_mode to be 'zeros', 'border', or 'reflection', but got: {padding_mode!r}"
+        )
+    dims = input.ndim - 2
+    if dims not in (2, 3) or grid.ndim != input.ndim or grid.shape[0] != input.shape[0] or grid.shape[-1] != dims:
+        raise RuntimeError(
+            f"grid_sample: expected images and a grid of points for each, got {list(input.shape)} and {list(grid.shape)}"
+        )
+    if input.dtype != grid.dtype:
+        raise RuntimeError(
+            f"grid_sample: expected input and grid to have same dtype, got {input.dtype!r} and {grid.dtype!r}"
+        )
+    if 0 in input.shape[1:]:
+        raise RuntimeError(f"grid_sample: expected input to have non-empty spatial dimensions, got {list(input.shape)}")
+    if mode == "bicubic" and dims == 3:
+        raise RuntimeError("grid_sample: bicubic interpolation only supports 4D input")
+    return _sampled(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def _level(name: str, dims: str, what: str) -> None:
+    """The function beneath, whose modes are numbers."""
+
+    def function(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+        modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+        if interpolation_mode not in range(3) or padding_mode not in range(3):
+            raise RuntimeError(f"{name}: modes are 0, 1 or 2, got {interpolation_mode} and {padding_mode}")
+        return grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+
+    function.__name__ = name
+    function.__doc__ = f""":func:`dualtape.nn.functional.grid_sample` of {what}, its modes as numbers.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.{name}(dt.ones(1, 1, {dims}), dt.zeros(1, {dims}, {len(dims.split(","))}), 0, 0, False).sum()
+    tensor({2 ** len(dims.split(","))}.)
+    """
+    sizes = tuple(int(n) for n in dims.split(","))
+    composite(name, method=False, complex=False, samples=(
+        sample(real(1, 2, *sizes), unit(1, *sizes, len(sizes)), 0, 0, False), sample(real(1, 2, *sizes), unit(1, *sizes, len(sizes)), 1, 1, True),
+    ))(function)  # fmt: skip
+
+
+_level("grid_sampler_2d", "2, 2", "images")
+_level("grid_sampler_3d", "2, 2, 2", "volumes")
+_level("grid_sampler", "2, 2", "images or volumes")
