@@ -263,3 +263,31 @@ def test_without_llvm_programs_run_over_numpy(monkeypatch: pytest.MonkeyPatch) -
     assert compiled(dt.ones(2)).tolist() == compiled(dt.ones(2)).tolist() == [2.0, 2.0]
     with pytest.warns(UserWarning, match="llvmlite"):
         dt.compile(lambda x: x * 2, backend="native")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_powers_and_the_error_function_are_right_also_at_their_edges(dtype: str) -> None:
+    import scipy.special
+
+    rng = np.random.default_rng(0)
+    edges = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e-40, 1e30]
+    x, y = (np.array(edges, dtype) for _ in range(2))
+    x, y = (a.ravel() for a in np.meshgrid(x, y))
+    x = np.concatenate([x, np.exp(rng.uniform(-20, 20, 20000))]).astype(dtype)
+    y = np.concatenate([y, rng.uniform(-3, 3, 20000)]).astype(dtype)
+    wide = np.float64 if dtype == "f4" else np.longdouble
+    with np.errstate(all="ignore"):
+        exact = x.astype(wide) ** y.astype(wide)
+        rounded = exact.astype(dtype)
+        found = native(lambda x, y: x**y, dt.tensor(x), dt.tensor(y)).numpy()
+        assert np.array_equal(np.isnan(found), np.isnan(rounded))
+        assert np.array_equal(np.signbit(found[~np.isnan(found)]), np.signbit(rounded[~np.isnan(found)]))
+        different = (found != rounded) & ~np.isnan(found)
+        off = np.abs(found.astype(wide) - exact) / np.spacing(np.abs(rounded)).astype(wide)
+    assert off[different].max(initial=0) <= 2
+    x = np.concatenate([edges, rng.uniform(-7, 7, 20000), 10 ** rng.uniform(-30, 0, 20000)]).astype(dtype)
+    found = native(lambda x: x.erf(), dt.tensor(x)).numpy()
+    reference = scipy.special.erf(x.astype("f8"))
+    off = np.abs(found - reference) / np.spacing(np.abs(reference).astype(dtype))
+    assert np.nanmax(off) <= (2.5 if dtype == "f4" else 4)  # SciPy itself is off by as much in double precision
+    assert np.array_equal(np.isnan(found), np.isnan(reference))

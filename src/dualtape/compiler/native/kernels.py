@@ -581,7 +581,7 @@ class _Loop:
         kernel, width = self.kernel, self.width
         values: dict[int, str] = {}
         loaded: dict[tuple, str] = {}
-        ended: dict[int, str] = {}
+        ended: dict[tuple[int, int], str] = {}
 
         def read(r: tuple) -> Any:
             if r[0] == "s":

@@ -492,6 +492,113 @@ def _sin_cos(b: Lanes, x: str, name: str) -> str:
     return b.emit(f"phi {b.type} [{result}, %{start}], [{mixed}, %far]")
 
 
+def _in_double(name: str) -> Callable:
+    """Single precision by way of double, which has digits to spare."""
+
+    def body(b: Lanes, *args: str) -> str:
+        if b.kind == DOUBLE:
+            return _DOUBLE_BODIES[name](b, *args) if name in _DOUBLE_BODIES else b.by_lane(name, list(args))
+        wide = Lanes(b.lanes, DOUBLE, b.library, b.lines, b._fresh)
+        given = [wide.emit(f"fpext {b.type} {a} to {wide.type}") for a in args]
+        return b.emit(f"fptrunc {wide.type} {_WIDE_BODIES[name](wide, *given)} to {b.type}")
+
+    return body
+
+
+def _erf(b: Lanes, x: str) -> str:
+    """x p(x^2) / q(x^2) below 1, 1 - e^-x^2 r(x) / s(x) above."""
+    a = b.abs(x)
+    z = b.mul(x, x)
+    if b.kind == FLOAT:
+        near = b.mul(x, b.polynomial(z, [
+            7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2,
+            1.128358514861418e-1, -3.761262582423300e-1, 1.128379165726710]))  # fmt: skip
+        y = b.select(b.compare("ogt", a, 4.0), 4.0, b.select(b.compare("olt", a, 1.0), 1.0, a))
+        turned = b.div(1.0, y)
+        w = b.mul(turned, turned)
+        middle = b.polynomial(w, [
+            2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1, -5.824733027278666e-1,
+            6.210004621745983e-1, -4.944515323274145e-1, 3.404879937665872e-1, -2.741127028184656e-1,
+            5.638259427386472e-1])  # fmt: skip
+        outer = b.polynomial(w, [
+            -1.047766399936249e1, 1.297719955372516e1, -7.495518717768503, 2.921019019210786, -1.015265279202700,
+            4.218463358204948e-1, -2.820767439740514e-1, 5.641895067754075e-1])  # fmt: skip
+        series = b.mul(turned, b.select(b.compare("olt", y, 2.0), middle, outer))
+        far = b.sub(1.0, b.mul(b.call("exp", b.neg(b.mul(y, y))), series))
+        result = b.select(b.compare("olt", a, 1.0), near, b.intrinsic("copysign", far, x))
+        return b.select(b.compare("ueq", x, 0.0), x, result)
+    near = b.div(
+        b.mul(x, b.polynomial(z, [9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3,
+                                  7.00332514112805075473e3, 5.55923013010394962768e4])),
+        b.polynomial(z, [1.0, 3.35617141647503099647e1, 5.21357949780152679795e2, 4.59432382970980127987e3,
+                         2.26290000613890934246e4, 4.92673942608635921086e4]),
+    )  # fmt: skip
+    y = b.select(b.compare("olt", a, 6.5), a, 6.5)
+    tail = b.div(
+        b.polynomial(y, [2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
+                         4.86371970985681366614e1, 1.96520832956077098242e2, 5.26445194995477358631e2,
+                         9.34528527171957607540e2, 1.02755188689515710272e3, 5.57535335369399327526e2]),
+        b.polynomial(y, [1.0, 1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2,
+                         9.75708501743205489753e2, 1.82390916687909736289e3, 2.24633760818710981792e3,
+                         1.65666309194161350182e3, 5.57535340817727675546e2]),
+    )  # fmt: skip
+    far = b.sub(1.0, b.mul(b.call("exp", b.neg(b.mul(y, y))), tail))
+    result = b.select(b.compare("olt", a, 1.0), near, b.intrinsic("copysign", far, x))
+    return b.select(b.compare("ueq", x, 0.0), x, result)
+
+
+def _log1p(b: Lanes, x: str) -> str:
+    """log(w) x / (w - 1), where w is 1 + x as it is rounded."""
+    w = b.add(x, 1.0)
+    rounded = b.sub(w, 1.0)
+    result = b.mul(b.call("log", w), b.div(x, rounded))
+    result = b.select(b.compare("oeq", x, math.inf), x, result)
+    return b.select(b.compare("oeq", rounded, 0.0), x, b.select(b.compare("oeq", x, -1.0), -math.inf, result))
+
+
+def _expm1_wide(b: Lanes, x: str) -> str:
+    """e^x - 1, with digits to spare except near 0: there by its series."""
+    series = b.polynomial(x, [1 / math.factorial(k) for k in range(9, 0, -1)])
+    plain = b.sub(b.call("exp", x), 1.0)
+    result = b.select(b.compare("olt", b.abs(x), 0.05), b.mul(series, x), plain)
+    return b.select(b.compare("ueq", x, 0.0), x, result)
+
+
+def _log1p_wide(b: Lanes, x: str) -> str:
+    series = b.polynomial(x, [(-1) ** (k + 1) / k for k in range(9, 0, -1)])
+    plain = b.call("log", b.add(x, 1.0))
+    result = b.select(b.compare("olt", b.abs(x), 0.01), b.mul(series, x), plain)
+    return b.select(b.compare("ueq", x, 0.0), x, result)
+
+
+def _power_wide(b: Lanes, x: str, y: str) -> str:
+    """e^(y log|x|), the sign and the special cases as the C library has them."""
+    a = b.abs(x)
+    size = b.call("exp", b.mul(y, b.call("log", a)))
+    size = b.select(b.compare("oeq", y, 0.0), 1.0, size)
+    one = b.compare("oeq", a, 1.0)
+    endless = b.compare("oeq", b.abs(y), math.inf)
+    size = b.select(b.emit(f"and {b.mask_type} {one}, {endless}"), 1.0, size)
+    whole = b.compare("oeq", b.intrinsic("rint", y), y)
+    half = b.mul(y, 0.5)
+    odd = b.emit(f"and {b.mask_type} {whole}, {b.compare('une', b.intrinsic('rint', half), half)}")
+    below = b.emit(f"icmp slt {b.whole_type} {b.bits(x)}, {constant(b.lanes, b.whole, 0)}")
+    flip = b.emit(f"and {b.mask_type} {below}, {odd}")
+    result = b.select(flip, b.neg(size), size)
+    finite = b.emit(f"and {b.mask_type} {b.compare('olt', x, 0.0)}, {b.compare('one', a, math.inf)}")
+    nothing = b.emit(f"and {b.mask_type} {finite}, {b.compare('une', b.intrinsic('rint', y), y)}")
+    result = b.select(nothing, math.nan, result)
+    result = b.select(b.compare("uno", x, y), b.add(x, y), result)
+    result = b.select(b.compare("oeq", y, 0.0), 1.0, result)
+    return b.select(b.compare("oeq", x, 1.0), 1.0, result)
+
+
+_DOUBLE_BODIES: dict[str, Callable] = {"log1p": _log1p}
+_WIDE_BODIES: dict[str, Callable] = {
+    "log1p": _log1p_wide, "expm1": _expm1_wide, "power": _power_wide,
+}  # fmt: skip
+
+
 def _expit(b: Lanes, x: str) -> str:
     return b.div(1.0, b.add(b.call("exp", b.neg(x)), 1.0))
 
@@ -506,5 +613,7 @@ def _logaddexp(b: Lanes, x: str, y: str) -> str:
 
 _BODIES: dict[str, Callable] = {
     "exp": _exp, "log": _log, "tanh": _tanh, "expit": _expit, "logaddexp": _logaddexp,
+    **{name: _in_double(name) for name in ("log1p", "expm1", "power")},
+    "erf": _erf,
     "sin": lambda b, x: _sin_cos(b, x, "sin"), "cos": lambda b, x: _sin_cos(b, x, "cos"),
 }  # fmt: skip
