@@ -369,7 +369,7 @@ op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, ou
    numpy_forward=lambda x: np.maximum(x, ZERO.get(x.dtype, 0)),
    numpy_vjp=dict(x=_relu_gradient),
    jvp=dict(x=lambda t, out: np.where(out <= 0, 0, t)),
-   samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False,
+   samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False, also=("nn.functional.relu",),
    doc="""The positive part of each element; the gradient at 0 is 0.
 
    >>> import dualtape as dt

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 NAMES = {
     "activations": (
-        " celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
-        " prelu_kernel relu6 selu silu softplus softshrink softsign tanhshrink threshold"
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ celu celu_"
+        " elu erf erf_ erfc erfc_ gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid"
+        " mish prelu prelu_kernel relu6 selu selu_ silu sinc sinc_ softplus softshrink softsign tanhshrink"
+        " threshold threshold_"
     ),
     "contractions": (
         " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
@@ -34,12 +36,12 @@ NAMES = {
     ),
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
-        " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy"
+        " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy xlogy_"
     ),
     "nn": (
-        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum interpolate linear linear_affine"
-        " linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention take_axes"
-        " take_axes_sum"
+        " bilinear constant_pad_nd dropout dropout2d dropout_ embedding embedding_sum interpolate linear"
+        " linear_affine linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention"
+        " take_axes take_axes_sum"
     ),
     "normalisation": (
         " batch_norm batch_norm_eval cosine_similarity group_norm instance_norm layer_norm native_norm"
@@ -60,10 +62,14 @@ NAMES = {
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
     ),
     "special": (
-        " nan_to_num"
+        " nan_to_num nan_to_num_"
     ),
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
+    ),
+    "verdicts": (
+        " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
+        " set_ne"
     ),
     "random": (
         ""
@@ -104,7 +110,7 @@ METHODS = {
         ""
     ),
     "norms": (
-        " dist norm renorm"
+        " dist norm renorm renorm_"
     ),
     "pairs": (
         " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
@@ -122,6 +128,11 @@ METHODS = {
     ),
     "statistics": (
         " bincount corrcoef cov histc std var"
+    ),
+    "verdicts": (
+        " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"
+        " logical_xor_ lt_ ne_ not_equal_ set_eq_ set_ge_ set_gt_ set_le_ set_logical_and_ set_logical_not_"
+        " set_logical_or_ set_logical_xor_ set_lt_ set_ne_"
     ),
     "random": (
         " bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_"

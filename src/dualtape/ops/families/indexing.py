@@ -369,7 +369,7 @@ _declare_fill(
     method=False,
     torch_name="-",
 )
-Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
+FUNCTIONS["fill_"] = Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
 op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, overwrites="zero", public=False, method=False,
     vjp=dict(x=lambda g: np.zeros_like(g)),
    jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-",

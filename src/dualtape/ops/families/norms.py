@@ -12,6 +12,7 @@ from ..._tensor import dtypes
 from ...arrays.kernels.basics import add_reduce, reduce
 from ..dispatch import FUNCTIONS
 from ..formulas import restore
+from ..publish import publish_inplace
 from ..samples import apart, edge, exact, real, sample
 from ..table import COMMON, COMPOSITES, GENERAL, REDUCTION, composite, op
 from .elementwise import _direction as complex_direction
@@ -192,3 +193,6 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
     kept = axes(dim, input.ndim)
     size = vector_norm(input, p, tuple(d for d in range(input.ndim) if d not in kept), True)
     return input * FUNCTIONS["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+
+
+publish_inplace(renorm)
