@@ -48,3 +48,54 @@ def test_the_gradient_of_logic_in_place_is_zero() -> None:
     assert dt.autograd.grad(y.sum(), x)[0].tolist() == [0.0, 0.0]
     with pytest.raises(RuntimeError, match="logical_xor_: a leaf"):
         x.logical_xor_(dt.ones(2))
+
+
+TURNS = r"""
+y.t_(), y.grad_fn.name(), y._version, y._is_view(), torch.autograd.grad((y * torch.arange(6.0).reshape(3, 2)).sum(), x)
+y.transpose_(0, 1), y.swapaxes_(0, 1), y.swapdims_(-1, 0), y.grad_fn.name(), y._version
+y.unsqueeze_(0), y.grad_fn.name(), y.squeeze_(), y.grad_fn.name(), torch.autograd.grad(y.sum(), x)
+y.unsqueeze_(1), y.squeeze_(1), y.grad_fn.name(), y.unsqueeze_(0), y.squeeze_((0, 1)), y.grad_fn.name()
+y.as_strided_((2, 2), (1, 1), 1), y.grad_fn.name(), torch.autograd.grad(y.sum(), x)
+torch.as_strided_(y, (2,), (3,)), y.stride(), y.storage_offset()
+z = y * y; y.t_(); torch.autograd.grad(z.sum(), x)
+z = y.exp(); z.t_(); torch.autograd.grad(z.sum(), x)
+v = y[1:]; v.t_(); v.shape, v.grad_fn.name(), v._base is y, y.shape, y.grad_fn.name(), torch.autograd.grad((v * torch.arange(3.0)[:, None]).sum(), x)
+v = y[:, 1:]; v.t_(); v.mul_(2); v.grad_fn.name(), torch.autograd.grad((y * y).sum(), x)
+v = y[1]; y.t_(); v.mul_(3); y, v, torch.autograd.grad((y * y).sum(), x)
+v = y[1]; y.unsqueeze_(0); y.mul_(2); v.grad_fn.name(), torch.autograd.grad((v * v).sum(), x)
+v = y[1]; w = v[1:]; y.t_(); y.mul_(2); torch.autograd.grad((w * w).sum() + v.sum(), x)
+with torch.no_grad():\n    v = y[1:]\nv.t_()
+a, b = y.split(1); a.t_()
+x.t_()
+x[1:].t_()
+del y\nwith torch.no_grad():\n    x.t_()\nx.is_leaf, x.shape, x.requires_grad, torch.autograd.grad((x * 2).sum(), x)
+with torch.no_grad():\n    v = y[1:].t_()\nv.shape
+v = y[1:]\nwith torch.no_grad():\n    v.t_()\nv.shape, v.grad_fn.name(), torch.autograd.grad((v * v).sum(), x)
+d = torch.zeros(2, 3); e = d.detach(); e.t_(); d.shape, e.shape, d._version, e._version, d.expand(4, 2, 3).squeeze_().shape
+torch.zeros(2, 2, 2).t_()
+torch.zeros(2).transpose_(0, 3)
+torch.zeros(3).as_strided_((5,), (1,))
+with torch.inference_mode():\n    i = torch.zeros(2, 3)\ni.t_()
+with torch.inference_mode():\n    i = torch.zeros(2, 3)\n    i.t_()\ni.shape
+y.retain_grad(); y.t_(); (y * torch.arange(6.0).reshape(3, 2)).sum().backward(); x.grad
+from torch.autograd import forward_ad as fw\nwith fw.dual_level():\n    d = fw.make_dual(torch.ones(2, 3), torch.arange(6.0).reshape(2, 3)).t_()\n    r = tuple(fw.unpack_dual(d * d))\nr
+torch.func.vmap(lambda r: (r * 1).unsqueeze_(0))(y)
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("program", TURNS.strip().splitlines())
+def test_view_ops_in_place_do_what_pytorchs_do(program: str) -> None:
+    program = program.replace("\\n", "\n").replace(
+        "from torch.autograd import forward_ad as fw", "fw = torch.autograd.forward_ad"
+    )
+    same("x = torch.arange(6.0).reshape(2, 3).requires_grad_()\ny = x * 1\n" + program)
+
+
+def test_a_tensor_that_has_views_does_not_forget_where_they_are() -> None:
+    x = dt.arange(6.0)
+    row = x[1:3]
+    with pytest.raises(RuntimeError, match="as_strided_: the tensor has views"):
+        x.as_strided_((2,), (1,))
+    del row
+    assert x.as_strided_((2,), (1,)).tolist() == [0.0, 1.0]

@@ -235,7 +235,7 @@ def _storage(x: Any) -> Any:
 
 
 _strided_op = op("strided_view", _strided_view, kind=GENERAL, view="overlapping", jvp=LINEAR, public=False,
-   method=False, node="AsStridedBackward0", torch_name="as_strided",
+   method=False, node=("AsStridedBackward0", "AsStridedBackward1"), torch_name="as_strided",
    vjp=dict(x=lambda g, x_shape, size, stride,
        offset: use("strided_sum")(g, x_shape, size, stride, offset)),
    numpy_vjp=dict(x=lambda g, x_shape, size, stride,

@@ -67,6 +67,9 @@ NAMES = {
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
     ),
+    "turning": (
+        " as_strided_"
+    ),
     "verdicts": (
         " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
         " set_ne"
@@ -128,6 +131,9 @@ METHODS = {
     ),
     "statistics": (
         " bincount corrcoef cov histc std var"
+    ),
+    "turning": (
+        " as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_"
     ),
     "verdicts": (
         " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"

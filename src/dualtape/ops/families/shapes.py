@@ -200,7 +200,7 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
     return x.swapaxes(a, b) if x.ndim else x[...]
 
 
-transpose = op("transpose", _transpose, kind=GENERAL, view=True, also=("swapaxes", "swapdims"), jvp=LINEAR,
+transpose = op("transpose", _transpose, kind=GENERAL, view=True, node=("TransposeBackward0", "TransposeBackward1"), also=("swapaxes", "swapdims"), jvp=LINEAR,
     aliases={"axis0": "dim0", "axis1": "dim1"},
    vjp=dict(x=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if g.ndim else g),
    numpy_vjp=dict(x=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g),
@@ -219,7 +219,7 @@ def _t(x: Any) -> Any:
     return x.T
 
 
-op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), numpy_vjp=dict(x=lambda g: g.T),
+op("t", _t, kind=GENERAL, view=True, node=("TBackward0", "TBackward1"), jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), numpy_vjp=dict(x=lambda g: g.T),
    samples=(sample(real(3, 4)), sample(real(3)), sample(real())),
    doc="""The transpose of a matrix; vectors and scalars stay as they are.
 
@@ -237,7 +237,8 @@ def _squeeze(x: Any, dim: Any = None) -> Any:
     return x[tuple(0 if i in drop else slice(None) for i in range(x.ndim)) + (...,)]
 
 
-op("squeeze", _squeeze, kind=GENERAL, view=True, node=("SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2"),
+op("squeeze", _squeeze, kind=GENERAL, view=True,
+   node=tuple([f"SqueezeBackward{number}" for number in range(6)]),  # the last three in place
    variant=lambda x, dim: 0 if dim is None else 1 if isinstance(dim, int) else 2,
    jvp=LINEAR, vjp=_UNVIEW, samples=(sample(real(1, 3, 1)), sample(real(1, 3, 1), 0), sample(real(1, 3, 1), 1), sample(real(1, 3, 1), (0, -1)), sample(real())),
    doc="""The tensor without its dimensions of size 1, or without those named.
@@ -253,7 +254,7 @@ def _unsqueeze(x: Any, dim: int) -> Any:
     return x[(slice(None),) * d + (None,)]
 
 
-unsqueeze = op("unsqueeze", _unsqueeze, kind=GENERAL, view=True, jvp=LINEAR,
+unsqueeze = op("unsqueeze", _unsqueeze, kind=GENERAL, view=True, node=("UnsqueezeBackward0", "UnsqueezeBackward1"), jvp=LINEAR,
     vjp=dict(x=lambda g, dim: np.squeeze(g, dim)),
    samples=(sample(real(3, 4), 0), sample(real(3, 4), -1), sample(real(), 0)),
    doc="""The tensor with a new dimension of size 1.
