@@ -24,6 +24,10 @@ NAMES = {
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
     ),
+    "elements": (
+        " deg2rad deg2rad_ float_power frexp gcd gcd_ heaviside isin isneginf isposinf isreal lcm lcm_ ldexp"
+        " ldexp_ logaddexp2 nextafter rad2deg rad2deg_ sgn"
+    ),
     "gathering": (
         " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
         " take_along_dim"
@@ -95,6 +99,10 @@ METHODS = {
     ),
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
+    ),
+    "elements": (
+        " deg2rad deg2rad_ float_power float_power_ frexp gcd gcd_ heaviside heaviside_ isneginf isposinf"
+        " isreal lcm lcm_ ldexp ldexp_ logaddexp2 nextafter nextafter_ rad2deg rad2deg_ sgn sgn_"
     ),
     "gathering": (
         " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"

@@ -15,7 +15,7 @@ from ..formulas import restore
 from ..publish import publish_inplace
 from ..samples import apart, edge, exact, real, sample
 from ..table import COMMON, COMPOSITES, GENERAL, REDUCTION, composite, op
-from .elementwise import _direction as complex_direction
+from .elementwise import direction as complex_direction
 from .reductions import HALF, SINGLE, axes, cast, numpy_names, ties, total
 
 
