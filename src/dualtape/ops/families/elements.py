@@ -17,7 +17,7 @@ from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import apart, edge, exact, exact_index, ints, ours, positive, real, sample
 from ..table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, GENERAL, LINEAR, composite, op
-from .elementwise import STILL, PLAIN, direction, sign_of
+from .elementwise import PLAIN, STILL, direction, sign_of
 from .pairs import floats
 
 # --- parts ----------------------------------------------------------------------------------------

@@ -61,6 +61,10 @@ NAMES = {
         " adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window avg_pool1d avg_pool2d"
         " avg_pool2d_spread avg_pool2d_window max_pool1d max_pool2d max_pool2d_with_indices max_pool_scatter"
     ),
+    "scattering": (
+        " as_strided_scatter diagonal_scatter index_reduce nonzero_static put scatter_from_layers"
+        " scatter_layers scatter_reduce segment_reduce select_scatter slice_scatter strided_scatter"
+    ),
     "sorting": (
         " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
@@ -129,6 +133,10 @@ METHODS = {
     ),
     "pooling": (
         ""
+    ),
+    "scattering": (
+        " as_strided_scatter diagonal_scatter index_reduce index_reduce_ nonzero_static put put_"
+        " scatter_reduce scatter_reduce_ select_scatter slice_scatter"
     ),
     "sorting": (
         " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique"

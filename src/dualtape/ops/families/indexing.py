@@ -113,7 +113,7 @@ def _sliced(x: Tensor, dim: int, key: slice, always: bool = False) -> Tensor:
     n = x._array.shape[dim]
     if not always and step == 1 and start in (None, 0) and (end is None or end >= n):
         return x
-    return shapes._slice_op(x, dim, start, end, step)
+    return shapes.slice_of(x, dim, start, end, step)
 
 
 def _integer(value: Any) -> int:

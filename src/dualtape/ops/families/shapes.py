@@ -344,7 +344,7 @@ def _put_slice(g: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) 
     return use("slice_zero")(g, shape, dim, start, end, step)
 
 
-_slice_op = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
+slice_of = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    vjp=dict(x=lambda g, x_shape, dim, start, end, step: _put_slice(g, x_shape, dim, start, end, step)),
    numpy_vjp=dict(x=lambda g, x_shape, dim, start, end,
        step: _slice_into(np.zeros(x_shape, g.dtype), g, dim, start, end, step)),
@@ -430,7 +430,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     first = int(start) + n if start < 0 else int(start)
     if length < 0 or first < 0 or first + length > n:
         raise RuntimeError(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n})")
-    return _slice_op(input, dim, first, first + length, 1)
+    return slice_of(input, dim, first, first + length, 1)
 
 
 # --- several views of one tensor ------------------------------------------------------------------
@@ -563,7 +563,7 @@ def tensor_split(
             bounds.append(bounds[-1] + small + (i < more))
     else:
         bounds = [0, *(int(i) for i in indices_or_sections), n]
-    return tuple(_slice_op(input, dim, a, b, 1) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    return tuple(slice_of(input, dim, a, b, 1) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
 
 
 # --- names for common reshapings ------------------------------------------------------------------
