@@ -25,6 +25,7 @@ LAYERS = [
     {"sparse"},
     {"func", "autograd.functional"},
     {"nn", "linalg", "library"},
+    {"compiler"},
     {"utils", "_C", "_functorch", "_lazy", "data"},
     {"tour", "draw", "cli", "__main__", "__init__"},
 ]

@@ -11,7 +11,7 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "data", "tour", "draw", "utils", "overrides", "sparse", "_C", "_functorch", "func",
-    "library",
+    "library", "compiler",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -51,6 +51,7 @@ _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
     "vmap": "func",
+    "compile": "compiler",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),

@@ -59,6 +59,8 @@ class Mode:
         Whether a leaf's gradient must lie in memory as the leaf does.
     profiler : object or None
         Receiver of operation events.
+    tracing : object or None
+        What writes down the operations of a function that is being compiled.
     asked : bool
         Inside inference mode: whether grad mode was asked for. It shows, and does nothing.
     subclass_functions, subclass_dispatch : bool
@@ -71,7 +73,7 @@ class Mode:
 
     __slots__ = (
         "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches",
-        "threads", "layout",
+        "threads", "layout", "tracing",
         "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "no_grad", "unhooked",
     )  # fmt: skip
 
@@ -87,6 +89,7 @@ class Mode:
     threads: bool
     layout: bool
     profiler: Any
+    tracing: Any
     asked: bool
     subclass_functions: bool
     subclass_dispatch: bool
@@ -112,13 +115,15 @@ class Mode:
             self.dispatches,
             self.threads,
         )
-        new.layout, new.profiler, new.asked = self.layout, self.profiler, self.asked
+        new.layout, new.profiler, new.tracing, new.asked = self.layout, self.profiler, self.tracing, self.asked
         new.subclass_functions, new.subclass_dispatch = self.subclass_functions, self.subclass_dispatch
         for name, value in changes.items():
             if name not in _SETTINGS:
                 raise TypeError(f"no such mode: {name}")
             setattr(new, name, value)
-        new.quick = not (new.inference or new.anomaly or new.levels or new.functions or new.dispatches or new.profiler)
+        new.quick = not (
+            new.inference or new.anomaly or new.levels or new.functions or new.dispatches or new.profiler or new.tracing
+        )
         new.plain = new.quick and not new.saved_hooks
         new.no_grad = new.unhooked = None
         return new
@@ -132,7 +137,7 @@ def _initial() -> Mode:
     mode.grad = mode.forward = mode.threads = mode.layout = mode.plain = mode.quick = True
     mode.subclass_functions = mode.subclass_dispatch = True
     mode.inference = mode.asked = False
-    mode.anomaly = mode.profiler = mode.no_grad = mode.unhooked = None
+    mode.anomaly = mode.profiler = mode.tracing = mode.no_grad = mode.unhooked = None
     mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
     return mode
 

@@ -46,6 +46,8 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
         if answer is not MISS:
             return answer
     mode = modes.current()
+    if mode.tracing is not None:
+        mode.tracing.look((*args, *kwargs.values()))
     if mode.saved_hooks:
         unhooked = mode.unhooked or modes.without_hooks(mode)
         if unhooked.plain and _usual(args) and (not kwargs or "out" not in kwargs and _usual(kwargs.values())):
@@ -245,7 +247,8 @@ def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
     if is_array(value):
         array = as_array(value)
         dtypes.of(array.dtype)
-        return wrap(array)
+        tracing = modes.current().tracing
+        return wrap(array if tracing is None else tracing.array(array))
     raise errors.not_a_tensor(op.name, op.params[place], value)
 
 
@@ -394,6 +397,9 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         answer = _asked(_inplace_method(op), args, kwargs)
         if answer is not MISS:
             return answer
+    tracing = modes.current().tracing
+    if tracing is not None:
+        tracing.look((*args, *kwargs.values()))
     try:
         return _write(op, op.bind(args, kwargs))
     except Exception:

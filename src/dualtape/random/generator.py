@@ -243,8 +243,10 @@ def source(generator: Generator | None) -> np.random.Generator:
     """NumPy's generator behind ``generator``, or behind the default one."""
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be a dualtape.Generator, got {type(generator).__name__}")
-    rng = (default_generator if generator is None else generator)._rng
-    if modes.current().batches:
+    chosen = default_generator if generator is None else generator
+    mode = modes.current()
+    rng = chosen._rng if mode.tracing is None else mode.tracing.source(chosen)
+    if mode.batches:
         from .batches import Source
 
         return Source(rng)  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""Arrays that write down what is computed with them, while it is computed."""

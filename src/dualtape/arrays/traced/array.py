@@ -1,0 +1,425 @@
+"""The traced array: NumPy's values, and a tape that every operation on them is written down on.
+
+Values are real while a program is traced: code that looks at them gets its answer, and what it saw is written down as
+something to be checked. A tape that has been closed (the program has ended, or cannot be traced) leaves arrays that
+compute as NumPy's do, and give NumPy's.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+
+from ..batched.array import Batched
+from ..protocol import register_module
+from .tape import CALL, GETITEM, METHOD, SETITEM, SHAPE, Memory, Tape, Value, leaves, mapped
+
+np: Any = numpy  # its stubs know nothing of other kinds of arrays
+_ndarray, _scalar = numpy.ndarray, numpy.generic
+
+
+class Traced(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of NumPy's and its value on a tape."""
+
+    __slots__ = ("values", "value", "tape", "__weakref__")
+
+    device = "cpu"
+    __array_priority__ = 800  # below vmap's, which hides them
+
+    def __init__(self, values: numpy.ndarray, value: Value, tape: Tape) -> None:
+        self.values = values
+        self.value = value
+        self.tape = tape
+        if tape.keep:
+            value.array = values
+
+    # --- NumPy's protocols ------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        for i in inputs:
+            if type(i) is not Traced and (type(i) is Batched or hasattr(i, "_array")):
+                return NotImplemented  # tensors, and vmap's arrays: they are further out
+        if method == "at":
+            getattr(ufunc, method)(*plain(inputs), **plain(kwargs))
+            return written(inputs[0], CALL, getattr(ufunc, method), inputs, kwargs)
+        return recorded(CALL, ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+        for kind in types:
+            if kind is not Traced and (kind is Batched or hasattr(kind, "_array")):
+                return NotImplemented
+        if func in _ABOUT:
+            return func(*plain(args), **plain(kwargs))
+        if func in _WRITING:
+            func(*plain(args), **plain(kwargs))
+            return written(args[0], CALL, func, args, kwargs)
+        kwargs.pop("like", None)
+        if tape_of((args, kwargs)) is None:  # like= alone says what to make
+            made = func(*plain(args), **plain(kwargs))
+            return constant(made, self.tape) if self.tape.open else made
+        return recorded(CALL, func, args, kwargs, static=func in _STATIC)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+        self._looked_at()
+        return np.asarray(self.values, dtype) if copy is None else np.array(self.values, dtype, copy=copy)
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        self.tape.fail("values are given to another library")
+        return self.values.__dlpack__(*args, **kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    dtype = property(attrgetter("values.dtype"))
+    shape = property(attrgetter("values.shape"))
+    strides = property(attrgetter("values.strides"))
+    ndim = property(attrgetter("values.ndim"))
+    size = property(attrgetter("values.size"))
+    itemsize = property(attrgetter("values.itemsize"))
+    nbytes = property(attrgetter("values.nbytes"))
+    flags = property(attrgetter("values.flags"))
+    base = property(attrgetter("values.base"))
+    __array_interface__ = property(attrgetter("values.__array_interface__"))
+    T = property(lambda self: recorded(METHOD, "transpose", (self,), {}))
+    real = property(lambda self: recorded(CALL, np.real, (self,), {}))
+    imag = property(lambda self: recorded(CALL, np.imag, (self,), {}))
+
+    def get(self) -> numpy.ndarray:
+        """What it holds, for code that does not compute with arrays."""
+        self._looked_at()
+        return self.values.copy()
+
+    def __getitem__(self, key: Any) -> Any:
+        return recorded(GETITEM, None, (self, key), {}, static=not _has_mask(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.values[plain(key)] = plain(value)
+        written(self, SETITEM, None, (self, key, value), {})
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        self[...] = np.sort(self, axis, kind)
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        self[...] = np.partition(self, kth, axis)
+
+    # --- numbers: what is read is checked in every run --------------------------------------------
+
+    def _looked_at(self) -> None:
+        self.tape.read(self.value, self.values)
+
+    def item(self, *args: Any) -> Any:
+        self._looked_at()
+        return self.values.item(*args)
+
+    def tolist(self) -> Any:
+        self._looked_at()
+        return self.values.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        self._looked_at()
+        return self.values.tobytes(order)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self.values)))
+
+    def __bool__(self) -> bool:
+        self._looked_at()
+        return bool(self.values)
+
+    def __int__(self) -> int:
+        self._looked_at()
+        return int(self.values)
+
+    def __float__(self) -> float:
+        self._looked_at()
+        return float(self.values)
+
+    def __complex__(self) -> complex:
+        self._looked_at()
+        return complex(self.values)
+
+    def __index__(self) -> int:
+        self._looked_at()
+        return self.values.__index__()
+
+    def __format__(self, spec: str) -> str:
+        self._looked_at()
+        return format(self.values, spec)
+
+    def __repr__(self) -> str:
+        return f"traced({self.values!r})"
+
+    def __reduce__(self) -> Any:
+        self.tape.fail("values are pickled")
+        return self.values.__reduce__()
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return self.copy()
+
+    # --- methods that are no functions of NumPy's -------------------------------------------------
+
+    def copy(self, order: Any = "C") -> Any:
+        return recorded(METHOD, "copy", (self, order), {})
+
+    def astype(
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        if not copy and self.values.dtype == dtype:
+            return self
+        return recorded(METHOD, "astype", (self, np.dtype(dtype), order, casting), {})
+
+    def view(self, dtype: Any = None) -> Any:
+        return recorded(METHOD, "view", (self,) if dtype is None else (self, np.dtype(dtype)), {})
+
+    def flatten(self, order: Any = "C") -> Any:
+        return recorded(METHOD, "flatten", (self, order), {})
+
+    def conj(self) -> Any:
+        return self if self.values.dtype.kind != "c" else np.conjugate(self)
+
+    conjugate = conj
+
+    def reshape(self, *shape: Any, order: Any = "C") -> Any:
+        return recorded(METHOD, "reshape", (self, *shape), {} if order == "C" else {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:
+        return recorded(METHOD, "transpose", (self, *axes), {})
+
+
+def _method(name: str) -> Any:
+    function = getattr(np, name)
+
+    def method(self: Traced, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in """all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max mean min nonzero prod
+                ravel repeat round searchsorted squeeze std sum swapaxes take trace var""".split():
+    setattr(Traced, _name, _method(_name))
+
+
+# --- writing down ---------------------------------------------------------------------------------
+
+
+def plain(tree: Any) -> Any:
+    """``tree`` with NumPy's arrays in the place of traced ones."""
+    if type(tree) is Traced:
+        return tree.values
+    if isinstance(tree, (tuple, list, dict)):
+        return mapped(tree, lambda leaf: leaf.values if type(leaf) is Traced else leaf)
+    if type(tree) is slice:
+        return slice(
+            *[
+                None if part is None else part if type(part) is int else part.__index__()
+                for part in (tree.start, tree.stop, tree.step)
+            ]
+        )
+    return tree
+
+
+def tape_of(tree: Any) -> Tape | None:
+    """The tape that the arrays in ``tree`` are on, if it is still open."""
+    found: list = []
+
+    def look(leaf: Any) -> Any:
+        if type(leaf) is Traced and leaf.tape.open:
+            found.append(leaf.tape)
+        return leaf
+
+    mapped(tree, look)
+    if not found:
+        return None
+    if any(tape is not found[0] for tape in found):
+        for tape in found:
+            tape.fail("values of one traced program are used in another")
+        return None
+    return found[0]
+
+
+def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool = True) -> Any:
+    """Do what is called, write it down, and give traced results."""
+    out = kwargs.get("out")
+    if kwargs and isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    raw = plain(args)
+    if kind == CALL:
+        result = function(*raw, **plain(kwargs))
+    elif kind == GETITEM:
+        result = raw[0][raw[1]]
+    else:
+        result = getattr(raw[0], function)(*raw[1:], **plain(kwargs))
+    tape = tape_of((args, kwargs))
+    if out is not None:
+        return written(out, kind, function, args, kwargs) if tape is not None else out
+    if tape is None:
+        return result
+    inputs = (mapped(args, lambda leaf: taken(leaf, tape)), mapped(kwargs, lambda leaf: taken(leaf, tape)))
+    operands = leaves(inputs)
+    constant = all([value.constant is not None and not value.memory.written for value in operands])
+    values: list[tuple[Value, Any]] = []
+
+    def given(leaf: Any) -> Any:
+        if not isinstance(leaf, (_ndarray, _scalar)):
+            return leaf
+        array = np.asarray(leaf)
+        for _, traced in values:
+            if traced.values is array:
+                return traced
+        value = Value(array, _memory_of(array, operands))
+        value.scalar = isinstance(leaf, _scalar)
+        if constant:
+            value.constant = array
+        traced = Traced(array, value, tape)
+        values.append((value, traced))
+        return traced
+
+    result = mapped(result, given)
+    results = mapped(result, lambda leaf: leaf.value if type(leaf) is Traced else None)
+    tape.add(kind, function, *inputs, results)
+    if not static:
+        for value, traced in values:
+            if value.constant is None:
+                tape.add(SHAPE, None, (value, traced.values.shape), {}, ())
+    return result
+
+
+def written(target: Any, kind: str, function: Any, args: tuple, kwargs: dict) -> Any:
+    """Write down what wrote into ``target``, an argument or ``out=``; it has been done."""
+    tape = tape_of((args, kwargs))
+    if tape is None:
+        return target
+    targets = target if isinstance(target, tuple) else (target,)
+    for each in targets:
+        if type(each) is not Traced:
+            tape.fail("traced values are written into an array of NumPy's")
+            return target
+    inputs = (mapped(args, lambda leaf: taken(leaf, tape)), mapped(kwargs, lambda leaf: taken(leaf, tape)))
+    for each in targets:
+        each.value.memory.written = True
+    tape.add(kind, function, *inputs, ())
+    return target
+
+
+def taken(leaf: Any, tape: Tape) -> Any:
+    """An argument as it stands in an instruction."""
+    if type(leaf) is Traced:
+        return leaf.value if leaf.tape is tape else tape.constant(leaf.values)
+    if isinstance(leaf, _ndarray):
+        return tape.constant(leaf)
+    if type(leaf) is slice:
+        return plain(leaf)
+    return leaf
+
+
+def _memory_of(array: numpy.ndarray, operands: list[Value]) -> Memory | None:
+    """The memory that a result looks at: an argument's, or its own (None)."""
+    if array.base is None and array.flags.owndata:
+        return None
+    low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
+    for value in operands:
+        start = value.memory.address + value.offset
+        first = start + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s < 0)
+        last = start + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s > 0)
+        if first <= low and high <= last + value.dtype.itemsize and array.size:
+            return value.memory
+    return None
+
+
+def _has_mask(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return any(_has_mask(part) for part in key)
+    return getattr(getattr(key, "dtype", None), "kind", "") == "b" or type(key) is list
+
+
+# functions that say something about arrays, and compute nothing with what they hold
+_ABOUT = {
+    np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory, np.iscomplexobj,
+    np.isrealobj, np.can_cast, np.min_scalar_type, np.common_type,
+}  # fmt: skip
+_WRITING = {np.copyto, np.put_along_axis, np.put, np.putmask, np.place, np.fill_diagonal}
+# functions whose results have a shape that is known from the shapes of their arguments
+_STATIC = {
+    getattr(np, name)
+    for name in """
+    sum prod max min amax amin mean var std all any cumsum cumprod argmax argmin count_nonzero where clip concatenate
+    stack transpose swapaxes moveaxis expand_dims squeeze broadcast_to reshape ravel flip roll diagonal tril triu
+    take_along_axis zeros ones full eye arange empty zeros_like ones_like full_like empty_like tensordot einsum dot
+    matmul inner outer vdot real imag conjugate angle sort argsort partition argpartition copy round take tile pad
+    trace diff isclose nan_to_num split array_split atleast_1d atleast_2d broadcast_arrays searchsorted digitize
+    interp convolve logaddexp median nanmedian
+    """.split()
+    if hasattr(np, name)
+}
+
+
+def constant(array: numpy.ndarray, tape: Tape) -> Traced:
+    """A new array of the program that is the same in every run, until it is written to."""
+    values = np.array(array)
+    return Traced(values, Value(values, constant=values.copy()), tape)
+
+
+# --- what stands for the module that owns this kind of array --------------------------------------
+
+
+def _on_host(function: Any, *arrays: Any) -> Any:
+    """A function of SciPy's and the like, which wants NumPy's arrays: an instruction like any other."""
+    return recorded(CALL, function, arrays, {}, static=False)
+
+
+def _module(array: Any) -> Any:
+    """What makes arrays beside ``array``."""
+    tape = array.tape
+    if not tape.open:
+        return np
+
+    def made(name: str) -> Any:
+        function = getattr(np, name)
+        return lambda *args, **kwargs: constant(function(*plain(args), **plain(kwargs)), tape)
+
+    def asarray(values: Any, dtype: Any = None) -> Any:
+        if type(values) is Traced:
+            return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+        if isinstance(values, (list, tuple)) and tape_of(values) is not None:
+            return np.stack([asarray(value, dtype) for value in values])
+        return constant(np.asarray(values, dtype), tape)
+
+    def full(shape: Any, value: Any, dtype: Any = None) -> Any:
+        if type(value) is Traced:
+            return recorded(CALL, np.full, (shape, value), {} if dtype is None else {"dtype": dtype})
+        return constant(np.full(shape, value, dtype), tape)
+
+    return SimpleNamespace(
+        __name__="dualtape.arrays.traced",
+        ndarray=Traced,
+        takes_in=True,
+        asarray=asarray,
+        ascontiguousarray=lambda x: x if x.values.flags.c_contiguous else x.copy(),
+        full=full,
+        on_host=_on_host,
+        add=np.add,
+        lib=SimpleNamespace(
+            stride_tricks=SimpleNamespace(
+                as_strided=lambda x, shape=None, strides=None: recorded(
+                    CALL, numpy.lib.stride_tricks.as_strided, (x, shape, strides), {}
+                )
+            )
+        ),
+        **{name: made(name) for name in ("arange", "empty", "eye", "ones", "zeros")},
+    )
+
+
+register_module(Traced, _module)

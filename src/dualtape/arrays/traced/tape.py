@@ -1,0 +1,150 @@
+"""What is written down while a program is traced: instructions over values, in the order in which they ran.
+
+A :class:`Value` is one array of the program: its shape, dtype and place in a :class:`Memory`. An
+:class:`Instruction` is one call of NumPy's, with values in the place of arrays. Views and writes are calls like any
+other: who runs the instructions in their order, on arrays, does what was done.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# what an instruction is
+CALL, METHOD, GETITEM, SETITEM, DRAW, READ, SHAPE = "call", "method", "getitem", "setitem", "draw", "read", "shape"
+_HERE = __file__.rpartition("arrays")[0]
+
+
+class Memory:
+    """A piece of memory that arrays look at.
+
+    Attributes
+    ----------
+    address : int
+        Where it began when it was traced.
+    external : bool
+        Whether it was there before the program: a tensor of the caller's, or an array.
+    written : bool
+        Whether the program writes to it after it was filled.
+    """
+
+    __slots__ = ("address", "external", "written")
+
+    def __init__(self, address: int, external: bool = False) -> None:
+        self.address = address
+        self.external = external
+        self.written = False
+
+
+class Value:
+    """An array of the program.
+
+    Attributes
+    ----------
+    constant : numpy.ndarray or None
+        What it holds, if that is the same in every run.
+    scalar : bool
+        Whether NumPy gave a number where a 0-d array is meant.
+    """
+
+    __slots__ = ("shape", "dtype", "strides", "offset", "memory", "constant", "scalar", "array")
+
+    def __init__(self, array: np.ndarray, memory: Memory | None = None, constant: np.ndarray | None = None) -> None:
+        self.shape, self.dtype, self.strides = array.shape, array.dtype, array.strides
+        address = array.__array_interface__["data"][0]
+        self.memory = Memory(address) if memory is None else memory
+        self.offset = address - self.memory.address
+        self.constant = constant
+        self.scalar = False
+        self.array: Any = None  # what it held when it was traced, as long as that is wanted
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype}{list(self.shape)} {id(self) & 0xFFFF:x}>"
+
+
+class Instruction:
+    """One call: ``function(*args, **kwargs)`` gives ``results``; the arguments are trees with values for arrays."""
+
+    __slots__ = ("kind", "function", "args", "kwargs", "results", "where")
+
+    def __init__(self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any) -> None:
+        self.kind = kind
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.results = results  # a tree of values: as the call gives them
+        self.where: tuple[str, int] | None = None  # of what reads a value: the user's line
+
+    def __repr__(self) -> str:
+        return f"{self.results} = {getattr(self.function, '__name__', self.function)}{self.args} {self.kwargs or ''}"
+
+
+class Tape:
+    """The instructions of a program that is being traced, and why it cannot be one, if so."""
+
+    def __init__(self, keep: bool) -> None:
+        self.instructions: list[Instruction] = []
+        self.open = True
+        self.failure: tuple[str, tuple[str, int] | None] | None = None
+        self.keep = keep  # whether values keep their arrays
+        self._constants: dict[int, tuple[Any, Value]] = {}
+
+    def fail(self, reason: str) -> None:
+        """The program cannot be replayed: it goes on as it is, and nothing more is written down."""
+        if self.open:
+            self.failure = (reason, users_line())
+            self.open = False
+
+    def add(self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any) -> Instruction:
+        instruction = Instruction(kind, function, args, kwargs, results)
+        self.instructions.append(instruction)
+        return instruction
+
+    def read(self, value: Value, array: np.ndarray) -> None:
+        """The program looks at what ``value`` holds: it goes this way only if that is what it holds now."""
+        if self.open and (value.constant is None or value.memory.written):
+            self.add(READ, None, (value, array.copy()), {}, ()).where = users_line()
+
+    def constant(self, array: np.ndarray) -> Value:
+        """An array that is the same in every run."""
+        known: Any = self._constants.get(id(array))
+        if known is None or known[0] is not array or not np.array_equal(known[1].constant, array):
+            copy = array.copy()
+            known = self._constants[id(array)] = (array, Value(copy, constant=copy))
+        return known[1]
+
+
+def users_line() -> tuple[str, int] | None:
+    """File and line of the user's code that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_HERE, "<")) and f"{'numpy'}/" not in name:
+            return name, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def leaves(tree: Any) -> list[Value]:
+    """The values in a tree of arguments or results."""
+    if type(tree) is Value:
+        return [tree]
+    if isinstance(tree, (tuple, list)):
+        return [value for item in tree for value in leaves(item)]
+    if type(tree) is dict:
+        return [value for item in tree.values() for value in leaves(item)]
+    return []
+
+
+def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """``tree`` with its leaves changed; named tuples keep their kind."""
+    if type(tree) is tuple or type(tree) is list:
+        return type(tree)([mapped(item, change) for item in tree])
+    if isinstance(tree, tuple):
+        return type(tree)(*[mapped(item, change) for item in tree])
+    if type(tree) is dict:
+        return {key: mapped(item, change) for key, item in tree.items()}
+    return change(tree)

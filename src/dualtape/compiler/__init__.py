@@ -1,0 +1,8 @@
+"""Compiled programs: a function is traced once, and the program that comes of it runs in its place.
+
+``dualtape.compile`` is the way in; here are its switches, and what shows what it did.
+"""
+
+from .compiled import Compiled, compile, disable, explain, is_compiling, reset
+
+__all__ = ["Compiled", "compile", "disable", "explain", "is_compiling", "reset"]

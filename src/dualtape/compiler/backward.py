@@ -1,0 +1,162 @@
+"""The way back through a compiled call: one node, whose backward is a program of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from .._tensor.tensor import Tensor, wrap
+from ..autograd.api import grad
+from ..autograd.node import Node, check_not_freed, edge_of, next_sequence
+from ..autograd.saved import saved_entry, unpack_raw
+from . import replay
+
+
+class InputBackward(Node):
+    """The end of the graph that a function records beneath: what goes further goes on to where it came from."""
+
+    __slots__ = ("_passed",)
+
+    def __init__(self, tensor: Tensor, passed: Callable[[], None]) -> None:
+        self._shape, self._dtype = tensor._array.shape, tensor._array.dtype
+        self._edges = (edge_of(tensor),)
+        self._saved = ()
+        self._extra = None
+        self._seq = next_sequence()
+        self._passed = passed
+
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        self._passed()
+        return grads
+
+
+@contextmanager
+def hooks_hidden(inputs: list[Tensor]) -> Iterator[None]:
+    """Leaves without their hooks, which run when a gradient arrives in earnest."""
+    hidden = [(x, x._extra) for x in inputs if x._edge is None and x._extra is not None]
+    try:
+        for x, _ in hidden:
+            x._extra = None
+        yield
+    finally:
+        for x, extra in hidden:
+            x._extra = extra
+
+
+@contextmanager
+def cut_off(inputs: list[Tensor]) -> Iterator[None]:
+    """No way further back from what ``inputs`` begin with: gradients are those of what was computed since."""
+    ends = [x._edge[0] for x in inputs if x._edge is not None and type(x._edge[0]) is InputBackward]
+    edges = [node._edges for node in ends]
+    try:
+        for node in ends:
+            node._edges = ()
+        yield
+    finally:
+        for node, way in zip(ends, edges, strict=True):
+            node._edges = way
+
+
+class Derivative:
+    """How gradients go back through the calls of one variant.
+
+    Attributes
+    ----------
+    function : callable
+        What was compiled.
+    run : callable
+        What was saved and the gradients that come, as arrays, to the gradients that are given.
+    places : list of int
+        Where what is saved is found: among what the forward gives, or (negative) among the inputs.
+    external : list of int
+        The inputs whose memory the backward reads: they may not be written to in between.
+    inputs : list of int
+        The inputs that gradients go to; ``given`` says to which a gradient flows.
+    outputs : list
+        Shape and dtype of each result that has a history; ``pick`` finds them in what the function gives.
+    """
+
+    def __init__(
+        self, function: Any, run: Callable[..., tuple], places: list[int], external: list[int], inputs: list[int],
+        given: list[bool], outputs: list[tuple], pick: Callable[[Any], list[Tensor]],
+    ) -> None:  # fmt: skip
+        self.function, self.run, self.pick = function, run, pick
+        self.places, self.external, self.inputs, self.given, self.outputs = places, external, inputs, given, outputs
+
+    def attach(self, results: list[Tensor], found: tuple, arrays: tuple, call: tuple) -> None:
+        """Give ``results``, of a call with the arguments ``call``, a node."""
+        node = object.__new__(CompiledBackward)
+        node._edges = tuple([edge_of(found[k]) for k in self.inputs])
+        node._outputs = tuple(self.outputs)
+        entries = tuple([saved_entry(found[k]) for k in self.external])
+        node._saved = (entries, tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places]), found, call)
+        node._extra = None
+        node._derivative = self
+        node._seq = next_sequence()
+        for k, result in enumerate(results):
+            result._edge = (node, k)
+            result._requires_grad = True
+
+
+class CompiledBackward(Node):
+    """The node of a compiled call."""
+
+    __slots__ = ("_derivative",)
+
+    _derivative: Derivative
+
+    def name(self) -> str:
+        return "CompiledFunctionBackward"
+
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        derivative = self._derivative
+        entries, saved, found, call = check_not_freed(self)
+        for k, entry in zip(derivative.external, entries, strict=True):
+            unpack_raw(entry, self, f"input {k}", False)
+        if record or any(g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads):
+            return self._by_function(grads, record, found, call)
+        arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
+        for g, (shape, dtype) in zip(grads, derivative.outputs, strict=True):
+            arrays.append(np.zeros(shape, dtype) if g is None else np.asarray(g))
+        try:
+            given = iter(replay.quietly(derivative.run, arrays))
+        except replay.Mismatch:
+            return self._by_function(grads, record, found, call)
+        return [next(given) if there else None for there in derivative.given]
+
+    def _by_function(self, grads: list, record: bool, found: tuple, call: tuple) -> list:
+        """The gradients by the function itself, run again: with a history of their own, by a kind of array that the
+        program does not know, or where a value that the backward looks at is another one.
+        """
+        derivative = self._derivative
+        inputs = [found[k] for k in derivative.inputs]
+        before = [x._edge for x in inputs]
+        with modes.enable_grad(), hooks_hidden(inputs):
+            try:
+                for x in inputs:
+                    if x._edge is not None:
+                        x._edge = (InputBackward(x, _nothing), 0)
+                cut = [x._edge for x in inputs]
+                outputs = derivative.pick(derivative.function(*call[0], **call[1]))
+                cotangents = [
+                    g if isinstance(g, Tensor) else wrap(np.zeros(shape, dtype) if g is None else g)
+                    for g, (shape, dtype) in zip(grads, derivative.outputs, strict=True)
+                ]
+                with cut_off(inputs):
+                    given = grad(outputs, inputs, cotangents, create_graph=record, allow_unused=True)
+            finally:
+                for x, edge, now in zip(inputs, before, cut, strict=True):
+                    if x._edge is now:
+                        x._edge = edge
+        return [g if record or g is None else g._array for g in given]
+
+    def _release(self, task: Any) -> None:
+        self._saved = task.free()
+
+
+def _nothing() -> None:
+    """What has nothing to say about a gradient that passes."""

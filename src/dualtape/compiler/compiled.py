@@ -1,0 +1,272 @@
+"""``dualtape.compile``: a function that traces itself, and replays what was traced as long as that holds."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import modes
+from ..pytree import tree_flatten
+from .replay import Mismatch
+from .variant import Variant, trace
+
+_LIMIT = 8  # variants of one function
+_all: weakref.WeakSet[Compiled] = weakref.WeakSet()
+_log = logging.getLogger("dualtape.compile")
+_BACKENDS = ("numpy",)
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+class Compiled:
+    """A compiled function: made by :func:`compile`, called like the function."""
+
+    def __init__(self, function: Callable, fullgraph: bool, dynamic: bool | None, limit: int) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._fullgraph = fullgraph
+        self._limit = limit
+        self._variants: dict[Any, list[Variant]] = {}
+        self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
+        self._traced: list[tuple[str, str]] = []  # why calls were traced
+        self._lock = threading.RLock()
+        _all.add(self)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        mode = modes.current()
+        if not mode.plain or mode.batches:
+            return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
+        leaves, spec = tree_flatten((args, kwargs))
+        key = (spec, mode.grad)
+        for variant in self._variants.get(key, ()):
+            found = variant.guard.check(self._function, leaves)
+            if found is not None:
+                try:
+                    return variant.run(found, (args, kwargs))
+                except Mismatch:
+                    continue
+        if key in self._eager:
+            return self._function(*args, **kwargs)
+        return self._trace(args, kwargs, leaves, spec, key)
+
+    def _trace(self, args: tuple, kwargs: dict, leaves: list, spec: Any, key: Any) -> Any:
+        with self._lock:
+            known = self._variants.setdefault(key, [])
+            if len(known) >= self._limit:
+                self._give_up(
+                    key,
+                    f"it was traced {self._limit} times for calls of this kind, and each time other"
+                    " values, shapes or settings led to another program",
+                )
+                return self._function(*args, **kwargs)
+            result, variant = trace(self._function, args, kwargs, leaves, spec)
+            if isinstance(variant, str):
+                self._give_up(key, variant)
+            else:
+                known.append(variant)
+                _log.info(
+                    "%s: traced, %s instructions, %s kept", self._name, variant.facts["traced"], variant.facts["kept"]
+                )
+            return result
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__qualname__", repr(self._function))
+
+    def _give_up(self, key: Any, reason: str) -> None:
+        """Calls of this kind run as they are, from now on; said once."""
+        if self._fullgraph:
+            raise RuntimeError(f"compile({self._name}, fullgraph=True): {reason}")
+        self._eager[key] = reason
+        _log.info("%s: runs as it is: %s", self._name, reason)
+        warnings.warn(f"compile({self._name}): runs as it is, without a compiled program: {reason}", stacklevel=4)
+
+    def _reset(self) -> None:
+        with self._lock:
+            self._variants.clear()
+            self._eager.clear()
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}>"
+
+
+def compile(
+    model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+    backend: str = "numpy", mode: str | None = None, options: dict | None = None, disable: bool = False,
+) -> Any:  # fmt: skip
+    """A function that does what ``model`` does, by a program that is traced at its first call.
+
+    The program is what the function did with arrays, forward and backward, without tensors, dispatch and tape in
+    between. It holds for calls of the same kind: shapes, dtypes, ``requires_grad``, plain arguments, and everything
+    else that the function can see are checked at each call, values that it looked at (``if x.sum() > 0``) while the
+    program runs; another kind of call is traced for itself.
+
+    Parameters
+    ----------
+    model : callable
+        The function; without it, a decorator is returned.
+    fullgraph : bool, default False
+        Raise where the function cannot be traced, rather than run it as it is, with a warning.
+    dynamic : bool, optional
+        Only None and False: each shape has a program of its own.
+    backend : {"numpy"}
+        What runs the program.
+    mode : str, optional
+        PyTorch's names are taken; all mean the same here.
+    options : dict, optional
+        ``{"variants": n}``: how many programs one kind of call may have before it runs as it is (8).
+    disable : bool, default False
+        Return the function itself.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> @dt.compile
+    ... def energy(x):
+    ...     return (x * x).sum()
+    >>> x = dt.tensor([1.0, 2.0], requires_grad=True)
+    >>> energy(x).backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if not callable(model):
+        raise TypeError(f"compile: expected a function, got a {type(model).__name__}")
+    if backend not in _BACKENDS:
+        raise ValueError(f"compile: backend must be one of {', '.join(_BACKENDS)}, got {backend!r}")
+    if mode not in _MODES:
+        raise ValueError(f"compile: mode must be one of {', '.join(map(str, _MODES))}, got {mode!r}")
+    if dynamic:
+        raise NotImplementedError("compile: dynamic=True is not there yet: each shape is traced for itself")
+    chosen = dict(options or {})
+    limit = chosen.pop("variants", _LIMIT)
+    if chosen:
+        raise ValueError(f"compile: there is no option {', '.join(map(repr, chosen))}; the options are 'variants'")
+    if disable:
+        return model
+    return Compiled(model, fullgraph, dynamic, limit)
+
+
+def reset() -> None:
+    """Forget all traced programs.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.compiler.reset()
+    """
+    for compiled in list(_all):
+        compiled._reset()
+
+
+def disable(fn: Callable | None = None, recursive: bool = True) -> Any:
+    """A function that is not traced: what calls it from a compiled function runs as it is.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> @dt.compiler.disable
+    ... def shown(x):
+    ...     return x * 2
+    >>> shown(dt.ones(2))
+    tensor([2., 2.])
+    """
+    if fn is None:
+        return disable
+
+    @functools.wraps(fn)
+    def untraced(*args: Any, **kwargs: Any) -> Any:
+        session = modes.current().tracing
+        if session is not None:
+            session.tape.fail(f"it calls {getattr(fn, '__qualname__', fn)}, which is not to be compiled")
+        return fn(*args, **kwargs)
+
+    return untraced
+
+
+def is_compiling() -> bool:
+    """Whether a function is being traced.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.compiler.is_compiling()
+    False
+    """
+    return modes.current().tracing is not None
+
+
+def explain(function: Callable) -> Callable[..., Explanation]:
+    """What compiling a call does: ``explain(f)(*args)``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> told = dt.compiler.explain(lambda x: (x * 2).sum())(dt.ones(3))
+    >>> told.kept
+    2
+    """
+
+    @functools.wraps(function)
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        compiled = function if isinstance(function, Compiled) else Compiled(function, False, None, _LIMIT)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled(*args, **kwargs)
+        return Explanation(compiled)
+
+    return explained
+
+
+class Explanation:
+    """What a compiled function has traced.
+
+    Attributes
+    ----------
+    traced, kept, backward : int
+        Instructions that ran, those that a replay runs, those of the way back.
+    guards, checks : list
+        What is checked before a replay, and the lines whose values are checked in it.
+    reasons : list of str
+        Why calls run as they are.
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.name = compiled._name
+        self.variants = [v for variants in compiled._variants.values() for v in variants]
+        self.reasons = list(compiled._eager.values())
+        last = self.variants[-1].facts if self.variants else {}
+        self.traced, self.kept = last.get("traced", 0), last.get("kept", 0)
+        self.backward, self.saved_bytes = last.get("backward", 0), last.get("saved bytes", 0)
+        self.guards, self.checks = last.get("guards", []), last.get("checks", [])
+        self.seconds = last.get("seconds", 0.0)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {len(self.variants)} programs"]
+        lines += [f"runs as it is: {reason}" for reason in self.reasons]
+        if self.variants:
+            lines += [
+                f"instructions: {self.traced} traced, {self.kept} kept, {self.backward} on the way back",
+                f"saved for the way back: {self.saved_bytes} bytes", f"time of the first call: {self.seconds:.3f} s",
+                f"guards: {len(self.guards)}", *[f"  {line}" for line in self.guards],
+                f"values looked at: {len(self.checks)}", *[f"  {where}" for where in self.checks],
+            ]  # fmt: skip
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+if "compile" in os.environ.get("DUALTAPE_LOGS", "").split(","):
+    logging.basicConfig()
+    _log.setLevel(logging.INFO)

@@ -1,0 +1,198 @@
+"""What a function depends on beside its arguments: what its closure, its globals and its objects lead to.
+
+A program that was traced holds as long as all of it is as it was. So the function is followed, without running it: the
+global names that its code uses, the cells of its closure, its defaults, the attributes of objects that go by a name
+in the code, the functions that it calls and theirs. What is found is either an input (a tensor, an array), or
+something that is to be the same at the next call, and becomes a line of the guard (:mod:`.guards`).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._tensor import dtypes
+from .._tensor.device import device, layout, memory_format
+from .._tensor.size import Size
+from .._tensor.tensor import Tensor
+
+PLAIN = (
+    int, float, complex, str, bytes, bool, type(None), type(Ellipsis), Size, dtypes.dtype, np.dtype, np.generic,
+    device, layout, memory_format, range, slice,
+)  # fmt: skip
+_ALL_NAMES = frozenset({"getattr", "setattr", "vars", "__dict__", "__getattribute__", "dir"})
+_LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
+_LIMIT = 20_000
+
+
+class TooMuch(Exception):
+    """More than can be looked at in every call."""
+
+
+class Place:
+    """Something that a function depends on.
+
+    Attributes
+    ----------
+    path : str
+        A Python expression for it; ``f`` is the function, ``leaves`` what its arguments hold.
+    value : object
+        What stood there when it was looked at.
+    """
+
+    __slots__ = ("path", "value")
+
+    def __init__(self, path: str, value: Any) -> None:
+        self.path = path
+        self.value = value
+
+
+def is_library(value: Any) -> bool:
+    """Whether a module, class or function belongs to what does not change while a program runs."""
+    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return isinstance(name, str) and name.partition(".")[0] in _LIBRARIES
+
+
+class Environment:
+    """The places that ``function`` depends on, arguments included."""
+
+    def __init__(self, function: Any, leaves: list) -> None:
+        self.names: set[str] = set()
+        self._codes: set[types.CodeType] = set()
+        self._every_name = False
+        while True:  # until no code is found that was not known: its names lead to more
+            known = len(self._codes)
+            self.places: list[Place] = []
+            self._seen: dict[int, Any] = {}
+            for k, leaf in enumerate(leaves):
+                self._follow(f"leaves[{k}]", leaf)
+            self._follow("f", function)
+            if len(self._codes) == known:
+                break
+
+    def _follow(self, path: str, value: Any) -> None:
+        waiting = [(path, value)]
+        while waiting:
+            path, value = waiting.pop()
+            if len(self.places) > _LIMIT:
+                raise TooMuch(f"it depends on more than {_LIMIT} Python objects")
+            if isinstance(value, PLAIN):
+                self.places.append(Place(path, value))
+                continue
+            if id(value) in self._seen and not isinstance(value, (Tensor, np.ndarray)):
+                self.places.append(Place(path, value))
+                continue
+            self._seen[id(value)] = value
+            self.places.append(Place(path, value))
+            waiting.extend(self._behind(path, value))
+
+    def _behind(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
+        """What ``value`` leads to."""
+        if isinstance(value, Tensor):
+            if value._grad is not None:
+                yield f"{path}._grad", value._grad
+        elif isinstance(value, (list, tuple)):
+            yield from ((f"{path}[{k}]", item) for k, item in enumerate(value))
+        elif isinstance(value, dict):
+            yield from ((f"{path}[{key!r}]", item) for key, item in value.items() if isinstance(key, (str, int, bool)))
+        elif isinstance(value, types.MethodType):
+            yield f"{path}.__self__", value.__self__
+            yield f"{path}.__func__", value.__func__
+        elif isinstance(value, types.FunctionType):
+            if not is_library(value):
+                yield from self._of_function(path, value)
+            elif value.__closure__:
+                yield from _cells(path, value)  # a transform of a user's function
+        elif isinstance(value, types.ModuleType):
+            if not is_library(value):
+                yield from ((f"{path}.{n}", v) for n, v in vars(value).items() if n in self.names)
+        elif isinstance(value, type):
+            if not is_library(value):
+                yield from self._of_class(path, value)
+        elif not is_library(type(value)) or type(value).__module__.startswith("dualtape.nn"):
+            yield from self._of_object(path, value)
+        elif isinstance(value, functools.partial):
+            yield f"{path}.func", value.func
+            yield f"{path}.args", value.args
+            yield f"{path}.keywords", value.keywords
+
+    def _of_function(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        self._read(function.__code__)
+        used = _global_names(function.__code__)
+        space = function.__globals__
+        yield from ((f"{path}.__globals__[{name!r}]", space[name]) for name in used if name in space)
+        yield from _cells(path, function)
+        if function.__defaults__:
+            yield f"{path}.__defaults__", function.__defaults__
+        if function.__kwdefaults__:
+            yield f"{path}.__kwdefaults__", function.__kwdefaults__
+        wrapped = function.__dict__.get("__wrapped__")
+        if wrapped is not None:
+            yield f"{path}.__wrapped__", wrapped
+
+    def _of_class(self, path: str, cls: type) -> Iterator[tuple[str, Any]]:
+        for name, value in vars(cls).items():
+            if name in self.names or self._every_name or (name.startswith("__") and callable(value)):
+                value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+                value = value.fget if isinstance(value, property) else value
+                if isinstance(value, (types.FunctionType, Tensor, np.ndarray, *PLAIN)) and name != "__doc__":
+                    yield f"vars({path})[{name!r}]{_unwrapped(vars(cls)[name])}", value
+        for k, base in enumerate(cls.__bases__):
+            if not is_library(base):
+                yield f"{path}.__bases__[{k}]", base
+
+    def _of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
+        yield f"type({path})", type(value)
+        own = getattr(value, "__dict__", None)
+        module = type(value).__module__.startswith("dualtape.nn") or hasattr(type(value), "_parameters")
+        if isinstance(own, dict):
+            for name, item in own.items():
+                if name in self.names or self._every_name or module or name in _OF_MODULES:
+                    yield f"{path}.__dict__[{name!r}]", item
+        for cls in type(value).__mro__:
+            slots = vars(cls).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if (name in self.names or self._every_name) and hasattr(value, name):
+                    yield f"{path}.{name}", getattr(value, name)
+
+    def _read(self, code: types.CodeType) -> None:
+        """Take the names in ``code``, and in the functions inside it."""
+        if code in self._codes:
+            return
+        self._codes.add(code)
+        self.names.update(code.co_names)
+        self._every_name |= not _ALL_NAMES.isdisjoint(code.co_names)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._read(constant)
+
+
+_OF_MODULES = frozenset({"_parameters", "_buffers", "_modules", "training"})
+
+
+def _unwrapped(attribute: Any) -> str:
+    if isinstance(attribute, property):
+        return ".fget"
+    return ".__func__" if isinstance(attribute, (staticmethod, classmethod)) else ""
+
+
+def _cells(path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    for k, cell in enumerate(function.__closure__ or ()):
+        try:
+            yield f"{path}.__closure__[{k}].cell_contents", cell.cell_contents
+        except ValueError:
+            pass  # not filled yet
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    """Names that ``code`` and the functions inside it may look up among the globals."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _global_names(constant)
+    return names

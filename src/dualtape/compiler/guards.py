@@ -1,0 +1,190 @@
+"""Guards: whether a traced program holds for a call, as one Python function written for it.
+
+The function is given the compiled function and what the arguments hold. It returns the inputs of the program, in
+their order, or None if anything is not as it was.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor
+from ..nn.parameter import Parameter
+from .environment import PLAIN, Environment, Place
+
+_IDENTICAL = (bool, type(None), type(Ellipsis))
+
+
+class Guard:
+    """The checks of one program.
+
+    Attributes
+    ----------
+    inputs : list
+        The tensors and arrays found, each once, in the order in which ``check`` gives them.
+    check : callable
+        ``check(function, leaves)``: the inputs as they are now, or None.
+    lines : list of str
+        What is checked, for people.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self.inputs: list[Any] = []
+        self.sources: list[str] = []
+        self.places = environment.places
+        self.check: Callable[[Any, Any], Any] = lambda f, leaves: None
+        known: dict[int, int] = {}
+        for place in self.places:
+            if isinstance(place.value, (Tensor, np.ndarray)) and id(place.value) not in known:
+                known[id(place.value)] = len(self.inputs)
+                self.inputs.append(place.value)
+                self.sources.append(place.path)
+        self._numbers = known
+        self._states = [_state(thing) for thing in self.inputs]  # before the program runs
+
+    def write(self, used: set[int], grads: set[int]) -> None:
+        """Write the check: for the inputs whose numbers are in ``used``, and in ``grads`` those whose ``.grad`` counts.
+
+        Arrays of NumPy's that the program does not use as inputs are compared: code may have looked at them.
+        """
+        self.used = sorted(used)
+        body: list[str] = []
+        space: dict[str, Any] = {"_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
+        names: dict[str, str] = {}
+        named: dict[int, str] = {}
+        for place in self.places:
+            value = place.value
+            number = self._numbers.get(id(value)) if isinstance(value, (Tensor, np.ndarray)) else None
+            if number is not None and number not in used and isinstance(value, Tensor):
+                continue
+            name = f"v{len(names)}"
+            body.append(f"{name} = {_shorter(place.path, names)}")
+            names[place.path] = name
+            if number is not None and number in named:
+                body.append(f"if {name} is not {named[number]}: return None")
+            elif number is not None:
+                named[number] = name
+                state = self._states[number]
+                body.extend(
+                    _tensor_checks(name, state, number in grads)
+                    if isinstance(value, Tensor)
+                    else _array_checks(name, value, number in used, space)
+                )
+            else:
+                body.extend(_value_checks(name, value, space))
+        given = "".join(f"{named[number]}, " for number in self.used)
+        text = ["def check(f, leaves):", "    try:", *[f"        {line}" for line in body], f"        return ({given})"]
+        text += ["    except (AttributeError, KeyError, IndexError, TypeError, ValueError):", "        return None", ""]
+        source = "\n".join(text)
+        filename = f"<dualtape: guard {id(self):x}>"
+        exec(compile(source, filename, "exec"), space)
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        self.check = space["check"]
+        self.lines = [line for line in body if line.startswith("if")]
+
+    def same_objects(self, function: Any, leaves: list) -> str | None:
+        """The first place at which something else stands than before the program ran, or None."""
+        space = {"f": function, "leaves": leaves}
+        for place in self.places:
+            if place.path.endswith("._grad"):
+                continue  # gradients are set by programs, and set again by what replays them
+            try:
+                now = eval(place.path, space)
+            except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+                return place.path
+            if now is not place.value and not (isinstance(now, PLAIN) and _same_plain(now, place.value)):
+                return place.path
+            if isinstance(now, (list, dict)) and len(now) != self._length(place):
+                return place.path
+        return None
+
+    def remember(self) -> None:
+        """Note the lengths of what may grow."""
+        self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, (list, dict))}
+
+    def _length(self, place: Place) -> int:
+        return self._lengths[id(place.value)]
+
+
+def kinds() -> tuple[type, ...]:
+    """The classes of tensors that programs know."""
+    return Tensor, Parameter
+
+
+def _shorter(path: str, names: dict[str, str]) -> str:
+    """``path`` with the longest beginning that has a name already."""
+    best = ""
+    for end in range(len(path), 0, -1):
+        if path[:end] in names:
+            best = path[:end]
+            break
+    return names[best] + path[len(best) :] if best else path
+
+
+def _same_plain(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def _state(thing: Any) -> dict[str, Any]:
+    """What of an input a program depends on, beside its values."""
+    if not isinstance(thing, Tensor):
+        return {}
+    array = thing._array
+    return {
+        "shape": array.shape, "dtype": array.dtype.str, "strides": array.strides, "view": thing._view is not None,
+        "requires_grad": thing.requires_grad, "leaf": thing._edge is None, "bare": thing._grad is None,
+    }  # fmt: skip
+
+
+def _tensor_checks(name: str, state: dict[str, Any], grad: bool) -> list[str]:
+    """A tensor is as it was: the kinds of things that lead a program elsewhere."""
+    asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
+    checks = [
+        f"if type({name}) not in _kinds: return None",
+        f"a = {name}._array",
+        f"if type(a) is not _ndarray or a.shape != {state['shape']!r}: return None",
+        f"if a.dtype.str != {state['dtype']!r}: return None",
+        f"if a.strides != {state['strides']!r} and a.size > 1: return None",
+        f"if {asked} is not {state['requires_grad']} or ({name}._view is None) is {state['view']}: return None",
+        f"if ({name}._edge is None) is not {state['leaf']}: return None",
+    ]
+    if grad:
+        checks.append(f"if ({name}._grad is None) is not {state['bare']}: return None")
+    return checks
+
+
+def _array_checks(name: str, array: np.ndarray, used: bool, space: dict) -> list[str]:
+    checks = [
+        f"if type({name}) is not _ndarray or {name}.shape != {array.shape!r}"
+        f" or {name}.dtype.str != {array.dtype.str!r} or {name}.strides != {array.strides!r}: return None"
+    ]
+    if not used:
+        held = f"c{len(space)}"
+        space[held] = array.tobytes()
+        checks.append(f"if {name}.tobytes() != {held}: return None")
+    return checks
+
+
+def _value_checks(name: str, value: Any, space: dict) -> list[str]:
+    if isinstance(value, _IDENTICAL):
+        return [f"if {name} is not {value!r}: return None"]
+    held = f"c{len(space)}"
+    if isinstance(value, PLAIN):
+        space[held] = value
+        space[f"{held}t"] = type(value)
+        if value != value:
+            return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
+        same_zero = f" or str({name}) != {str(value)!r}" if type(value) is float and value == 0 else ""
+        return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
+    if isinstance(value, (list, tuple, dict)):
+        space[held] = type(value)
+        return [f"if type({name}) is not {held} or len({name}) != {len(value)}: return None"]
+    if isinstance(value, (set, frozenset)):
+        space[held] = frozenset(value)
+        return [f"if frozenset({name}) != {held}: return None"]
+    space[held] = value
+    return [f"if {name} is not {held}: return None"]

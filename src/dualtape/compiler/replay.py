@@ -1,0 +1,274 @@
+"""Replay: instructions as one Python function over NumPy's arrays, without tensors, nodes or dispatch in between.
+
+This is what runs where there is no native code. What is not needed has gone, what is the same in every run was
+computed when the program was traced, results go into memory that nothing else needs any more.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
+from ..arrays.traced.tape import CALL, DRAW, GETITEM, METHOD, READ, SETITEM, SHAPE, Instruction, Value, leaves
+
+_REUSED = 256  # bytes from which on a dead array is written over
+_LITERALS = {int, bool, str, type(None), type(Ellipsis)}
+
+
+class Mismatch(Exception):
+    """A value that the traced program looked at is another one in this run."""
+
+
+def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[Instruction]:
+    """The instructions that ``outputs``, memory from outside and checks depend on, in their order."""
+    needed: set[int] = {id(value) for value in outputs}
+    written: set[int] = {id(value.memory) for value in outputs}
+    kept = []
+    for instruction in reversed(instructions):
+        results = leaves(instruction.results)
+        operands = leaves((instruction.args, instruction.kwargs))
+        if instruction.kind in (READ, SHAPE):
+            wanted = True
+        elif not results:  # a write: to memory that is looked at later, or is not the program's own
+            wanted = any(target.memory.external or id(target.memory) in written for target in written_by(instruction))
+        else:
+            wanted = instruction.kind == DRAW or any(id(value) in needed for value in results)
+        if wanted and results and all(is_constant(value) for value in results):
+            wanted = False
+        if wanted:
+            kept.append(instruction)
+            for value in operands:
+                needed.add(id(value))
+                written.add(id(value.memory))
+    kept.reverse()
+    return kept
+
+
+def is_constant(value: Value) -> bool:
+    """Whether ``value`` holds the same in every run."""
+    return value.constant is not None and not value.memory.written
+
+
+def written_by(instruction: Instruction) -> list[Value]:
+    """The values that an instruction writes into."""
+    if instruction.kind in (READ, SHAPE) or leaves(instruction.results):
+        return []
+    out = instruction.kwargs.get("out")
+    return leaves(out) if out is not None else leaves(instruction.args[0])
+
+
+class Writer:
+    """Writes instructions as Python source."""
+
+    def __init__(self) -> None:
+        self.space: dict[str, Any] = {"_asarray": np.asarray, "_Mismatch": Mismatch, "_draw": _draw}
+        self.names: dict[int, str] = {}
+        self._held: dict[int, str] = {}
+        self._keep: list[Any] = []
+        self.lines: list[str] = []
+
+    def name(self, value: Value) -> str:
+        """The name of a value; a constant is held, and copied where the program writes to it."""
+        known = self.names.get(id(value))
+        if known is None:
+            self._keep.append(value)
+            known = self.names[id(value)] = f"v{len(self.names)}"
+            if value.constant is not None:
+                held = self.held(value.constant)
+                if value.memory.written:
+                    self.lines.append(f"{known} = {held}.copy()")
+                else:
+                    self.names[id(value)] = known = held
+        return known
+
+    def held(self, thing: Any) -> str:
+        known = self._held.get(id(thing))
+        if known is None:
+            known = self._held[id(thing)] = f"c{len(self._held)}"
+            self.space[known] = thing
+        return known
+
+    def text(self, tree: Any) -> str:
+        kind = type(tree)
+        if kind is Value:
+            return self.name(tree)
+        if kind in _LITERALS:
+            return repr(tree)
+        if kind is tuple:
+            return f"({''.join(f'{self.text(item)}, ' for item in tree)})"
+        if kind is list:
+            return f"[{', '.join(self.text(item) for item in tree)}]"
+        if kind is slice:
+            return f"slice({self.text(tree.start)}, {self.text(tree.stop)}, {self.text(tree.step)})"
+        if kind is float and np.isfinite(tree):
+            return repr(tree)
+        return self.held(tree)
+
+    def write(self, instruction: Instruction, dying: set[int]) -> None:
+        kind, function, args = instruction.kind, instruction.function, instruction.args
+        if kind == READ:
+            self._check(args[0], args[1])
+            return
+        if kind == SHAPE:
+            self.lines.append(f"if {self.name(args[0])}.shape != {args[1]!r}: raise _Mismatch")
+            return
+        if kind == SETITEM:
+            target, key, value = args
+            self.lines.append(f"{self.text(target)}[{self.text(key)}] = {self.text(value)}")
+            return
+        words = ", ".join(
+            [self.text(a) for a in args] + [f"{name}={self.text(value)}" for name, value in instruction.kwargs.items()]
+        )
+        if kind == GETITEM:
+            call = f"{self.text(args[0])}[{self.text(args[1])}]"
+        elif kind == METHOD:
+            rest = ", ".join(
+                [self.text(a) for a in args[1:]]
+                + [f"{name}={self.text(value)}" for name, value in instruction.kwargs.items()]
+            )
+            call = f"{self.text(args[0])}.{function}({rest})"
+        elif kind == DRAW:
+            generator, method = function
+            call = f"_draw({self.held(generator)}, {method!r})({words})"
+        else:
+            place = _reusable(instruction, dying)
+            call = f"{self.held(function)}({words}{'' if place is None else f', {self.name(place)}'})"
+        results = instruction.results
+        if results == () and kind == CALL:
+            self.lines.append(call)
+        elif type(results) is Value:
+            if not results.shape and results.memory.written:
+                call = f"_asarray({call})"
+            name = f"v{len(self.names)}"
+            self.lines.append(f"{name} = {call}")
+            self.names[id(results)] = name
+            self._keep.append(results)
+        else:
+            self.lines.append(f"{self._targets(results)} = {call}")
+
+    def _targets(self, tree: Any) -> str:
+        if type(tree) is Value:
+            self._keep.append(tree)
+            self.names[id(tree)] = name = f"v{len(self.names)}"
+            return name
+        if isinstance(tree, (tuple, list)):
+            return f"({''.join(f'{self._targets(item)}, ' for item in tree)})"
+        return "_"
+
+    def _check(self, value: Value, seen: np.ndarray) -> None:
+        name = self.name(value)
+        if seen.dtype == bool and seen.ndim == 0:
+            self.lines.append(f"if {'not ' if seen else ''}{name}: raise _Mismatch")
+        else:
+            self.lines.append(f"if {name}.tobytes() != {self.held(seen.tobytes())}: raise _Mismatch")
+
+
+def _draw(generator: Any, method: str) -> Any:
+    return getattr(generator._rng, method)
+
+
+def _reusable(instruction: Instruction, dying: set[int]) -> Value | None:
+    """An argument of a ufunc that nothing needs any more, and whose memory the result may take."""
+    result = instruction.results
+    if (
+        type(instruction.function) is not np.ufunc
+        or instruction.kwargs
+        or type(result) is not Value
+        or not result.shape
+    ):
+        return None
+    if instruction.function.nout != 1 or instruction.function.signature is not None:
+        return None
+    for value in instruction.args:
+        if (
+            type(value) is Value
+            and id(value) in dying
+            and value.shape == result.shape
+            and value.dtype == result.dtype
+            and value.strides == result.strides
+            and not value.offset
+        ):
+            return value
+    return None
+
+
+def function(
+    name: str, instructions: Sequence[Instruction], inputs: Sequence[Value], outputs: Sequence[Value]
+) -> Callable[..., tuple]:
+    """A Python function of the arrays of ``inputs`` that gives those of ``outputs``.
+
+    If it raises, memory from outside is as it was.
+    """
+    writer = Writer()
+    parameters = []
+    for k, value in enumerate(inputs):
+        writer.names[id(value)] = f"x{k}"
+        parameters.append(f"x{k}")
+    last: dict[int, int] = {}
+    for at, instruction in enumerate(instructions):
+        for value in leaves((instruction.args, instruction.kwargs)):
+            last[id(value)] = at
+    lasting = {id(value) for value in (*inputs, *outputs)}
+    # memory that a view or a result looks at may not be taken
+    looked_at = Counter([id(value.memory) for value in inputs])
+    for instruction in instructions:
+        looked_at.update([id(value.memory) for value in leaves(instruction.results)])
+    risky = any(i.kind in (READ, SHAPE) or i.kind == CALL and type(i.function) is not np.ufunc for i in instructions)
+    backups: dict[int, tuple[Value, str]] = {}
+    for at, instruction in enumerate(instructions):
+        operands = leaves((instruction.args, instruction.kwargs))
+        for target in written_by(instruction):
+            if target.memory.external and risky and id(target) not in backups:
+                backup = f"b{len(backups)}"
+                writer.lines.append(f"{backup} = {writer.name(target)}.copy()")
+                backups[id(target)] = (target, backup)
+        dead = {
+            id(value)
+            for value in operands
+            if last[id(value)] == at and id(value) not in lasting and value.constant is None
+        }
+        own = {
+            key for key in dead
+            if any(id(v) == key and looked_at[id(v.memory)] == 1 and not v.memory.external
+                   and v.dtype.itemsize * int(np.prod(v.shape)) >= _REUSED for v in operands)
+        }  # fmt: skip
+        writer.write(instruction, own)
+        gone = sorted({writer.names[key] for key in dead} - {"_"})
+        if gone:
+            writer.lines.append(f"del {', '.join(gone)}")
+    results = []
+    for value in outputs:
+        text = writer.name(value)
+        if is_constant(value):
+            text = f"{text}.copy()"
+        results.append(text if value.shape else f"_asarray({text})")
+    body = [*writer.lines, f"return ({''.join(f'{text}, ' for text in results)})"]
+    if backups:
+        undo = [f"if {b!r} in locals(): {writer.names[id(v)]}[...] = {b}" for v, b in reversed(backups.values())]
+        body = [
+            "try:",
+            *[f"    {line}" for line in body],
+            "except BaseException:",
+            *[f"    {u}" for u in undo],
+            "    raise",
+        ]
+    source = "\n".join([f"def {name}({', '.join(parameters)}):", *[f"    {line}" for line in body], ""])
+    filename = f"<dualtape: {name} {id(writer):x}>"
+    exec(compile(source, filename, "exec"), writer.space)
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    return writer.space[name]
+
+
+def quietly(run: Callable[..., tuple], arrays: Sequence[Any]) -> tuple:
+    """Run a replay with floating-point warnings off, as every op does."""
+    before = fp_errors()
+    try:
+        ignore_fp_errors()
+        return run(*arrays)
+    finally:
+        restore_fp_errors(before)

@@ -1,0 +1,189 @@
+"""Tracing: the function runs as it is, on tensors whose arrays write down what is computed with them.
+
+Everything that the function can reach is made part of the trace before it runs: its arguments' tensors and those of
+its surroundings get a traced array for their own, and their own back when it has run. So a traced call computes what
+any call computes, gives the same tensors, and changes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from .._tensor.tensor import Tensor
+from ..arrays.protocol import becoming
+from ..arrays.traced.array import Traced, constant, plain, taken
+from ..arrays.traced.tape import DRAW, Memory, Tape, Value
+from ..autograd.node import edge_of
+from .backward import InputBackward
+
+_SLOTS = ("_edge", "_requires_grad", "_view", "_extra")
+
+
+class Session:
+    """One traced run of a function.
+
+    Attributes
+    ----------
+    tape : Tape
+        What was written down.
+    tensors : list of Tensor
+        What the function can reach, each with its state before the run.
+    """
+
+    def __init__(self, inputs: list[Any]) -> None:
+        self.tape = Tape(keep=True)
+        self.inputs = inputs
+        self.values: list[Value] = []
+        self.traced: list[Traced] = []
+        self._memories: list[tuple[Any, Memory]] = []
+        for thing in inputs:
+            array = thing._array if isinstance(thing, Tensor) else thing
+            value = Value(array, self._memory(array))
+            self.values.append(value)
+            self.traced.append(Traced(array, value, self.tape))
+        self._known = {id(thing): k for k, thing in enumerate(inputs)}
+        self._before: list[Any] = []
+
+    def _memory(self, array: np.ndarray) -> Memory:
+        root: Any = array
+        while getattr(root, "base", None) is not None and hasattr(root.base, "__array_interface__"):
+            root = root.base
+        for known, memory in self._memories:
+            if known is root:
+                return memory
+        address = root.__array_interface__["data"][0]
+        memory = Memory(address, external=True)
+        self._memories.append((root, memory))
+        return memory
+
+    # --- before and after -------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Put traced arrays into the tensors, and an end to their history."""
+        for thing, traced in zip(self.inputs, self.traced, strict=True):
+            if isinstance(thing, Tensor):
+                edge_of(thing)  # of a view: what its base has become since
+                self._before.append((*[getattr(thing, name) for name in _SLOTS], thing._grad, _count(thing)))
+                thing._array = traced
+                if thing._edge is not None and thing.requires_grad:
+                    thing._edge = (InputBackward(thing, self._passed), 0)
+                self._before[-1] = (*self._before[-1], thing._edge)
+            else:
+                self._before.append(None)
+
+    def _passed(self) -> None:
+        self.tape.fail("a backward inside goes on into the graph outside")
+
+    def end(self) -> None:
+        """Put the tensors' own arrays back."""
+        for thing, traced, before in zip(self.inputs, self.traced, self._before, strict=True):
+            if not isinstance(thing, Tensor):
+                continue
+            if thing._array is traced:
+                thing._array = traced.values
+            elif type(thing._array) is Traced:
+                thing._array = thing._array.values
+            if thing._edge is before[-1]:
+                thing._edge = before[0]
+            if thing._grad is not None and type(thing._grad._array) is Traced:
+                thing._grad._array = thing._grad._array.values
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        """Run ``function`` so that it is traced."""
+        outside = modes.current()
+        inside = outside.replace(tracing=self)
+        creating = becoming.get()
+        try:
+            becoming.set(self._became)
+            modes._set(inside)
+            return function()
+        finally:
+            now = modes._set(outside).old_value
+            if now is not inside:
+                modes.keep(now, outside, "tracing")
+            becoming.set(creating)
+
+    def _became(self, array: Any) -> Any:
+        return constant(array, self.tape) if type(array) is np.ndarray and self.tape.open else array
+
+    # --- what the run asks ------------------------------------------------------------------------
+
+    def look(self, values: Any) -> None:
+        """An op is about to use ``values``: a tensor or array that is none of those known cannot be replayed."""
+        for value in values:
+            if isinstance(value, Tensor):
+                if type(value._array) is np.ndarray and self.tape.open:
+                    self.tape.fail(
+                        "a tensor is used that was found neither among the arguments nor in what the function refers to"
+                    )
+            elif type(value) in (list, tuple):
+                self.look(value)
+
+    def array(self, array: np.ndarray) -> Any:
+        """An array of NumPy's that is used beside tensors, as an input if it is one."""
+        k = self._known.get(id(array))
+        return array if k is None or not self.tape.open else self.traced[k]
+
+    def source(self, generator: Any) -> Any:
+        """What draws random numbers, in this run and in every other."""
+        return _Source(generator, self) if self.tape.open else generator._rng
+
+    # --- what has changed -------------------------------------------------------------------------
+
+    def changes(self) -> tuple[list, list] | str:
+        """What the run did to tensors from outside: (number, writes) and (number, new gradient); or why not."""
+        writes, grads = [], []
+        for k, (thing, traced, before) in enumerate(zip(self.inputs, self.traced, self._before, strict=True)):
+            if not isinstance(thing, Tensor):
+                continue
+            if thing._array is not traced:
+                return "a tensor from outside is given other memory"
+            *slots, grad, count, edge = before
+            now = [getattr(thing, name) for name in _SLOTS]
+            if now[0] is not edge or any(a is not b for a, b in zip(now[1:], slots[1:], strict=True)):
+                return "a tensor from outside gets a history, or another state, by what is written to it"
+            if _count(thing) != count:
+                writes.append((k, _count(thing) - count))
+            if thing._grad is not grad:
+                grads.append((k, thing._grad))
+        return writes, grads
+
+
+def _count(tensor: Tensor) -> int:
+    counter = tensor._version_counter
+    return 0 if counter is None else counter[0]
+
+
+class _Source:
+    """A generator's stream: what is drawn from it is drawn anew in every run."""
+
+    def __init__(self, generator: Any, session: Session) -> None:
+        self._generator = generator
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._generator._rng, name)
+        if not callable(method):
+            self._session.tape.fail(f"the state of a generator is looked at ({name})")
+            return method
+
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            tape = self._session.tape
+            result = method(*plain(args), **plain(kwargs))
+            if not tape.open:
+                return result
+            if not isinstance(result, (np.ndarray, np.generic, float, int)):
+                tape.fail(f"a generator gives no array ({name})")
+                return result
+            array = np.asarray(result)
+            value = Value(array)
+            value.scalar = not isinstance(result, np.ndarray)
+            inputs = (tuple(taken(a, tape) for a in args), {k: taken(v, tape) for k, v in kwargs.items()})
+            tape.add(DRAW, (self._generator, name), *inputs, value)
+            return Traced(array, value, tape)
+
+        return draw

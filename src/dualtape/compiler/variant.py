@@ -1,0 +1,375 @@
+"""A traced program, ready to be called: its guard, what it computes, and what it does to tensors from outside."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from .._tensor.tensor import Tensor, wrap
+from ..arrays.traced.array import Traced
+from ..arrays.traced.tape import READ, SHAPE, Tape, Value, leaves
+from ..autograd.api import grad
+from ..autograd.versions import bump
+from ..pytree import TreeSpec, tree_flatten, tree_unflatten
+from . import replay
+from .backward import Derivative, cut_off, hooks_hidden
+from .environment import PLAIN, Environment
+from .guards import Guard, kinds
+from .session import Session
+
+# where a result comes from
+ARRAY, TENSOR, INPUT, VIEW, PLAIN_VALUE = "array", "tensor", "input", "view", "plain"
+
+
+class Untraceable(Exception):
+    """Why a function runs as it is: the reason, and the line."""
+
+    def __init__(self, reason: str, where: tuple[str, int] | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.where = reason, where
+
+
+class Variant:
+    """One way through a function, for one kind of arguments.
+
+    Attributes
+    ----------
+    guard : Guard
+        When it holds.
+    forward : callable
+        Arrays of the inputs to arrays of the results, then new gradients, then what the backward needs.
+    derivative : Derivative or None
+        How gradients go back; None if no result has a history.
+    """
+
+    def __init__(self, guard: Guard, tape: Tape) -> None:
+        self.guard = guard
+        self.spec: TreeSpec | None = None
+        self.results: list[tuple[str, Any]] = []
+        self.requires: list[int] = []  # of the arrays: leaves that require grad
+        self.writes: list[tuple[int, int]] = []
+        self.grads: list[tuple[int, Any]] = []
+        self.derivative: Derivative | None = None
+        self.differentiable: list[int] = []  # the arrays that have a history
+        self.count = 0
+        self.forward: Callable[..., tuple]
+        self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
+
+    def run(self, found: tuple, call: tuple) -> Any:
+        """Replay the program on the inputs that the guard found, for a call with the arguments ``call``."""
+        arrays = replay.quietly(self.forward, [x._array if isinstance(x, Tensor) else x for x in found])
+        results = [wrap(array) for array in arrays[: self.count]]
+        for k in self.requires:
+            results[k]._requires_grad = True
+        for k, count in self.writes:
+            counter = found[k]._shared_counter
+            bump(counter)
+            counter[0] += count - 1
+        for k, place in self.grads:
+            found[k]._grad = None if place is None else wrap(arrays[place])
+        if self.derivative is not None:
+            self.derivative.attach([results[k] for k in self.differentiable], found, arrays, call)
+        return self.tree(results, found)
+
+    def tree(self, results: list, found: tuple) -> Any:
+        """The results as the function gives them."""
+        if self.spec is None:
+            kind, what = self.results[0]
+            if kind is TENSOR:
+                return results[what]
+        given = [
+            results[what] if kind is TENSOR
+            else results[what]._array if kind is ARRAY
+            else found[what] if kind is INPUT
+            else _viewed(found[what[0]], what[1]) if kind is VIEW
+            else what
+            for kind, what in self.results
+        ]  # fmt: skip
+        return given[0] if self.spec is None else tree_unflatten(given, self.spec)
+
+    def pick(self, result: Any) -> list[Tensor]:
+        """Those of a call's results that have a history."""
+        found = [result] if self.spec is None else tree_flatten(result)[0]
+        numbers = {what: k for k, (kind, what) in enumerate(self.results) if kind is TENSOR}
+        return [found[numbers[k]] for k in self.differentiable]
+
+
+def trace(function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeSpec) -> tuple[Any, Variant | str]:
+    """Run ``function`` once, as it is: what it gives, and the variant, or why there is none."""
+    begun = time.perf_counter()
+    try:
+        environment = Environment(function, leaves_in)
+    except Exception as error:
+        return function(*args, **kwargs), f"what it depends on could not be followed: {error}"
+    guard = Guard(environment)
+    for thing in guard.inputs:
+        if isinstance(thing, Tensor) and (unknown := _unknown(thing)) is not None:
+            return function(*args, **kwargs), f"it uses {unknown}"
+    guard.remember()
+    session = Session(guard.inputs)
+    states = _foreign_states()
+    session.begin()
+    try:
+        given = tree_unflatten([_given(leaf, session) for leaf in leaves_in], spec)
+        result = session.run(lambda: function(*given[0], **given[1]))
+        variant: Variant | str
+        try:
+            variant = _built(function, args, kwargs, leaves_in, guard, session, result)
+        except Untraceable as error:
+            variant = _sentence(error.reason, error.where)
+        if not isinstance(variant, str) and _foreign_states() != states:
+            variant = "it draws from a generator of Python's or NumPy's own: draw from dualtape's"
+    finally:
+        session.tape.open = False
+        session.end()
+    if isinstance(variant, str):
+        return _settled(result), variant
+    result = _first_results(variant, session, (args, kwargs))
+    variant.facts["seconds"] = time.perf_counter() - begun
+    return result, variant
+
+
+def _unknown(tensor: Tensor) -> str | None:
+    """What is unusual about a tensor, if programs do not know it."""
+    if type(tensor) not in kinds():
+        return f"a {type(tensor).__name__}"
+    if type(tensor._array) is not np.ndarray:
+        return f"a tensor over a {type(tensor._array).__name__} array"
+    return "an inference tensor" if tensor.is_inference() else None
+
+
+def _given(leaf: Any, session: Session) -> Any:
+    return session.array(leaf) if type(leaf) is np.ndarray else leaf
+
+
+def _sentence(reason: str, where: tuple[str, int] | None) -> str:
+    return reason if where is None else f"{reason} ({where[0]}, line {where[1]})"
+
+
+def _built(
+    function: Any, args: tuple, kwargs: dict, leaves_in: list, guard: Guard, session: Session, result: Any
+) -> Variant:
+    """The variant of what was traced."""
+    tape = session.tape
+    _check(tape)
+    changed = guard.same_objects(function, leaves_in)
+    if changed is not None:
+        raise Untraceable(f"it changes {_readable(changed)}, which a replay would not do again")
+    changes = session.changes()
+    if isinstance(changes, str):
+        raise Untraceable(changes)
+    writes, grads = changes
+    variant = Variant(guard, tape)
+    outs, values = _results(variant, session, result)
+    variant.count = len(values)
+    variant.writes = writes
+    for k, new in grads:
+        if new is None:
+            variant.grads.append((k, None))
+            continue
+        if new._edge is not None or type(new._array) is not Traced or new._array.value.memory.external:
+            raise Untraceable("a gradient from outside is given a history, or memory from outside")
+        variant.grads.append((k, len(values)))
+        values.append(new._array.value)
+    if len({id(value.memory) for value in values}) < len(values):
+        raise Untraceable("several of its results share their memory")
+    ended = len(tape.instructions)
+    filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
+    saved: list[Value] = []
+    if outs:
+        variant.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
+        variant.requires = [k for k, t in enumerate(outs) if t._edge is None and t._requires_grad]
+    recorded = [outs[k] for k in variant.differentiable]
+    backward = None
+    wanted: list[int] = []
+    if recorded:
+        wanted = [k for k, x in enumerate(guard.inputs) if isinstance(x, Tensor) and x.requires_grad]
+        cotangents, gradients = _pulled_back(session, recorded, [guard.inputs[k] for k in wanted])
+        _check(tape)
+        backward = replay.live(tape.instructions[ended:], [g for g in gradients if g is not None])
+        made = {id(value) for i in backward for value in leaves(i.results)}
+        made |= {id(value) for value in cotangents}
+        for value in [*leaves([(i.args, i.kwargs) for i in backward]), *[g for g in gradients if g is not None]]:
+            if id(value) not in made and (value.constant is None or id(value.memory) in filled):
+                made.add(id(value))
+                saved.append(value)
+    forward = replay.live(tape.instructions[:ended], [*values, *saved])
+    used = {id(value) for i in forward for value in leaves((i.args, i.kwargs))} | {id(value) for value in saved}
+    numbers = {id(value): k for k, value in enumerate(session.values)}
+    inputs = {k for key, k in numbers.items() if key in used}
+    inputs |= {_input(kind, what) for kind, what in variant.results} - {None}  # type: ignore[arg-type]
+    inputs |= {k for k, _ in (*writes, *variant.grads)}
+    inputs |= set(wanted)
+    guard.write(inputs, {k for k, _ in variant.grads})
+    order = {k: place for place, k in enumerate(guard.used)}
+    variant.results = [
+        (kind, order[what] if kind is INPUT else (order[what[0]], what[1]) if kind is VIEW else what)
+        for kind, what in variant.results
+    ]
+    variant.writes = [(order[k], count) for k, count in writes]
+    variant.grads = [(order[k], place) for k, place in variant.grads]
+    own_saved = [value for value in saved if id(value) not in numbers]
+    variant.forward = replay.function(
+        "forward", forward, [session.values[k] for k in guard.used], [*values, *own_saved]
+    )
+    variant.facts |= {
+        "kept": len(forward), "backward": len(backward or ()), "guards": guard.lines,
+        "checks": [i.where for i in forward if i.kind == READ], "shapes": sum(i.kind == SHAPE for i in forward),
+        "saved bytes": sum(int(np.prod(v.shape)) * v.dtype.itemsize for v in own_saved),
+    }  # fmt: skip
+    if recorded:
+        assert backward is not None
+        places = [
+            len(values) + own_saved.index(v) if id(v) not in numbers else -1 - order[numbers[id(v)]] for v in saved
+        ]
+        run = replay.function("backward", backward, [*saved, *cotangents], [g for g in gradients if g is not None])
+        external = [
+            order[k]
+            for k, x in enumerate(session.values)
+            if k in order and isinstance(guard.inputs[k], Tensor) and any(v.memory is x.memory for v in saved)
+        ]
+        variant.derivative = Derivative(
+            function, run, places, external, [order[k] for k in wanted], [g is not None for g in gradients],
+            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick,
+        )  # fmt: skip
+        session.saved = [v.array for v in own_saved]  # type: ignore[attr-defined]
+    session.outputs = values  # type: ignore[attr-defined]
+    return variant
+
+
+def _check(tape: Tape) -> None:
+    if tape.failure is not None:
+        raise Untraceable(*tape.failure)
+
+
+def _readable(path: str) -> str:
+    for old, new in ((".__dict__['", "."), ("']", ""), (".__globals__['", ": the global "), (".cell_contents", "")):
+        path = path.replace(old, new)
+    return f"{path!r}"
+
+
+def _results(variant: Variant, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
+    """Sort what the function gave: tensors of its own, its inputs, plain values."""
+    found: list[Any] = []
+    if isinstance(result, Tensor):
+        found, variant.spec = [result], None
+    else:
+        found, variant.spec = tree_flatten(result)
+    tensors: list[Tensor] = []
+    values: list[Value] = []
+    known: dict[int, int] = {}
+    numbers = {id(thing): k for k, thing in enumerate(session.inputs)}
+    arrays = {id(traced): k for k, traced in enumerate(session.traced)}
+    for leaf in found:
+        if id(leaf) in numbers:
+            variant.results.append((INPUT, numbers[id(leaf)]))
+        elif id(leaf) in arrays:
+            variant.results.append((INPUT, arrays[id(leaf)]))
+        elif isinstance(leaf, (Tensor, Traced)):
+            array = leaf._array if isinstance(leaf, Tensor) else leaf
+            if isinstance(leaf, Tensor) and (type(leaf) is not Tensor or type(array) is not Traced):
+                raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
+            if array.value.memory.external:
+                variant.results.append((VIEW, _as_view(leaf, session)))
+                continue
+            if id(leaf) not in known:
+                known[id(leaf)] = len(tensors)
+                tensors.append(leaf if isinstance(leaf, Tensor) else wrap(leaf))
+                values.append(array.value)
+            variant.results.append((TENSOR if isinstance(leaf, Tensor) else ARRAY, known[id(leaf)]))
+        elif isinstance(leaf, PLAIN):
+            variant.results.append((PLAIN_VALUE, leaf))
+        else:
+            raise Untraceable(f"it returns a {type(leaf).__name__}")
+    return tensors, values
+
+
+def _input(kind: str, what: Any) -> int | None:
+    """The number of the input that a result is, or is a view of."""
+    return what if kind is INPUT else what[0] if kind is VIEW else None
+
+
+def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
+    """A result that is a view of an input: which, and the ops that lead from there to it."""
+    if isinstance(leaf, Tensor) and leaf._view is not None:
+        steps: list = []
+        step = leaf._view.step
+        while True:
+            for k, x in enumerate(session.inputs):
+                if isinstance(x, Tensor) and (
+                    x is leaf._view.base if step is None else x._view is not None and x._view.step is step
+                ):
+                    return k, steps[::-1]
+            if step is None or any(isinstance(value, Tensor) for value in step[2]):
+                break
+            steps.append(step[1:])
+            step = step[0]
+    raise Untraceable("it returns memory of a tensor from outside that is no view of it")
+
+
+def _viewed(tensor: Tensor, steps: list) -> Any:
+    for op, values, number in steps:
+        view = op.function(tensor, *values)
+        tensor = view if number is None else view[number]
+    return tensor
+
+
+def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) -> tuple[list[Value], list[Any]]:
+    """Trace the way back: values of the gradients that come, and of those that are given (None: none flows)."""
+    tape = session.tape
+    cotangents = []
+    for tensor in outputs:
+        ones = np.ones_like(tensor._array.values)
+        cotangents.append(Traced(ones, Value(ones), tape))
+
+    def back() -> Any:
+        with modes.no_grad(), hooks_hidden(inputs), cut_off(inputs):
+            return grad(outputs, inputs, [wrap(c) for c in cotangents], retain_graph=True, allow_unused=True)
+
+    try:
+        given = session.run(back)
+    except Exception as error:
+        raise Untraceable(f"its backward cannot be traced: {error}") from error
+    values = []
+    for g in given:
+        if g is not None and type(g._array) is not Traced:
+            raise Untraceable(f"its backward gives a gradient of another kind ({type(g._array).__name__})")
+        values.append(None if g is None else g._array.value)
+    return [c.value for c in cotangents], values
+
+
+def _settled(result: Any) -> Any:
+    """The results of a run that cannot be replayed, over arrays of NumPy's."""
+    found, spec = tree_flatten(result)
+    for k, leaf in enumerate(found):
+        if isinstance(leaf, Tensor) and type(leaf._array) is Traced:
+            leaf._array = leaf._array.values
+        elif type(leaf) is Traced:
+            found[k] = leaf.values
+    return tree_unflatten(found, spec)
+
+
+def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
+    """The results of the traced run, as a replay gives them."""
+    values: list[Value] = session.outputs  # type: ignore[attr-defined]
+    arrays = [value.array for value in values]
+    results = [wrap(array) for array in arrays[: variant.count]]
+    for k in variant.requires:
+        results[k]._requires_grad = True
+    found = tuple(variant.guard.inputs[k] for k in variant.guard.used)
+    if variant.derivative is not None:
+        saved = session.saved  # type: ignore[attr-defined]
+        variant.derivative.attach([results[k] for k in variant.differentiable], found, (*arrays, *saved), call)
+    return variant.tree(results, found)
+
+
+def _foreign_states() -> Any:
+    """The states of generators that are not dualtape's."""
+    state = np.random.get_state(legacy=False) if "numpy.random" in sys.modules else None
+    return random.getstate(), None if state is None else (state["state"]["pos"], bytes(state["state"]["key"]))

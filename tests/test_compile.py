@@ -1,0 +1,507 @@
+"""Compiled functions do what the functions do: on other inputs than those they were traced with, and in every state."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+from dualtape.compiler import Compiled
+from dualtape.pytree import tree_leaves
+from op_cases import cases, leaves, mapped
+
+F = dt.nn.functional
+
+
+def programs(compiled: Compiled) -> int:
+    return sum(len(variants) for variants in compiled._variants.values())
+
+
+def made(sample: Any, dtype: str, seed: int) -> tuple[tuple, dict, list]:
+    rng = np.random.default_rng(seed)
+    differentiable: list[dt.Tensor] = []
+
+    def tensor(described: Any) -> dt.Tensor:
+        t = dt.tensor(described.make(rng, dtype))
+        if described.differentiable:
+            differentiable.append(t.requires_grad_())
+        return t
+
+    args = tuple(mapped(a, tensor) for a in sample.args)
+    return args, {k: mapped(v, tensor) for k, v in sample.kwargs.items()}, differentiable
+
+
+def outcome(function: Callable, args: tuple, kwargs: dict, inputs: list) -> list:
+    results = leaves(function(*args, **kwargs))
+    recorded = [r for r in results if isinstance(r, dt.Tensor) and r.requires_grad]
+    rng = np.random.default_rng(3)
+    grads: Any = ()
+    if recorded and inputs:
+        loss = sum((r * dt.tensor(rng.standard_normal(r.shape))).sum().abs() for r in recorded)
+        grads = dt.autograd.grad(loss, inputs, allow_unused=True)
+    return [r.detach().numpy() if isinstance(r, dt.Tensor) else r for r in (*results, *grads)]
+
+
+def same(found: list, expected: list) -> None:
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)
+            assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+
+
+CASES = list(cases())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", range(16))
+def test_every_op_compiled_gives_what_it_gives(part: int) -> None:
+    for _, row, sample in CASES[part::16]:
+        dtype = "complex128" if row.complex == "only" else "float64"
+
+        def call(*args: Any, _row: Any = row, **kwargs: Any) -> Any:
+            return _row.function(*args, **kwargs)
+
+        compiled = dt.compile(call)
+        for seed in range(3):
+            expected = []
+            for function in (call, compiled):
+                dt.manual_seed(seed)
+                try:
+                    expected.append(outcome(function, *made(sample, dtype, seed)))
+                except Exception as error:
+                    expected.append([str(error)])
+            if expected[0] and isinstance(expected[0][0], str):
+                assert expected[0] == expected[1]
+            else:
+                same(expected[1], expected[0])
+
+
+weights = dt.randn(4, 4, dtype=dt.float64, requires_grad=True)
+scale = 2.0
+
+
+def two_layers(x: Any) -> Any:
+    return ((x @ weights).tanh() @ weights).sum()
+
+
+def a_loop(x: Any) -> Any:
+    y = x
+    for _ in range(10):
+        y = y * 0.9 + x.sin()
+    return y.sum()
+
+
+def writes_inside(x: Any) -> Any:
+    b = dt.zeros(6, dtype=dt.float64)
+    b[1:5] = x[0]
+    b[2] *= 2
+    b += 1
+    return b.prod()
+
+
+def a_branch(x: Any) -> Any:
+    return x * 2 if x.sum() > 0 else x.exp()
+
+
+def by_mask(x: Any) -> Any:
+    return x[x > 0].sum()
+
+
+def draws(x: Any) -> Any:
+    return F.dropout(x, 0.5) + dt.rand(4, dtype=dt.float64) * x + dt.randn(3, 4, dtype=dt.float64)
+
+
+def transforms(x: Any) -> Any:
+    f = lambda row: (row**3).sum()
+    return dt.func.vmap(dt.func.grad(f))(x).sum(), dt.func.hessian(f)(x[0]), dt.func.jvp(f, (x,), (x.detach(),))[1]
+
+
+def gradients_inside(x: Any) -> Any:
+    y = x.detach().requires_grad_()
+    (g,) = dt.autograd.grad((y.sin() * x).sum(), y, create_graph=True)
+    return (g * g).sum()
+
+
+class Cube(dt.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+def a_custom_function(x: Any) -> Any:
+    return Cube.apply(x).sum()
+
+
+def checkpointed(x: Any) -> Any:
+    return dt.utils.checkpoint.checkpoint(lambda y: (y.sin() * y).sum(), x, use_reentrant=False)
+
+
+def packed(x: Any) -> Any:
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+        return (x.exp() * x).sum()
+
+
+def hooked(x: Any) -> Any:
+    y = x * 2
+    y.register_hook(lambda g: g * 3)
+    return (y * y).sum()
+
+
+def many_results(x: Any) -> Any:
+    y = x * 2
+    return {"y": y, "again": y, "x": x, "n": 3, "view": x[0], "nested": [x + 1, (y.sum(), None)]}
+
+
+def factors(x: Any) -> Any:
+    a = x.T @ x + dt.eye(4, dtype=dt.float64)
+    return dt.linalg.cholesky(a).diagonal().log().sum() + dt.linalg.solve(a, x[0]).sum()
+
+
+def integers(x: Any) -> Any:
+    order = x.detach().argsort(dim=1)
+    return x.gather(1, order).cumsum(1), order + 1, (x > 0).sum()
+
+
+def complex_numbers(x: Any) -> Any:
+    z = dt.complex(x, x * 2)
+    return (z * z.conj()).real.sum() + z.abs().sum()
+
+
+PROGRAMS = [
+    two_layers, a_loop, writes_inside, a_branch, by_mask, draws, transforms, gradients_inside, a_custom_function,
+    checkpointed, packed, hooked, many_results, factors, integers, complex_numbers,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_compiled_gives_values_and_gradients_of_the_program(program: Callable) -> None:
+    compiled = dt.compile(program)
+    for seed in range(5):
+        found = []
+        for function in (program, compiled):
+            dt.manual_seed(seed)
+            weights.grad = None
+            x = dt.randn(3, 4, dtype=dt.float64, requires_grad=True)
+            results = [r for r in tree_leaves(function(x)) if isinstance(r, dt.Tensor)]
+            loss = sum(r.sum() for r in results if r.requires_grad)
+            loss.backward()
+            found.append(
+                [*[r.detach().numpy() for r in results], x.grad.numpy(), getattr(weights.grad, "_array", None)]
+            )
+        same(found[1], found[0])
+    assert programs(compiled) <= 5
+
+
+def test_higher_derivatives_go_through_compiled_functions() -> None:
+    f = lambda x: (x**4).sum()
+    compiled = dt.compile(f)
+    x = dt.randn(3, dtype=dt.float64, requires_grad=True)
+    for _ in range(2):
+        (g,) = dt.autograd.grad(compiled(x), x, create_graph=True)
+        (h,) = dt.autograd.grad(g.sum(), x, create_graph=True)
+        (t,) = dt.autograd.grad(h.sum(), x)
+        same([t.numpy()], [(24 * x).detach().numpy()])
+        for hessian in (dt.autograd.functional.hessian, lambda f, x: dt.func.hessian(f)(x)):
+            same([hessian(compiled, x.detach()).numpy()], [hessian(f, x.detach()).numpy()])
+        same([dt.func.vmap(compiled)(x.detach()[None]).numpy()], [f(x).detach().numpy()[None]])
+        y, t = dt.func.jvp(compiled, (x.detach(),), (dt.ones(3, dtype=dt.float64),))
+        same([t.numpy()], [(4 * x**3).sum().detach().numpy()])
+
+
+def test_a_path_from_one_input_to_another_is_counted_once() -> None:
+    compiled = dt.compile(lambda x, y: (x * y).sum())
+    x = dt.randn(3, dtype=dt.float64, requires_grad=True)
+    for _ in range(2):
+        (g,) = dt.autograd.grad(compiled(x, x * x), x)
+        same([g.numpy()], [(3 * x * x).detach().numpy()])
+        (g,) = dt.autograd.grad(compiled(x, x * x), x, create_graph=True)
+        (h,) = dt.autograd.grad(g.sum(), x)
+        same([h.numpy()], [(6 * x).detach().numpy()])
+
+
+# --- what a function depends on -------------------------------------------------------------------
+
+
+class Model:
+    def __init__(self) -> None:
+        self.weight = dt.ones(4, requires_grad=True)
+        self.on, self.factor, self.layers = True, 2.0, [1, 2]
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.weight * self.factor * len(self.layers) if self.on else x
+
+
+model = Model()
+
+
+def uses_the_model(x: Any) -> Any:
+    return model(x) * scale
+
+
+def test_what_changes_around_a_function_changes_its_result() -> None:
+    global scale
+    compiled = dt.compile(uses_the_model, options={"variants": 20})
+    x = dt.arange(4.0)
+    changes: list[Callable] = [
+        lambda: None, lambda: setattr(model, "factor", 3.0), lambda: model.layers.append(3),
+        lambda: setattr(model, "weight", dt.full((4,), 5.0)), lambda: model.weight.add_(1.0),
+        lambda: setattr(model, "on", False),
+    ]  # fmt: skip
+    for change in changes:
+        change()
+        for now in (2.0, 3.0):
+            scale = now
+            for _ in range(2):
+                assert dt.equal(compiled(x), uses_the_model(x))
+    scale = 2.0
+    assert dt.compile(lambda x, n: x * n)(x, 2).sum() * 2 == dt.compile(lambda x, n: x * n)(x, 4).sum()
+
+
+def test_a_tensor_that_takes_anothers_place_is_read() -> None:
+    w = dt.ones(3)
+
+    def step(x: Any) -> Any:
+        return (x * w).sum()
+
+    compiled = dt.compile(step)
+    for value in range(4):
+        w = dt.full((3,), float(value))
+        assert compiled(dt.ones(3)) == 3 * value
+    assert programs(compiled) == 1
+
+
+def test_shapes_dtypes_layouts_and_modes_have_programs_of_their_own() -> None:
+    compiled = dt.compile(lambda x: x * 2)
+    for x in (dt.ones(3), dt.ones(4), dt.ones(3, dtype=dt.float64), dt.ones(3, requires_grad=True), dt.ones(6)[::2]):
+        for _ in range(2):
+            y = compiled(x)
+            assert y.dtype == x.dtype and y.requires_grad == x.requires_grad and dt.equal(y, x * 2)
+    with dt.no_grad():
+        assert not compiled(dt.ones(3, requires_grad=True)).requires_grad
+    with dt.inference_mode():
+        assert compiled(dt.ones(3)).is_inference()
+
+
+def test_plain_arguments_are_told_apart() -> None:
+    compiled = dt.compile(lambda x, how: x.sum() if how == "sum" else x.max() if how is None else x * how)
+    x = dt.tensor([1.0, 2.0])
+    for how in ("sum", None, 2, 2.0, True, 0.0, -0.0):
+        assert np.array_equal(np.signbit(compiled(x, how).numpy()), np.signbit(compiled._function(x, how).numpy()))
+        assert dt.equal(compiled(x, how=how), compiled._function(x, how))
+
+
+# --- what a function changes ----------------------------------------------------------------------
+
+
+def test_writes_to_arguments_are_done_and_counted() -> None:
+    def write(x: Any, y: Any) -> Any:
+        y.add_(x * 2)
+        y[0] = 7.0
+        return y.sum()
+
+    compiled = dt.compile(write)
+    for k in range(3):
+        x, y, z = dt.full((3,), float(k)), dt.ones(3), dt.ones(3)
+        assert compiled(x, y) == write(x, z)
+        assert dt.equal(y, z) and y._version == z._version
+
+
+def test_a_training_step_compiles_as_a_whole() -> None:
+    def train(compiling: bool) -> list:
+        w = dt.ones(3, requires_grad=True)
+
+        def step(x: Any) -> Any:
+            loss = ((x * w - 1) ** 2).sum()
+            loss.backward()
+            with dt.no_grad():
+                w.sub_(w.grad * 0.1)
+                w.grad = None
+            return loss.detach()
+
+        step = dt.compile(step, fullgraph=True) if compiling else step
+        return [*[step(dt.full((3,), k / 3)).item() for k in range(5)], *w.tolist(), w._version]
+
+    assert train(True) == train(False)
+
+
+def test_gradients_accumulate_in_place() -> None:
+    w = dt.ones(2, requires_grad=True)
+    compiled = dt.compile(lambda x: (x * w).sum().backward(), fullgraph=True)
+    for k in range(1, 5):
+        compiled(dt.ones(2))
+        assert w.grad.tolist() == [k, k]
+
+
+def test_a_value_that_leads_elsewhere_leaves_nothing_written() -> None:
+    def write(x: Any, y: Any) -> Any:
+        y += x
+        return y * 2 if y.sum() > 0 else y * 3
+
+    compiled = dt.compile(write)
+    for value in (1.0, -1.0, 2.0, -3.0):
+        y, z = dt.zeros(2), dt.zeros(2)
+        assert dt.equal(compiled(dt.full((2,), value), y), write(dt.full((2,), value), z)) and dt.equal(y, z)
+    assert programs(compiled) == 2
+
+
+def test_what_the_backward_reads_may_not_be_written_in_between() -> None:
+    compiled = dt.compile(lambda x: (x * x).sum())
+    for _ in range(2):
+        x = dt.ones(3, requires_grad=True)
+        y = x * 1
+        loss = compiled(y)
+        with dt.no_grad():
+            y.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+        loss = compiled(x)
+        loss.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+        loss = compiled(x)
+        loss.backward(retain_graph=True)
+        loss.backward()
+
+
+def test_hooks_of_inputs_and_results_run_in_every_call() -> None:
+    seen: list[str] = []
+    x = dt.ones(2, requires_grad=True)
+    x.register_hook(lambda g: seen.append("x"))
+    compiled = dt.compile(lambda x: (x * x).sum())
+    for _ in range(3):
+        y = compiled(x)
+        y.register_hook(lambda g: seen.append("y"))
+        y.backward()
+    assert seen == ["y", "x"] * 3
+
+
+def test_numpys_arrays_go_in_and_come_out() -> None:
+    compiled = dt.compile(lambda a, x: (np.sin(a) * 2, x * a))
+    for k in range(3):
+        a, x = np.arange(3.0) + k, dt.ones(3, dtype=dt.float64)
+        s, y = compiled(a, x)
+        assert type(s) is np.ndarray and np.array_equal(s, np.sin(a) * 2) and np.array_equal(y.numpy(), a)
+
+
+# --- what cannot be traced ------------------------------------------------------------------------
+
+seen_values: list[float] = []
+
+
+def appends(x: Any) -> Any:
+    seen_values.append(1.0)
+    return x * 2
+
+
+def draws_from_numpy(x: Any) -> Any:
+    return x * float(np.random.rand())
+
+
+def not_to_be_compiled(x: Any) -> Any:
+    return dt.compiler.disable(lambda y: y * 2)(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (appends, "it changes .*seen_values"),
+        (draws_from_numpy, "generator of Python's or NumPy's"),
+        (not_to_be_compiled, "not to be compiled"),
+        (lambda x: x.detach(), "no view of it"),
+        (lambda x: iter([x]), "returns a list_iterator"),
+    ],
+)
+def test_what_cannot_be_traced_runs_as_it_is_and_says_so_once(function: Callable, reason: str) -> None:
+    compiled = dt.compile(function)
+    with pytest.warns(UserWarning, match=f"runs as it is.*{reason}"):
+        compiled(dt.ones(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            compiled(dt.ones(2))
+    with pytest.raises(RuntimeError, match=f"fullgraph=True.*{reason}"):
+        dt.compile(function, fullgraph=True)(dt.ones(2))
+
+
+def test_after_many_programs_a_function_runs_as_it_is() -> None:
+    compiled = dt.compile(lambda x: x * x.sum().item(), options={"variants": 3})
+    with pytest.warns(UserWarning, match="traced 3 times"):
+        for k in range(5):
+            assert compiled(dt.ones(2) * k).tolist() == [2.0 * k * k] * 2
+
+
+def test_an_exception_passes_and_leaves_no_trace() -> None:
+    def fail(x: Any) -> Any:
+        raise KeyError("mine", (x * 2).shape)
+
+    compiled = dt.compile(fail)
+    x = dt.ones(2)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            compiled(x)
+        assert type(x._array) is np.ndarray and not dt.compiler.is_compiling()
+    assert type((x * 2)._array) is np.ndarray
+
+
+def test_options_that_are_not_there_are_refused() -> None:
+    for wrong in ({"backend": "inductor"}, {"mode": "fastest"}, {"options": {"speed": 1}}):
+        with pytest.raises(ValueError, match="compile: "):
+            dt.compile(lambda x: x, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a function"):
+        dt.compile(3)
+    function = lambda x: x
+    assert dt.compile(function, disable=True) is function
+    assert isinstance(dt.compile(fullgraph=True)(function), Compiled)
+
+
+def test_methods_and_threads() -> None:
+    class Net:
+        def __init__(self, k: float) -> None:
+            self.k = k
+
+        @dt.compile
+        def forward(self, x: Any) -> Any:
+            return (x * self.k).sum()
+
+    nets = [Net(float(k)) for k in range(3)]
+    for net in nets:
+        assert net.forward(dt.ones(4)) == 4 * net.k
+    compiled = dt.compile(a_loop)
+    expected = a_loop(dt.ones(3))
+    found: list[bool] = []
+
+    def work() -> None:
+        for _ in range(20):
+            found.append(bool(dt.allclose(compiled(dt.ones(3)), expected)))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found) and len(found) == 80
+
+
+def test_explain_says_what_was_done() -> None:
+    told = dt.compiler.explain(a_branch)(dt.ones(2, requires_grad=True))
+    assert told.kept == 4 and told.backward == 1 and len(told.checks) == 1 and told.checks[0][0] == __file__
+    assert "values looked at: 1" in str(told)
+    assert "runs as it is" in str(dt.compiler.explain(draws_from_numpy)(dt.ones(2)))
+    compiled = dt.compile(a_loop)
+    compiled(dt.ones(2))
+    dt.compiler.reset()
+    assert not programs(compiled)
