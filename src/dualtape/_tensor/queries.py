@@ -12,7 +12,7 @@ from . import dtypes
 from .tensor import Tensor
 
 __all__ = [
-    "detach", "detach_",
+    "detach", "detach_", "detach_copy",
     "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
     "is_tensor", "numel", "result_type",
 ]  # fmt: skip
@@ -60,6 +60,19 @@ def detach_(input: Tensor) -> Tensor:
     """
     _array(input, "detach_")
     return input.detach_()
+
+
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy without history.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.detach_copy(dt.ones(1, requires_grad=True)).requires_grad
+    False
+    """
+    _array(input, "detach_copy")
+    return input.detach().clone()
 
 
 def is_floating_point(input: Tensor) -> bool:

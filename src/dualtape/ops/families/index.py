@@ -17,6 +17,11 @@ NAMES = {
         " col2im conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution convolution_transposed"
         " convolution_weight im2col nn_fold nn_unfold"
     ),
+    "copies": (
+        " alias_copy as_strided_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy"
+        " split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy"
+        " unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
+    ),
     "cumulative": (
         " cummax cummin cumprod cumsum cumulative_trapezoid diff logcumsumexp scan trapezoid trapz"
     ),
@@ -97,6 +102,9 @@ METHODS = {
     ),
     "convolution": (
         ""
+    ),
+    "copies": (
+        " narrow_copy"
     ),
     "cumulative": (
         " cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp"
