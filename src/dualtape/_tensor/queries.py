@@ -9,9 +9,11 @@ import numpy as np
 from .. import errors
 from ..arrays import is_array
 from . import dtypes
+from .size import Size
 from .tensor import Tensor
 
 __all__ = [
+    "broadcast_shapes",
     "detach", "detach_", "detach_copy",
     "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
     "is_tensor", "numel", "result_type",
@@ -185,6 +187,24 @@ def numel(input: Tensor) -> int:
     6
     """
     return _array(input, "numel").size
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have together; an integer stands for a shape of one dimension.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.broadcast_shapes((2, 1), (3,))
+    dualtape.Size([2, 3])
+    """
+    sizes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    if any(n < 0 for shape in sizes for n in shape):
+        raise ValueError("broadcast_shapes: a dimension has negative length")
+    try:
+        return Size(np.broadcast_shapes(*sizes))
+    except ValueError as error:
+        raise RuntimeError(f"broadcast_shapes: {error}") from None
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:

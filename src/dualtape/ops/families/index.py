@@ -10,6 +10,11 @@ NAMES = {
         " mish prelu prelu_kernel relu6 selu selu_ silu sinc sinc_ softplus softshrink softsign tanhshrink"
         " threshold threshold_"
     ),
+    "arrangements": (
+        " block_diag broadcast_tensors cartesian_prod column_stack combinations diagflat dsplit dstack fliplr"
+        " flipud hsplit rot90 split_with_sizes sum_to_size unravel_index unsafe_chunk unsafe_split"
+        " unsafe_split_with_sizes vander vsplit"
+    ),
     "contractions": (
         " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
     ),
@@ -96,6 +101,10 @@ METHODS = {
     "activations": (
         " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
         " erfc erfc_ prelu sinc sinc_"
+    ),
+    "arrangements": (
+        " combinations diagflat dsplit fliplr flipud hsplit rot90 split_with_sizes sum_to_size unsafe_chunk"
+        " unsafe_split unsafe_split_with_sizes vsplit"
     ),
     "contractions": (
         " cross inner kron"
