@@ -16,7 +16,7 @@ NAMES = {
         " unsafe_split_with_sizes vander vsplit"
     ),
     "contractions": (
-        " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
+        " addbmm chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
     ),
     "convolution": (
         " col2im conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution convolution_transposed"
@@ -33,6 +33,9 @@ NAMES = {
     "diagonals": (
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
+    ),
+    "distances": (
+        " cdist cdist_euclidean gradient histogram histogramdd pdist"
     ),
     "elements": (
         " deg2rad deg2rad_ float_power frexp gcd gcd_ heaviside isin isneginf isposinf isreal lcm lcm_ ldexp"
@@ -107,7 +110,7 @@ METHODS = {
         " unsafe_split unsafe_split_with_sizes vsplit"
     ),
     "contractions": (
-        " cross inner kron"
+        " addbmm addbmm_ cross inner kron"
     ),
     "convolution": (
         ""
@@ -120,6 +123,9 @@ METHODS = {
     ),
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
+    ),
+    "distances": (
+        " histogram renorm_"
     ),
     "elements": (
         " deg2rad deg2rad_ float_power float_power_ frexp gcd gcd_ heaviside heaviside_ isneginf isposinf"
@@ -142,7 +148,7 @@ METHODS = {
         ""
     ),
     "norms": (
-        " dist norm renorm renorm_"
+        " dist norm renorm"
     ),
     "pairs": (
         " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
@@ -181,7 +187,7 @@ METHODS = {
 
 SPACES = {
     "nn.functional": (
-        " activations convolution losses nn normalisation pooling"
+        " activations convolution distances losses nn normalisation pooling"
     ),
     "linalg": (
         " contractions linalg norms"
