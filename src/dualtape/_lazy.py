@@ -46,6 +46,22 @@ _SETTINGS = (
     "seed",
     "set_rng_state",
 )
+_STORAGES = (
+    "BoolStorage",
+    "ByteStorage",
+    "CharStorage",
+    "ComplexDoubleStorage",
+    "ComplexFloatStorage",
+    "DoubleStorage",
+    "FloatStorage",
+    "HalfStorage",
+    "IntStorage",
+    "LongStorage",
+    "ShortStorage",
+    "TypedStorage",
+    "UntypedStorage",
+    "is_storage",
+)
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",
@@ -54,6 +70,7 @@ _NAMES = {
     "compile": "compiler",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
+    **dict.fromkeys(_STORAGES, "_tensor.storage"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),
 }
 

@@ -45,6 +45,9 @@ NAMES = {
         " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
         " take_along_dim"
     ),
+    "layouts": (
+        " empty_permuted empty_strided from_file range"
+    ),
     "linalg": (
         " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"
         " linalg_eigh linalg_eigvalsh linalg_lstsq linalg_matrix_norm linalg_norm linalg_pinv linalg_qr"
@@ -54,6 +57,9 @@ NAMES = {
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
         " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy xlogy_"
+    ),
+    "memory": (
+        " resize_as_"
     ),
     "nn": (
         " bilinear constant_pad_nd dropout dropout2d dropout_ embedding embedding_sum interpolate linear"
@@ -135,11 +141,18 @@ METHODS = {
         " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
         " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
     ),
+    "layouts": (
+        " new new_empty_strided"
+    ),
     "linalg": (
         " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
     ),
     "losses": (
         " xlogy xlogy_"
+    ),
+    "memory": (
+        " apply_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as resize_as_ set_"
+        " share_memory_ storage storage_type untyped_storage"
     ),
     "nn": (
         ""

@@ -29,7 +29,7 @@ def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]
     views = views_of(x)
     new, step = view_of(), back()
     if views and step is None:
-        raise RuntimeError(f"{name}: the tensor has views, which would lose their way to it: use {name[:-1]} instead")
+        raise RuntimeError(f"{name}: the tensor has views, which would lose their way to it: clone() it first")
     tangents = [(level, tangent(new, level)) for level in active(mode)]
     counter = x._shared_counter
     bump(counter)
