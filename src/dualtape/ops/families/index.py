@@ -59,7 +59,7 @@ NAMES = {
         " mse_loss nll_loss nll_loss_spread smooth_l1_loss xlogy xlogy_"
     ),
     "memory": (
-        " resize_as_"
+        " as_strided_ resize_as_"
     ),
     "nn": (
         " bilinear constant_pad_nd dropout dropout2d dropout_ embedding embedding_sum interpolate linear"
@@ -95,7 +95,7 @@ NAMES = {
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
     ),
     "turning": (
-        " as_strided_"
+        ""
     ),
     "verdicts": (
         " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
@@ -151,8 +151,9 @@ METHODS = {
         " xlogy xlogy_"
     ),
     "memory": (
-        " apply_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as resize_as_ set_"
-        " share_memory_ storage storage_type untyped_storage"
+        " apply_ as_strided_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as"
+        " resize_as_ set_ share_memory_ squeeze_ storage storage_type swapaxes_ swapdims_ t_ transpose_"
+        " unsqueeze_ untyped_storage"
     ),
     "nn": (
         ""
@@ -185,7 +186,7 @@ METHODS = {
         " bincount corrcoef cov histc std var"
     ),
     "turning": (
-        " as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_"
+        ""
     ),
     "verdicts": (
         " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"
