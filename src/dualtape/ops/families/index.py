@@ -71,7 +71,7 @@ NAMES = {
         " normalize pairwise_distance rms_norm"
     ),
     "norms": (
-        " dist linalg_vector_norm norm renorm"
+        " dist frobenius_norm linalg_vector_norm norm norm_except_dim nuclear_norm renorm"
     ),
     "pairs": (
         " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
