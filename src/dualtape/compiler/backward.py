@@ -77,14 +77,15 @@ class Derivative:
     inputs : list of int
         The inputs that gradients go to; ``given`` says to which a gradient flows.
     outputs : list
-        Shape and dtype of each result that has a history; ``pick`` finds them in what the function gives.
+        Shape and dtype of each result that has a history; ``strides`` are those that its gradient is to have, ``pick``
+        finds them in what the function gives.
     """
 
     def __init__(
         self, function: Any, run: Callable[..., tuple], places: list[int], external: list[int], inputs: list[int],
-        given: list[bool], outputs: list[tuple], pick: Callable[[Any], list[Tensor]],
+        given: list[bool], outputs: list[tuple], strides: list[tuple], pick: Callable[[Any], list[Tensor]],
     ) -> None:  # fmt: skip
-        self.function, self.run, self.pick = function, run, pick
+        self.function, self.run, self.pick, self.strides = function, run, pick, strides
         self.places, self.external, self.inputs, self.given, self.outputs = places, external, inputs, given, outputs
 
     def attach(self, results: list[Tensor], found: tuple, arrays: tuple, call: tuple) -> None:
@@ -120,10 +121,10 @@ class CompiledBackward(Node):
         if record or any(g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads):
             return self._by_function(grads, record, found, call)
         arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
-        for g, (shape, dtype) in zip(grads, derivative.outputs, strict=True):
-            arrays.append(np.zeros(shape, dtype) if g is None else np.asarray(g))
+        for g, (shape, dtype), strides in zip(grads, derivative.outputs, derivative.strides, strict=True):
+            arrays.append(_laid_out(np.zeros(shape, dtype) if g is None else np.asarray(g), shape, strides))
         try:
-            given = iter(replay.quietly(derivative.run, arrays))
+            given = iter(derivative.run(*arrays))
         except replay.Mismatch:
             return self._by_function(grads, record, found, call)
         return [next(given) if there else None for there in derivative.given]
@@ -156,6 +157,16 @@ class CompiledBackward(Node):
 
     def _release(self, task: Any) -> None:
         self._saved = task.free()
+
+
+def _laid_out(array: np.ndarray, shape: tuple, strides: tuple) -> np.ndarray:
+    """A gradient with the strides that the program knows."""
+    if array.strides == strides:
+        return array
+    order = sorted(range(len(shape)), key=lambda d: -strides[d])
+    laid = np.empty([shape[d] for d in order], array.dtype).transpose(np.argsort(order))
+    laid[...] = array
+    return laid
 
 
 def _nothing() -> None:

@@ -13,23 +13,24 @@ from typing import Any
 
 from .. import modes
 from ..pytree import tree_flatten
+from .backends import chosen as chosen_backend
 from .replay import Mismatch
 from .variant import Variant, trace
 
 _LIMIT = 8  # variants of one function
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
-_BACKENDS = ("numpy",)
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 class Compiled:
     """A compiled function: made by :func:`compile`, called like the function."""
 
-    def __init__(self, function: Callable, fullgraph: bool, dynamic: bool | None, limit: int) -> None:
+    def __init__(self, function: Callable, fullgraph: bool, backend: str, limit: int) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._fullgraph = fullgraph
+        self._backend = backend
         self._limit = limit
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
@@ -67,7 +68,7 @@ class Compiled:
                     " values, shapes or settings led to another program",
                 )
                 return self._function(*args, **kwargs)
-            result, variant = trace(self._function, args, kwargs, leaves, spec)
+            result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
             if isinstance(variant, str):
                 self._give_up(key, variant)
             else:
@@ -100,7 +101,7 @@ class Compiled:
 
 def compile(
     model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-    backend: str = "numpy", mode: str | None = None, options: dict | None = None, disable: bool = False,
+    backend: str | None = None, mode: str | None = None, options: dict | None = None, disable: bool = False,
 ) -> Any:  # fmt: skip
     """A function that does what ``model`` does, by a program that is traced at its first call.
 
@@ -117,8 +118,8 @@ def compile(
         Raise where the function cannot be traced, rather than run it as it is, with a warning.
     dynamic : bool, optional
         Only None and False: each shape has a program of its own.
-    backend : {"numpy"}
-        What runs the program.
+    backend : {"native", "numpy"}, optional
+        What runs the program: native code, if llvmlite is installed (``pip install dualtape[compile]``), or NumPy.
     mode : str, optional
         PyTorch's names are taken; all mean the same here.
     options : dict, optional
@@ -143,8 +144,6 @@ def compile(
         )
     if not callable(model):
         raise TypeError(f"compile: expected a function, got a {type(model).__name__}")
-    if backend not in _BACKENDS:
-        raise ValueError(f"compile: backend must be one of {', '.join(_BACKENDS)}, got {backend!r}")
     if mode not in _MODES:
         raise ValueError(f"compile: mode must be one of {', '.join(map(str, _MODES))}, got {mode!r}")
     if dynamic:
@@ -155,7 +154,7 @@ def compile(
         raise ValueError(f"compile: there is no option {', '.join(map(repr, chosen))}; the options are 'variants'")
     if disable:
         return model
-    return Compiled(model, fullgraph, dynamic, limit)
+    return Compiled(model, fullgraph, chosen_backend(backend), limit)
 
 
 def reset() -> None:
@@ -220,7 +219,9 @@ def explain(function: Callable) -> Callable[..., Explanation]:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
-        compiled = function if isinstance(function, Compiled) else Compiled(function, False, None, _LIMIT)
+        compiled = (
+            function if isinstance(function, Compiled) else Compiled(function, False, chosen_backend(None), _LIMIT)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compiled(*args, **kwargs)

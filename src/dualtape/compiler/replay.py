@@ -65,8 +65,9 @@ def written_by(instruction: Instruction) -> list[Value]:
 class Writer:
     """Writes instructions as Python source."""
 
-    def __init__(self) -> None:
-        self.space: dict[str, Any] = {"_asarray": np.asarray, "_Mismatch": Mismatch, "_draw": _draw}
+    def __init__(self, wholes: Sequence[Value] = ()) -> None:
+        self.wholes = wholes  # what views may be of
+        self.space: dict[str, Any] = {"_asarray": np.asarray, "_Mismatch": Mismatch, "_draw": _draw, "_view": view_at}
         self.names: dict[int, str] = {}
         self._held: dict[int, str] = {}
         self._keep: list[Any] = []
@@ -78,7 +79,11 @@ class Writer:
         if known is None:
             self._keep.append(value)
             known = self.names[id(value)] = f"v{len(self.names)}"
-            if value.constant is not None:
+            whole = next((x for x in self.wholes if x.memory is value.memory and x.holds(value)), None)
+            if whole is not None and value.constant is None:  # a view that was made in another part of the program
+                held = self.held((value.offset - whole.offset, value.shape, value.strides, value.dtype))
+                self.lines.append(f"{known} = _view({self.names[id(whole)]}, *{held})")
+            elif value.constant is not None:
                 held = self.held(value.constant)
                 if value.memory.written:
                     self.lines.append(f"{known} = {held}.copy()")
@@ -172,6 +177,20 @@ def _draw(generator: Any, method: str) -> Any:
     return getattr(generator._rng, method)
 
 
+class _Interface:
+    """A piece of memory, as NumPy takes it."""
+
+    def __init__(self, array: np.ndarray, **interface: Any) -> None:
+        self.__array_interface__ = interface | {"version": 3}
+        self.held = array
+
+
+def view_at(array: np.ndarray, places: int, shape: tuple, strides: tuple, dtype: np.dtype) -> np.ndarray:
+    """A view of the memory behind ``array``, some bytes from its first element on."""
+    data = (array.__array_interface__["data"][0] + places, False)
+    return np.asarray(_Interface(array, data=data, shape=shape, strides=strides, typestr=dtype.str))
+
+
 def _reusable(instruction: Instruction, dying: set[int]) -> Value | None:
     """An argument of a ufunc that nothing needs any more, and whose memory the result may take."""
     result = instruction.results
@@ -204,7 +223,7 @@ def function(
 
     If it raises, memory from outside is as it was.
     """
-    writer = Writer()
+    writer = Writer(inputs)
     parameters = []
     for k, value in enumerate(inputs):
         writer.names[id(value)] = f"x{k}"
@@ -264,7 +283,7 @@ def function(
     return writer.space[name]
 
 
-def quietly(run: Callable[..., tuple], arrays: Sequence[Any]) -> tuple:
+def quietly(run: Callable[..., tuple], *arrays: Any) -> tuple:
     """Run a replay with floating-point warnings off, as every op does."""
     before = fp_errors()
     try:

@@ -17,7 +17,7 @@ from ..arrays.traced.tape import READ, SHAPE, Tape, Value, leaves
 from ..autograd.api import grad
 from ..autograd.versions import bump
 from ..pytree import TreeSpec, tree_flatten, tree_unflatten
-from . import replay
+from . import backends, replay
 from .backward import Derivative, cut_off, hooks_hidden
 from .environment import PLAIN, Environment
 from .guards import Guard, kinds
@@ -63,7 +63,7 @@ class Variant:
 
     def run(self, found: tuple, call: tuple) -> Any:
         """Replay the program on the inputs that the guard found, for a call with the arguments ``call``."""
-        arrays = replay.quietly(self.forward, [x._array if isinstance(x, Tensor) else x for x in found])
+        arrays = self.forward(*[x._array if isinstance(x, Tensor) else x for x in found])
         results = [wrap(array) for array in arrays[: self.count]]
         for k in self.requires:
             results[k]._requires_grad = True
@@ -100,7 +100,9 @@ class Variant:
         return [found[numbers[k]] for k in self.differentiable]
 
 
-def trace(function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeSpec) -> tuple[Any, Variant | str]:
+def trace(
+    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeSpec
+) -> tuple[Any, Variant | str]:
     """Run ``function`` once, as it is: what it gives, and the variant, or why there is none."""
     begun = time.perf_counter()
     try:
@@ -120,7 +122,7 @@ def trace(function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeS
         result = session.run(lambda: function(*given[0], **given[1]))
         variant: Variant | str
         try:
-            variant = _built(function, args, kwargs, leaves_in, guard, session, result)
+            variant = _built(backend, function, args, kwargs, leaves_in, guard, session, result)
         except Untraceable as error:
             variant = _sentence(error.reason, error.where)
         if not isinstance(variant, str) and _foreign_states() != states:
@@ -153,7 +155,7 @@ def _sentence(reason: str, where: tuple[str, int] | None) -> str:
 
 
 def _built(
-    function: Any, args: tuple, kwargs: dict, leaves_in: list, guard: Guard, session: Session, result: Any
+    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, guard: Guard, session: Session, result: Any
 ) -> Variant:
     """The variant of what was traced."""
     tape = session.tape
@@ -196,9 +198,16 @@ def _built(
         made = {id(value) for i in backward for value in leaves(i.results)}
         made |= {id(value) for value in cotangents}
         for value in [*leaves([(i.args, i.kwargs) for i in backward]), *[g for g in gradients if g is not None]]:
-            if id(value) not in made and (value.constant is None or id(value.memory) in filled):
-                made.add(id(value))
-                saved.append(value)
+            if id(value) in made or not (value.constant is None or id(value.memory) in filled):
+                continue
+            whole = value.memory.maker  # views of it are found again
+            if value.memory.external:
+                whole = next((x for x in session.values if x.memory is value.memory and x.holds(value)), None)
+                if whole is None:
+                    raise Untraceable("its backward reads beyond a tensor from outside")
+            if id(whole) not in made:
+                saved.append(whole)
+            made |= {id(value), id(whole)}
     forward = replay.live(tape.instructions[:ended], [*values, *saved])
     used = {id(value) for i in forward for value in leaves((i.args, i.kwargs))} | {id(value) for value in saved}
     numbers = {id(value): k for k, value in enumerate(session.values)}
@@ -215,9 +224,8 @@ def _built(
     variant.writes = [(order[k], count) for k, count in writes]
     variant.grads = [(order[k], place) for k, place in variant.grads]
     own_saved = [value for value in saved if id(value) not in numbers]
-    variant.forward = replay.function(
-        "forward", forward, [session.values[k] for k in guard.used], [*values, *own_saved]
-    )
+    entering = [session.values[k] for k in guard.used]
+    variant.forward = backends.program("forward", backend, forward, entering, [*values, *own_saved], variant.facts)
     variant.facts |= {
         "kept": len(forward), "backward": len(backward or ()), "guards": guard.lines,
         "checks": [i.where for i in forward if i.kind == READ], "shapes": sum(i.kind == SHAPE for i in forward),
@@ -228,7 +236,8 @@ def _built(
         places = [
             len(values) + own_saved.index(v) if id(v) not in numbers else -1 - order[numbers[id(v)]] for v in saved
         ]
-        run = replay.function("backward", backward, [*saved, *cotangents], [g for g in gradients if g is not None])
+        leaving = [g for g in gradients if g is not None]
+        run = backends.program("backward", backend, backward, [*saved, *cotangents], leaving, variant.facts)
         external = [
             order[k]
             for k, x in enumerate(session.values)
@@ -236,7 +245,7 @@ def _built(
         ]
         variant.derivative = Derivative(
             function, run, places, external, [order[k] for k in wanted], [g is not None for g in gradients],
-            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick,
+            [(t._array.shape, t._array.dtype) for t in recorded], [c.strides for c in cotangents], variant.pick,
         )  # fmt: skip
         session.saved = [v.array for v in own_saved]  # type: ignore[attr-defined]
     session.outputs = values  # type: ignore[attr-defined]

@@ -29,14 +29,17 @@ class Memory:
         Whether it was there before the program: a tensor of the caller's, or an array.
     written : bool
         Whether the program writes to it after it was filled.
+    maker : Value
+        What is all of it, if it is the program's own.
     """
 
-    __slots__ = ("address", "external", "written")
+    __slots__ = ("address", "external", "written", "maker")
 
     def __init__(self, address: int, external: bool = False) -> None:
         self.address = address
         self.external = external
         self.written = False
+        self.maker: Any = None
 
 
 class Value:
@@ -55,11 +58,25 @@ class Value:
     def __init__(self, array: np.ndarray, memory: Memory | None = None, constant: np.ndarray | None = None) -> None:
         self.shape, self.dtype, self.strides = array.shape, array.dtype, array.strides
         address = array.__array_interface__["data"][0]
-        self.memory = Memory(address) if memory is None else memory
+        if memory is None:
+            memory = Memory(address)
+            memory.maker = self
+        self.memory = memory
         self.offset = address - self.memory.address
         self.constant = constant
         self.scalar = False
         self.array: Any = None  # what it held when it was traced, as long as that is wanted
+
+    def span(self) -> tuple[int, int]:
+        """The first byte that it looks at, and the one after the last, from the beginning of its memory."""
+        ways = list(zip(self.shape, self.strides, strict=True))
+        low = self.offset + sum([(n - 1) * s for n, s in ways if s < 0])
+        return low, self.offset + sum([(n - 1) * s for n, s in ways if s > 0]) + self.dtype.itemsize
+
+    def holds(self, other: Value) -> bool:
+        """Whether ``other``, of the same memory, looks at nothing that this does not."""
+        (first, last), (low, high) = self.span(), other.span()
+        return first <= low and high <= last
 
     def __repr__(self) -> str:
         return f"<{self.dtype}{list(self.shape)} {id(self) & 0xFFFF:x}>"

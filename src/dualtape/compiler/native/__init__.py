@@ -1,0 +1,1 @@
+"""Native programs: traced instructions lowered to loops over memory, fused, and compiled by LLVM."""

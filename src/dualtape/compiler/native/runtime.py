@@ -1,0 +1,266 @@
+"""The native side of a program: the loop that runs its table, the way in from Python, BLAS; and LLVM itself.
+
+A program is a table of instructions: the address of a kernel, the number of its arguments, the arguments. Python calls
+a program by a function that LLVM made, with arrays; their memory's addresses are put into the table, and the loop goes
+through it until an address is 0, or a kernel says that a value is not what it was.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import struct
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from . import maths
+
+_lock = threading.Lock()
+_engines: list[Any] = []  # what holds the machine code
+_functions: dict[str, int] = {}  # addresses by name
+_machine: Any = None
+VERSION = 1  # of what is written: entries of the cache from before are not read
+
+_RUNTIME = """
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i32 @dt_memcmp(ptr, ptr, i64)
+declare void @dt_sgemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+declare void @dt_dgemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+
+define i32 @dt_copy(ptr %args) #0 {
+  %g1 = getelementptr i64, ptr %args, i64 1
+  %g2 = getelementptr i64, ptr %args, i64 2
+  %d = load ptr, ptr %args
+  %s = load ptr, ptr %g1
+  %n = load i64, ptr %g2
+  call void @llvm.memcpy.p0.p0.i64(ptr %d, ptr %s, i64 %n, i1 false)
+  ret i32 0
+}
+
+define i32 @dt_check(ptr %args) #0 {
+  %g1 = getelementptr i64, ptr %args, i64 1
+  %g2 = getelementptr i64, ptr %args, i64 2
+  %d = load ptr, ptr %args
+  %s = load ptr, ptr %g1
+  %n = load i64, ptr %g2
+  %r = call i32 @dt_memcmp(ptr %d, ptr %s, i64 %n)
+  ret i32 %r
+}
+
+GEMMS
+
+define ptr @dt_entry(ptr %self, ptr %args, i64 %count) #0 {
+start:
+  %t0 = getelementptr i8, ptr %self, i64 HEADER
+  %table = load ptr, ptr %t0, align 8
+  %t1 = getelementptr i64, ptr %t0, i64 1
+  %relocations = load ptr, ptr %t1, align 8
+  %t2 = getelementptr i64, ptr %t0, i64 2
+  %many = load i64, ptr %t2, align 8
+  %t3 = getelementptr i64, ptr %t0, i64 3
+  %good = load ptr, ptr %t3, align 8
+  %t4 = getelementptr i64, ptr %t0, i64 4
+  %bad = load ptr, ptr %t4, align 8
+  %some = icmp sgt i64 %many, 0
+  br i1 %some, label %place, label %go
+place:
+  %i = phi i64 [0, %start], [%j, %place]
+  %o = mul i64 %i, 3
+  %q0 = getelementptr i64, ptr %relocations, i64 %o
+  %where = load i64, ptr %q0
+  %q1 = getelementptr i64, ptr %q0, i64 1
+  %which = load i64, ptr %q1
+  %q2 = getelementptr i64, ptr %q0, i64 2
+  %off = load i64, ptr %q2
+  %ap = getelementptr ptr, ptr %args, i64 %which
+  %array = load ptr, ptr %ap
+  %dp = getelementptr i8, ptr %array, i64 16
+  %data = load ptr, ptr %dp
+  %full = getelementptr i8, ptr %data, i64 %off
+  %slot = getelementptr i64, ptr %table, i64 %where
+  store ptr %full, ptr %slot
+  %j = add i64 %i, 1
+  %more = icmp slt i64 %j, %many
+  br i1 %more, label %place, label %go
+go:
+  br label %next
+next:
+  %ip = phi ptr [%table, %go], [%after, %ran]
+  %f = load ptr, ptr %ip
+  %end = icmp eq ptr %f, null
+  br i1 %end, label %done, label %call
+call:
+  %np = getelementptr i64, ptr %ip, i64 1
+  %n = load i64, ptr %np
+  %given = getelementptr i64, ptr %ip, i64 2
+  %r = call i32 %f(ptr %given)
+  %failed = icmp ne i32 %r, 0
+  br i1 %failed, label %done, label %ran
+ran:
+  %after = getelementptr i64, ptr %given, i64 %n
+  br label %next
+done:
+  %result = phi ptr [%good, %next], [%bad, %call]
+  %rc = load i32, ptr %result
+  %rc1 = add i32 %rc, 1
+  store i32 %rc1, ptr %result
+  ret ptr %result
+}
+"""
+
+
+def _gemm(name: str) -> str:
+    """BLAS's product: three pointers, then characters, sizes and numbers in the table itself."""
+    places = "\n".join(f"  %g{k} = getelementptr i64, ptr %args, i64 {k}" for k in range(13))
+    given = ", ".join(f"ptr {name}" for name in "%g3 %g4 %g5 %g6 %g7 %g8 %B %g9 %A %g10 %g11 %C %g12".split())
+    return f"""
+define i32 @{name}_call(ptr %args) #0 {{
+{places}
+  %B = load ptr, ptr %g0
+  %A = load ptr, ptr %g1
+  %C = load ptr, ptr %g2
+  call void @{name}({given})
+  ret i32 0
+}}
+"""
+
+
+def _capsule(module: Any, name: str) -> int:
+    """The address of a function that a Cython module shows."""
+    capsule = module.__pyx_capi__[name]
+    title = ctypes.pythonapi.PyCapsule_GetName
+    title.restype, title.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return pointer(capsule, title(capsule))
+
+
+def _begin() -> None:
+    """Start LLVM, and make what all programs use."""
+    global _machine
+    from scipy.linalg import cython_blas
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name, address in maths.symbols().items():
+        llvm.add_symbol(name, address)
+    llvm.add_symbol("dt_memcmp", ctypes.cast(ctypes.CDLL(None).memcmp, ctypes.c_void_p).value)
+    for name in ("sgemm", "dgemm"):
+        llvm.add_symbol(f"dt_{name}", _capsule(cython_blas, name))
+    target = llvm.Target.from_default_triple()
+    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    _machine = (target, cpu, features)
+    header = bytes.__basicsize__ - 1  # where the content of a bytes object begins
+    text = _RUNTIME.replace("HEADER", str(header)).replace("GEMMS", _gemm("dt_sgemm") + _gemm("dt_dgemm"))
+    _load(text, ["dt_copy", "dt_check", "dt_entry", "dt_sgemm_call", "dt_dgemm_call"], 2)
+
+
+def _load(text: str, names: list[str], level: int) -> None:
+    """Machine code for a module: from the cache, or compiled and put there."""
+    target, cpu, features = _machine
+    text += "\nattributes #0 = { nounwind }\nattributes #1 = { noinline nounwind memory(none) }\n"
+    key = hashlib.sha256(
+        "\0".join([text, cpu, features, llvmlite.__version__, str(level), str(VERSION)]).encode()
+    ).hexdigest()
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
+    path = _cache_folder()
+    code = None if path is None else _cached(path / key)
+    if code is None:
+        module = llvm.parse_assembly(text)
+        code = machine.emit_object(module)
+        if path is not None:
+            _keep(path / key, code)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    for name in names:
+        address = engine.get_function_address(name)
+        if not address:
+            raise RuntimeError(f"compiled code without {name}")
+        _functions[name] = address
+    _engines.append(engine)
+
+
+def functions(texts: dict[str, str], library: maths.Library, level: int = 2) -> None:
+    """Compile kernels; their addresses are then known to :func:`address`."""
+    with _lock:
+        if _machine is None:
+            _begin()
+        if texts:
+            _load("\n".join([library.text(), *texts.values()]), list(texts), level)
+
+
+def address(name: str) -> int:
+    return _functions[name]
+
+
+# --- the cache on disk ----------------------------------------------------------------------------
+
+
+def _cache_folder() -> Path | None:
+    """Where machine code is kept, a folder of the user's own; None if that is switched off, or cannot be."""
+    if os.environ.get("DUALTAPE_CACHE", "1") == "0":
+        return None
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(base) / "dualtape" / "kernels"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = folder.stat()
+    except OSError:
+        return None
+    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+        return None  # others could put code there
+    return folder
+
+
+_MAGIC = b"dualtape kernels\0"
+
+
+def _cached(path: Path) -> bytes | None:
+    """An entry, if it is whole."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    head = len(_MAGIC) + 32
+    if not content.startswith(_MAGIC) or hashlib.sha256(content[head:]).digest() != content[len(_MAGIC) : head]:
+        return None
+    return content[head:]
+
+
+def _keep(path: Path, code: bytes) -> None:
+    """Write an entry, at once or not at all."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+        os.replace(name, path)
+    except OSError:
+        pass
+
+
+# --- the way in -----------------------------------------------------------------------------------
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+def entry(table: Any, relocations: Any, many: int) -> tuple[Any, Any]:
+    """A Python function of arrays that runs a table: it gives True, or False if a value was not what it was.
+
+    Returned with what it needs to stay alive.
+    """
+    state = struct.pack("<QQQQQ", table.ctypes.data, relocations.ctypes.data, many, id(True), id(False))
+    definition = _MethodDef(b"program", address("dt_entry"), 0x80, None)  # METH_FASTCALL
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), state, None), (definition, state, table, relocations)
