@@ -88,6 +88,8 @@ _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_e
 _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
+    "layout": "_tensor.device",
+    "memory_format": "_tensor.device",
     "vmap": "func",
     "compile": "compiler",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),

@@ -46,7 +46,7 @@ NAMES = {
         " take_along_dim"
     ),
     "layouts": (
-        " empty_permuted empty_strided from_file range"
+        " empty_permuted empty_strided from_file range to_dlpack"
     ),
     "linalg": (
         " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"

@@ -161,6 +161,19 @@ def from_file(
     return _finished(np.asarray(memory), device, requires_grad)
 
 
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule that other libraries' ``from_dlpack`` takes: the same memory.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> type(dt.to_dlpack(dt.ones(1))).__name__
+    'PyCapsule'
+    """
+    return tensor.__dlpack__()
+
+
+FUNCTIONS["to_dlpack"] = overridable(to_dlpack)
 for _function in (empty_strided, empty_permuted, _range, from_file):
     FUNCTIONS[_function.__name__] = overridable(_function, leaf=True)
 Tensor.new = new  # type: ignore[attr-defined]
