@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import dualtape as dt
@@ -99,3 +101,23 @@ def test_a_tensor_that_has_views_does_not_forget_where_they_are() -> None:
         x.as_strided_((2,), (1,))
     del row
     assert x.as_strided_((2,), (1,)).tolist() == [0.0, 1.0]
+
+
+def test_a_subclass_sees_in_place_forms_by_their_names() -> None:
+    seen = []
+
+    class Seen(dt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = dt.ones(2, 2).as_subclass(Seen)
+    memory = x.data_ptr()
+    seen.clear()
+    x.renorm_(2, 0, 1.0)
+    dt.nn.functional.elu_(x)
+    x.eq_(3.0)
+    x.t_()
+    assert seen == ["renorm_", "elu_", "eq_", "t_"]
+    assert x.data_ptr() == memory and x.tolist() == [[0.0, 0.0], [0.0, 0.0]]

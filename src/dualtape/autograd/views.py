@@ -435,15 +435,11 @@ def views_of(base: Tensor) -> list[View]:
     return [each for each in get_referrers(base) if type(each) is View and each.base is base]
 
 
-def turn_views(views: list[View], back: Step | None) -> None:
-    """Let views go on to show what they show after their base was given another geometry, from which ``back`` leads to
-    the one they know.
-    """
-    for view in views:
-        step = back
-        for _, *rest in _from_base(view.step):
-            step = (step, *rest)
-        view.step = step
+def steps_by(back: Step | None, step: Step | None) -> Step | None:
+    """The steps to a view whose base is given another geometry, from which ``back`` leads to the one they know."""
+    for _, *rest in _from_base(step):
+        back = (back, *rest)
+    return back
 
 
 def rebase_base(base: Tensor, slices: CopySlices) -> None:

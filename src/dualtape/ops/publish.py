@@ -115,9 +115,10 @@ def publish_inplace(function: Callable) -> None:
     inplace.__name__ = inplace.__qualname__ = name
     inplace.__doc__ = function.__doc__
     inplace.__wrapped__ = function  # type: ignore[attr-defined] # whose signature is what inspect shows
-    _add_method(name, inplace)
+    public = overridable(inplace)
+    _add_method(name, public)
     if name in _INPLACE_FUNCTIONS:
-        FUNCTIONS[name] = overridable(inplace)
+        FUNCTIONS[name] = public
 
 
 def _add_method(name: str, function: Callable) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from ... import errors
 from ..._tensor.tensor import Tensor, new_tensor
 from ...arrays.kernels.basics import asarray_like, on_host
+from ...overrides.watching import overridable
 from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import apart, edge, exact, exact_index, ints, ours, positive, real, sample
@@ -208,7 +209,8 @@ def _float_power_(self: Any, exponent: Any) -> Any:
     return self.pow_(exponent.to(dtype) if isinstance(exponent, Tensor) else exponent)
 
 
-Tensor.float_power_ = _float_power_  # type: ignore[attr-defined]
+_float_power_.__name__ = _float_power_.__qualname__ = "float_power_"
+Tensor.float_power_ = overridable(_float_power_)  # type: ignore[attr-defined]
 
 
 def _weight2(x: Any, y: Any) -> Any:

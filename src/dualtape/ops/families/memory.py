@@ -259,7 +259,7 @@ def _refusing(name: str, error: type[Exception], why: str, doc: str) -> Callable
     return method
 
 
-_METHODS = {
+_METHODS: dict[str, Callable] = {
     "resize_": _resize_, "resize_as_": _resize_as_, "resize": _resize, "resize_as": _resize_as, "set_": _set_,
     "apply_": _apply_, "map_": _map_, "map2_": _map2_, "module_load": _module_load, "storage": storage.storage,
     "untyped_storage": storage.untyped_storage, "storage_type": storage.storage_type,
@@ -271,5 +271,6 @@ _METHODS = {
                                "Refused: tensors are copied when they are sent to another process."),
 }  # fmt: skip
 for _name, _method in _METHODS.items():
-    setattr(Tensor, _name, _method)
-FUNCTIONS["resize_as_"] = overridable(_resize_as_)
+    _method.__name__ = _method.__qualname__ = _name
+    setattr(Tensor, _name, overridable(_method))
+FUNCTIONS["resize_as_"] = Tensor.resize_as_  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from ... import errors, modes
 from ..._tensor.tensor import Tensor
 from ...autograd.tangents import active, set_tangent, tangent
 from ...autograd.versions import bump
-from ...autograd.views import Step, check_change, turn_views, views_of
+from ...autograd.views import Step, check_change, steps_by, views_of
 from ...overrides.watching import overridable
 from ..dispatch import FUNCTIONS
 from ..table import TABLE
@@ -31,20 +31,25 @@ def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]
     if views and step is None:
         raise RuntimeError(f"{name}: the tensor has views, which would lose their way to it: clone() it first")
     tangents = [(level, tangent(new, level)) for level in active(mode)]
+    turns = [(view, steps_by(step, view.step)) for view in views]
+    relation = x._view if x._is_view() else None
+    node = new._edge[0] if recording else None
+    kind = _in_place_kind(node) if recording else None
     counter = x._shared_counter
     bump(counter)
-    turn_views(views, step)
-    if x._view is not None and new._view is not None and not x.is_inference():
-        x._view.step = new._view.step
+    # no call among these: an interrupt finds all of them done, or none
+    for view, turned_step in turns:
+        view.step = turned_step
+    if relation is not None:
+        relation.step = new._view.step
     if x._array.shape != new._array.shape:
         x._grad_accumulator = None  # else graphs that lead to this leaf still do
     x._array = new._array
-    if recording:
-        node = new._edge[0]
-        node.__class__ = _in_place_kind(node)
+    if node is not None:
+        node.__class__ = kind
         x._edge = new._edge
-        if x._view is not None:
-            x._view.seen = counter[0]
+        if relation is not None:
+            relation.seen = counter[0]
     for level, value in tangents:
         if value is not None:
             set_tangent(x, level, value)
@@ -67,7 +72,7 @@ def _turning(name: str, op: str, back: Callable) -> None:
     inplace.__name__ = inplace.__qualname__ = f"{name}_"
     inplace.__doc__ = row.doc
     inplace.__wrapped__ = row.function  # type: ignore[attr-defined] # whose signature is what inspect shows
-    setattr(Tensor, f"{name}_", inplace)
+    setattr(Tensor, f"{name}_", overridable(inplace))
 
 
 def _again(op: str) -> Callable:
@@ -102,5 +107,4 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None =
     )
 
 
-Tensor.as_strided_ = as_strided_  # type: ignore[attr-defined]
-FUNCTIONS["as_strided_"] = overridable(as_strided_)
+FUNCTIONS["as_strided_"] = Tensor.as_strided_ = overridable(as_strided_)  # type: ignore[attr-defined]
