@@ -52,6 +52,7 @@ def set_num_threads(int: int) -> None:
     >>> import dualtape as dt
     >>> dt.set_num_threads(dt.get_num_threads())  # doctest: +SKIP
     """
+    _whole("set_num_threads", int)
     if int <= 0:
         raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {int}")
     control = _blas()
@@ -64,6 +65,11 @@ def set_num_threads(int: int) -> None:
         )
     else:
         control.threadpool_limits(int, user_api="blas")
+
+
+def _whole(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} expects an int, but got {type(value).__name__}")
 
 
 def get_num_interop_threads() -> int:
@@ -86,6 +92,7 @@ def set_num_interop_threads(int: int) -> None:
     >>> import dualtape as dt
     >>> dt.set_num_interop_threads(1)
     """
+    _whole("set_num_interop_threads", int)
     if int <= 0:
         raise RuntimeError(f"set_num_interop_threads: expected a positive number of threads, got {int}")
     if int > 1:
@@ -202,6 +209,8 @@ def set_flush_denormal(mode: bool) -> bool:
     >>> dt.set_flush_denormal(True)
     False
     """
+    if not isinstance(mode, bool):
+        raise TypeError(f"set_flush_denormal expects a bool, but got {type(mode).__name__}")
     return False
 
 

@@ -240,6 +240,8 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     >>> dt.set_anomaly_enabled(False); dt.is_anomaly_enabled()
     False
     """
+    if not isinstance(mode, bool) or not isinstance(check_nan, bool):
+        raise TypeError("set_anomaly_enabled(): mode and check_nan must be bools")
     set_detect_anomaly(mode, check_nan)
 
 
