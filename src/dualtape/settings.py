@@ -9,6 +9,7 @@ import os
 import warnings
 from typing import Any
 
+from . import errors
 from ._tensor import dtypes
 from ._tensor.device import CPU
 from ._tensor.device import device as _device
@@ -278,6 +279,8 @@ def get_device(input: Tensor) -> int:
     >>> dt.get_device(dt.ones(1))
     -1
     """
+    if not isinstance(input, Tensor):
+        raise errors.not_a_tensor("get_device", "input", input)
     return input.get_device()  # type: ignore[attr-defined]
 
 

@@ -176,6 +176,8 @@ class Memory:
         >>> x.is_set_to(x.detach()), x.is_set_to(x.clone())
         (True, False)
         """
+        if not isinstance(tensor, Memory):
+            raise TypeError(f"is_set_to(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
         a, b = self._array, tensor._array
         same = (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
         return same and self.data_ptr() == tensor.data_ptr()

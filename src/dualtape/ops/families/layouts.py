@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ..._tensor import dtypes
 from ..._tensor.creation import _finished, plain_memory
 from ..._tensor.legacy import _made
@@ -170,6 +171,8 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> type(dt.to_dlpack(dt.ones(1))).__name__
     'PyCapsule'
     """
+    if not isinstance(tensor, Tensor):
+        raise errors.not_a_tensor("to_dlpack", "tensor", tensor)
     return tensor.__dlpack__()
 
 

@@ -17,7 +17,7 @@ from ..._tensor.storage import TypedStorage, UntypedStorage
 from ..._tensor.tensor import Tensor, new_tensor
 from ...autograd.versions import bump
 from ...autograd.views import check_change, check_write, views_of
-from ...overrides.watching import overridable
+from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
 from .turning import turned
 
@@ -32,7 +32,10 @@ def _alone(x: Any, name: str) -> None:
 
 def sizes_of(size: tuple) -> tuple[int, ...]:
     given = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
-    return tuple([index(n) for n in given])
+    try:
+        return tuple([index(n) for n in given])
+    except TypeError:
+        raise TypeError(f"the sizes must be integers, got {given!r}") from None
 
 
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
@@ -122,6 +125,8 @@ def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     ...     dt.arange(4).resize_as(dt.ones(2, 2)).shape
     dualtape.Size([2, 2])
     """
+    if not isinstance(tensor, Tensor):
+        raise errors.not_a_tensor("resize_as", "tensor", tensor)
     return _resize(self, tuple(tensor.shape))
 
 
@@ -174,6 +179,8 @@ def _set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
 
 
 def _filled(name: str, self: Tensor, function: Callable, *others: Any) -> Tensor:
+    if not callable(function):
+        raise TypeError(f"{name}(): argument 'callable' must be a function, not {type(function).__name__}")
     for each in (self, *others):
         if not isinstance(each, Tensor):
             raise errors.not_a_tensor(name, "tensor", each)
@@ -239,6 +246,8 @@ def _module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     >>> dt.zeros(2).module_load(dt.ones(2))
     tensor([1., 1.])
     """
+    if not isinstance(other, Tensor):
+        raise errors.not_a_tensor("module_load", "other", other)
     return other.detach() if assign else self.copy_(other).detach()  # type: ignore[attr-defined]
 
 
@@ -272,5 +281,5 @@ _METHODS: dict[str, Callable] = {
 }  # fmt: skip
 for _name, _method in _METHODS.items():
     _method.__name__ = _method.__qualname__ = _name
-    setattr(Tensor, _name, overridable(_method))
+    setattr(Tensor, _name, overridable(explaining(_method, _name)))
 FUNCTIONS["resize_as_"] = Tensor.resize_as_  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import numpy as np
 from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
-from ...overrides.watching import overridable
+from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
 from ..samples import edge, exact_index, exact_mask, ints, real, sample
@@ -319,7 +319,7 @@ def dropout_(input: Any, p: float, train: bool) -> Any:
     return _dropped("dropout_", input, p, train, True, tuple(input.shape))
 
 
-FUNCTIONS["dropout_"] = overridable(dropout_)
+FUNCTIONS["dropout_"] = overridable(explaining(dropout_, "dropout_"))
 
 
 @composite(
