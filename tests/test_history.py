@@ -13,8 +13,9 @@ from same_program import needs_torch, programs, same
 
 CASES = list(cases())
 CONSTANT = {  # floating-point results that do not depend on the values, or only by steps
-    "bernoulli", "histc", "heaviside", "ones_like", "zeros_like", "full_like", "empty_like", "isclose", "zero", "ties",
-    "qr_plain", "linalg_lstsq", "ldl_plain", "ldl_solve_plain", "geqrf_plain", "lu_unpack", "linalg_lu",
+    "bernoulli", "histc", "histogram", "histogramdd", "heaviside", "ones_like", "zeros_like", "full_like", "empty_like",
+    "isclose", "zero", "ties", "qr_plain", "linalg_lstsq", "ldl_plain", "ldl_solve_plain", "geqrf_plain", "lu_unpack",
+    "linalg_lu",
 }  # fmt: skip
 
 

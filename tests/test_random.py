@@ -328,3 +328,47 @@ def test_a_saved_value_that_was_filled_is_noticed() -> None:
 def test_a_seed_that_is_no_integer_is_refused() -> None:
     with pytest.raises(TypeError, match="int"):
         dt.manual_seed(1.5)
+
+
+DISTRIBUTIONS = """
+x = torch.tensor([2.0, 3.0], requires_grad=True); y = torch.poisson(x); y.shape, y.requires_grad, torch.autograd.grad(y.sum(), x)
+torch.poisson(torch.tensor([0.0], dtype=torch.float64)), torch.binomial(torch.tensor([4.0, 3.0]), torch.tensor([1.0])), torch._sample_dirichlet(torch.ones(2, 3)).sum(-1)
+torch.poisson(torch.tensor([1]))
+torch.poisson(torch.tensor([-1.0]))
+torch.binomial(torch.tensor([10]), torch.tensor([0.5]))
+torch.binomial(torch.tensor([2.0]), torch.tensor([0.5], dtype=torch.float64))
+torch.binomial(torch.tensor([2.0]), torch.tensor([0.5], requires_grad=True)).sum().backward()
+torch._standard_gamma(torch.tensor([1]))
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("program", DISTRIBUTIONS.strip().splitlines())
+def test_draws_with_parameters_are_pytorchs_but_for_the_numbers(program: str) -> None:
+    same(program)
+
+
+def test_draws_with_parameters_have_their_means() -> None:
+    generator = dt.Generator().manual_seed(7)
+    rates = dt.full((20000,), 3.0, dtype=dt.float64)
+    assert abs(float(dt.poisson(rates, generator).mean()) - 3) < 0.05
+    assert abs(float(dt._standard_gamma(rates, generator).mean()) - 3) < 0.05
+    assert abs(float(dt.binomial(rates, rates / 6, generator).mean()) - 1.5) < 0.05
+
+
+def test_draws_from_gamma_distributions_move_along_their_quantiles() -> None:
+    from scipy.special import gammainc, gammaincinv
+
+    alpha = dt.tensor([0.1, 1.0, 5.0, 80.0], dtype=dt.float64, requires_grad=True)
+    draws = dt._standard_gamma(alpha)
+    (slope,) = dt.autograd.grad(draws.sum(), alpha)
+    a, x = alpha.detach().numpy(), draws.detach().numpy()
+    step, quantile = 1e-5 * a, gammainc(a, x)
+    expected = (gammaincinv(a + step, quantile) - gammaincinv(a - step, quantile)) / (2 * step)
+    np.testing.assert_allclose(slope.numpy(), expected, rtol=1e-5)
+
+
+def test_draws_from_dirichlet_distributions_have_the_gradient_of_their_parts() -> None:
+    x = dt.tensor([2.0, 3.0], dtype=dt.float64, requires_grad=True)
+    (g,) = dt.autograd.grad(dt._sample_dirichlet(x)[0], x)
+    assert g[0] > 0 > g[1]

@@ -56,10 +56,50 @@ _NATIVE = (
 )  # fmt: skip
 _IN_PLACE = ("celu_", "relu_", "rrelu_", "selu_", "threshold_")
 _WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
-_ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
+_STORAGES = (
+    "BoolStorage",
+    "ByteStorage",
+    "CharStorage",
+    "ComplexDoubleStorage",
+    "ComplexFloatStorage",
+    "DoubleStorage",
+    "FloatStorage",
+    "HalfStorage",
+    "IntStorage",
+    "LongStorage",
+    "ShortStorage",
+    "TypedStorage",
+    "UntypedStorage",
+    "is_storage",
+)
+_MACHINE = (
+    "are_deterministic_algorithms_enabled",
+    "get_default_device",
+    "get_deterministic_debug_mode",
+    "get_device",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "get_num_threads",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_default_device",
+    "set_default_tensor_type",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "set_num_threads",
+    "set_warn_always",
+    "typename",
+    "use_deterministic_algorithms",
+)
+_DISTRIBUTIONS = ("_sample_dirichlet", "_standard_gamma", "binomial", "poisson")
+_ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
 _NAMES = {
     "sparse_coo_tensor": "sparse",
     "set_printoptions": "_tensor.printing",
+    "layout": "_tensor.device",
+    "memory_format": "_tensor.device",
     "vmap": "func",
     **dict.fromkeys(_REMOVED, "removed"),
     **dict.fromkeys(_WINDOWS, "signal.windows"),
@@ -68,6 +108,9 @@ _NAMES = {
     "compile": "compiler",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
+    **dict.fromkeys(_MACHINE, "settings"),
+    **dict.fromkeys(_DISTRIBUTIONS, "random.distributions"),
+    **dict.fromkeys(_STORAGES, "_tensor.storage"),
     **dict.fromkeys((*_DRAWS, *_SETTINGS), "random"),
 }
 
@@ -84,7 +127,7 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
-        if name in _DRAWS or name == "sparse_coo_tensor":
+        if name in _DRAWS or name in _DISTRIBUTIONS or name == "sparse_coo_tensor":
             value = overridable(value, leaf=True)
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")

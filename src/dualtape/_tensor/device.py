@@ -62,7 +62,14 @@ class device:
 
 
 class layout:
-    """A memory layout, by name."""
+    """A memory layout, by name.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> isinstance(dt.strided, dt.layout)
+    True
+    """
 
     __slots__ = ("name",)
 
@@ -74,7 +81,14 @@ class layout:
 
 
 class memory_format(layout):
-    """An order of the dimensions in memory, by name."""
+    """An order of the dimensions in memory, by name.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> isinstance(dt.channels_last, dt.memory_format)
+    True
+    """
 
     __slots__ = ()
 

@@ -169,6 +169,42 @@ class Memory:
         shown = getattr(array, "__array_interface__", None)
         return array.data.ptr if shown is None else shown["data"][0]
 
+    const_data_ptr = data_ptr
+
+    def is_set_to(self, tensor: Any) -> bool:
+        """Whether another tensor shows the same memory in the same way.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.ones(2)
+        >>> x.is_set_to(x.detach()), x.is_set_to(x.clone())
+        (True, False)
+        """
+        if not isinstance(tensor, Memory):
+            raise TypeError(f"is_set_to(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+        a, b = self._array, tensor._array
+        same = (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+        return same and self.data_ptr() == tensor.data_ptr()
+
+    def dim_order(self, ambiguity_check: bool = False) -> tuple[int, ...]:
+        """The dimensions as they lie in memory, the outermost first.
+
+        With ``ambiguity_check``, an order that sizes of 1 or strides of 0 leave open is refused.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> dt.ones(2, 3).t().dim_order()
+        (1, 0)
+        """
+        if not isinstance(ambiguity_check, bool):
+            raise TypeError(f"dim_order(): ambiguity_check must be a bool, got {type(ambiguity_check).__name__}")
+        strides = _strides(self._array)
+        if ambiguity_check and len(set(strides)) < len(strides):
+            raise RuntimeError(f"dim_order: the strides {strides} leave the order of the dimensions open")
+        return tuple(sorted(range(len(strides)), key=lambda d: (-strides[d], d)))
+
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps; ``channels_last``: with the channels of
         images innermost.

@@ -9,10 +9,12 @@ import numpy as np
 from .. import errors
 from ..arrays import is_array
 from . import dtypes
+from .size import Size
 from .tensor import Tensor
 
 __all__ = [
-    "detach", "detach_",
+    "broadcast_shapes",
+    "detach", "detach_", "detach_copy",
     "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
     "is_tensor", "numel", "result_type",
 ]  # fmt: skip
@@ -60,6 +62,19 @@ def detach_(input: Tensor) -> Tensor:
     """
     _array(input, "detach_")
     return input.detach_()
+
+
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy without history.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.detach_copy(dt.ones(1, requires_grad=True)).requires_grad
+    False
+    """
+    _array(input, "detach_copy")
+    return input.detach().clone()
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -172,6 +187,24 @@ def numel(input: Tensor) -> int:
     6
     """
     return _array(input, "numel").size
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have together; an integer stands for a shape of one dimension.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.broadcast_shapes((2, 1), (3,))
+    dualtape.Size([2, 3])
+    """
+    sizes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    if any(n < 0 for shape in sizes for n in shape):
+        raise ValueError("broadcast_shapes: a dimension has negative length")
+    try:
+        return Size(np.broadcast_shapes(*sizes))
+    except ValueError as error:
+        raise RuntimeError(f"broadcast_shapes: {error}") from None
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:

@@ -231,6 +231,20 @@ class set_detect_anomaly(modes.Switch):
         return _changed(mode, self.enabled, self.settings)
 
 
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_anomaly_enabled(False); dt.is_anomaly_enabled()
+    False
+    """
+    if not isinstance(mode, bool) or not isinstance(check_nan, bool):
+        raise TypeError("set_anomaly_enabled(): mode and check_nan must be bools")
+    set_detect_anomaly(mode, check_nan)
+
+
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on.
 

@@ -371,19 +371,7 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
 
     ``overlap`` allows elements that share memory: one value written to all of them is no conflict.
     """
-    view = tensor._view
-    if tensor._version_counter is UNTRACKED and not modes.current().inference:
-        raise errors.inference_write(op)
-    if recording:
-        if view is not None:
-            if view.seen != tensor._version_counter[0]:
-                view.refresh(tensor)
-            if view.creation is not DEFAULT:
-                raise errors.view_write(op, _refused(tensor, view.creation, "is being modified inplace"))
-            if tensor.requires_grad and view.base._edge is None:
-                raise errors.leaf_view_write(op)
-        if tensor._requires_grad and tensor._edge is None:
-            raise errors.leaf_write(op)
+    check_change(tensor, op, recording)
     array = tensor._array
     if type(array) is np.ndarray and not array.flags.writeable:
         raise errors.read_only(op)
@@ -397,6 +385,23 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
         from .saved_hooks import before_write
 
         before_write(tensor, hooks)
+
+
+def check_change(tensor: Tensor, op: str, recording: bool) -> None:
+    """Raise if the rules of histories forbid an in-place op on ``tensor``, whether it writes memory or not."""
+    view = tensor._view
+    if tensor._version_counter is UNTRACKED and not modes.current().inference:
+        raise errors.inference_write(op)
+    if recording:
+        if view is not None:
+            if view.seen != tensor._version_counter[0]:
+                view.refresh(tensor)
+            if view.creation is not DEFAULT:
+                raise errors.view_write(op, _refused(tensor, view.creation, "is being modified inplace"))
+            if tensor.requires_grad and view.base._edge is None:
+                raise errors.leaf_view_write(op)
+        if tensor._requires_grad and tensor._edge is None:
+            raise errors.leaf_write(op)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
@@ -417,6 +422,24 @@ def rebase(tensor: Tensor, node: Node) -> None:
     base._edge, base._requires_grad = edge, True
     tensor._edge, tensor._requires_grad = (own, 0), True
     view.seen = tensor._version_counter[0]
+
+
+def views_of(base: Tensor) -> list[View]:
+    """The relations of the views that a tensor has: only its counter tells that it may have any, so that they are
+    looked for among all that refers to it.
+    """
+    if base._view is not None or base._version_counter is None:
+        return []
+    from gc import get_referrers
+
+    return [each for each in get_referrers(base) if type(each) is View and each.base is base]
+
+
+def steps_by(back: Step | None, step: Step | None) -> Step | None:
+    """The steps to a view whose base is given another geometry, from which ``back`` leads to the one they know."""
+    for _, *rest in _from_base(step):
+        back = (back, *rest)
+    return back
 
 
 def rebase_base(base: Tensor, slices: CopySlices) -> None:

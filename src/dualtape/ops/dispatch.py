@@ -380,15 +380,15 @@ def needs_of(op: Op, node: Any) -> tuple:
 
 
 def _inplace_method(op: Op) -> Callable:
-    return getattr(Tensor, _inplace_name(op), op.function)
+    return getattr(Tensor, _inplace_name(op), getattr(op, "inplace_function", op.function))
 
 
-_INPLACE_NAMES = {"refill": "fill_", "true_divide": "div_"}
+INPLACE_NAMES = {"refill": "fill_", "true_divide": "div_"}
 
 
 def _inplace_name(op: Op) -> str:
     """The name that users know."""
-    return _INPLACE_NAMES.get(op.name) or f"{op.name}_"
+    return INPLACE_NAMES.get(op.name) or f"{op.name}_"
 
 
 def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:

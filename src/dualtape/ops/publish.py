@@ -8,13 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors, modes
 from .._tensor.tensor import Tensor
 from ..arrays import is_array
+from ..autograd.views import check_write
 from ..overrides.watching import Declined, overridable, overrides
 from . import table
 from .codegen import functions
-from .dispatch import FUNCTIONS, NAMESPACES
+from .dispatch import FUNCTIONS, NAMESPACES, check_store
 from .table import UFUNCS, Op
+
+# In-place forms are methods; PyTorch has these as functions, too.
+_INPLACE_FUNCTIONS = frozenset(
+    """
+    abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ celu_
+    clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ erf_ erfc_ exp2_ exp_ expm1_ fix_ floor_
+    frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_
+    reciprocal_ relu_ round_ rrelu_ rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_
+    xlogy_ zero_
+    nn.functional.celu_ nn.functional.elu_ nn.functional.hardtanh_ nn.functional.leaky_relu_ nn.functional.relu_
+    nn.functional.rrelu_ nn.functional.selu_ nn.functional.threshold_
+    """.split()
+)
 
 
 def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> Callable:
@@ -32,10 +47,8 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
         UFUNCS.setdefault(op.forward, function)
     _place(function, op.name, public, method, also)
     if op.inplace:
-        for name in (each for each in (*also, op.name) if "." not in each):  # op.name last: its form is the op's
-            op.inplace_function = _named(functions.inplace(op, f"{name}_"), f"{name}_", op)
-            op.inplace_function.__wrapped__ = _InPlace(op)  # type: ignore[attr-defined]
-            _add_method(f"{name}_", op.inplace_function)
+        for name in (*also, op.name):  # op.name last: its form is the op's
+            _place_inplace(op, f"{name}_", method or not any("." in each for each in also))
 
 
 def _place(function: Callable, name: str, public: bool, method: bool | str, also: Sequence[str]) -> None:
@@ -49,6 +62,24 @@ def _place(function: Callable, name: str, public: bool, method: bool | str, also
             FUNCTIONS[each] = function
         if method:
             _add_method(method if isinstance(method, str) else each, function)
+
+
+def _place_inplace(op: Op, name: str, method: Any) -> None:
+    """Make an op's in-place form of this name, and put it where users look for it; one that is a namespace's is no
+    method.
+    """
+    space, _, short = name.rpartition(".")
+    if space and name not in _INPLACE_FUNCTIONS:
+        return
+    function = op.inplace_function = _named(functions.inplace(op, short), short, op)
+    function.__wrapped__ = _InPlace(op)  # type: ignore[attr-defined]
+    if space:
+        NAMESPACES.setdefault(space, {})[short] = function
+        return
+    if name in _INPLACE_FUNCTIONS:
+        FUNCTIONS[name] = function
+    if method:
+        _add_method(name, function)
 
 
 class _InPlace:
@@ -67,6 +98,27 @@ def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[st
     row.function = overridable(row.function, composite=row.name)
     _place(row.function, row.name, public, method, also)
     return row.function
+
+
+def publish_inplace(function: Callable) -> None:
+    """Give a function made of other ops its in-place form: computed beside, then written over the first argument."""
+    name = f"{function.__name__}_"
+
+    def inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise errors.not_a_tensor(name, "self", self)
+        result = function(self, *args, **kwargs)
+        check_write(self, name, modes.current().grad and (self.requires_grad or result.requires_grad))
+        check_store(self, result._array, name)
+        return self.copy_(result)
+
+    inplace.__name__ = inplace.__qualname__ = name
+    inplace.__doc__ = function.__doc__
+    inplace.__wrapped__ = function  # type: ignore[attr-defined] # whose signature is what inspect shows
+    public = overridable(inplace)
+    _add_method(name, public)
+    if name in _INPLACE_FUNCTIONS:
+        FUNCTIONS[name] = public
 
 
 def _add_method(name: str, function: Callable) -> None:

@@ -48,8 +48,9 @@ def found() -> tuple[dict[str, set[str]], ...]:
     for part in ("publish", "publish_composite"):
         setattr(publish, part, _watched(getattr(publish, part), names, methods, spaces))
     for family in names:  # what is not declared by a row is its that is read when it comes
-        before = _members()
+        before, had = _members(), set(FUNCTIONS)
         import_module(home(family), __package__)
+        names[family] |= set(FUNCTIONS) - had - set().union(*names.values())
         known = set().union(*methods.values())
         methods[family] |= {name for name in _members() - before if not name.startswith("__")} - known
     return names, methods, spaces

@@ -84,7 +84,7 @@ class Op:
         self.outputs = row["outputs"]
         self.result_type = _result_type(name, self.outputs) if isinstance(self.outputs, tuple) else None
         self.variant = row["variant"]
-        names = row["node"] or f"{_camel(name)}Backward0"
+        names = row["node"] or f"{camel(name)}Backward0"
         self.node_names = (names,) if isinstance(names, str) else tuple(names)
         self._node_classes: list[type[OpNode] | None] = [None] * len(self.node_names)
         self.aliases = {**_ALIASES, "input": self.params[0], "self": self.params[0], "other": "y", **row["aliases"]}
@@ -373,7 +373,8 @@ def _signature(name: str, forward: Callable, params: Sequence[str] | None) -> tu
     return code.co_varnames[: code.co_argcount], forward.__defaults__ or ()
 
 
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
+    """``name`` as node classes are named."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 

@@ -173,7 +173,7 @@ _ELU_SAMPLES = (*_KINKED, edge(exact([200.0, -200.0])))
 
 _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
    lambda g, x, alpha: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))),
-   samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
+   inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x) - 1) below.
 
    >>> import dualtape as dt
@@ -181,7 +181,7 @@ _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minim
    tensor([-0.6321,  2.0000])
    """)  # fmt: skip
 _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
-   lambda g, x: g * _SELU_SCALE * np.where(x > 0, 1, _SELU_ALPHA * np.exp(np.minimum(x, 0))), samples=_ELU_SAMPLES,
+   lambda g, x: g * _SELU_SCALE * np.where(x > 0, 1, _SELU_ALPHA * np.exp(np.minimum(x, 0))), inplace=True, samples=_ELU_SAMPLES,
    node="EluBackward0",
    doc="""elu with the two constants that keep mean and variance.
 
@@ -191,7 +191,7 @@ _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm
    """)  # fmt: skip
 _masked("celu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)),
    lambda g, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(x, 0) / alpha)),
-   samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
+   inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x / alpha) - 1) below.
 
    >>> import dualtape as dt
@@ -203,7 +203,7 @@ _masked("celu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.mini
 
 _masked("leaky_relu", lambda x, negative_slope=0.01: np.where(x > 0, x, x * negative_slope),
    lambda g, x, negative_slope: np.where(x > 0, g, g * negative_slope),
-   samples=(*_KINKED, sample(apart(3, 4), negative_slope=0.2)),
+   inplace=True, samples=(*_KINKED, sample(apart(3, 4), negative_slope=0.2)),
    doc="""x above 0, a fraction of it below.
 
    >>> import dualtape as dt
@@ -217,7 +217,7 @@ def _inside(g: Any, x: Any, low: float, high: float) -> Any:
 
 
 _masked("hardtanh", lambda x, min_val=-1.0, max_val=1.0: np.minimum(np.maximum(x, min_val), max_val),
-   lambda g, x, min_val, max_val: _inside(g, x, min_val, max_val), samples=(*_KINKED, sample(apart(3, 4), -0.5, 0.8)),
+   lambda g, x, min_val, max_val: _inside(g, x, min_val, max_val), inplace=True, samples=(*_KINKED, sample(apart(3, 4), -0.5, 0.8)),
    doc="""x, but at least ``min_val`` and at most ``max_val``; no gradient on the bounds.
 
    >>> import dualtape as dt
@@ -234,7 +234,7 @@ _masked("relu6", lambda x: np.minimum(np.maximum(x, 0), 6), lambda g, x: _inside
    """)  # fmt: skip
 _masked("threshold", lambda x, threshold, value: np.where(x <= threshold, x.dtype.type(value), x),
    lambda g, x, threshold: np.where(x <= threshold, 0, g),
-   samples=(sample(apart(3, 4), 0.2, 20.0), edge(exact([0.0, 1.0]), 0.0, -3.0)),
+   inplace=True, samples=(sample(apart(3, 4), 0.2, 20.0), edge(exact([0.0, 1.0]), 0.0, -3.0)),
    doc="""x above a threshold, a fixed value elsewhere.
 
    >>> import dualtape as dt

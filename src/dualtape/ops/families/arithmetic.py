@@ -425,30 +425,29 @@ def _above(x: Any, min: Any, max: Any) -> Any:
     return x > max if min is None else np.logical_or(x > max, max < min)
 
 
-@composite("clamp_min", samples=(sample(apart(3, 4), 0.2),), complex=False)
-def clamp_min(input: Any, min: Any) -> Any:
-    """Each element, but at least ``min``.
+_BOUNDED = (sample(apart(3, 4), 0.2), sample(apart(3, 4), real(4)), edge(exact([0.0, 1.0, np.nan]), 0.0))
+op("clamp_min", lambda x, min: _clamp(x, min), kind=BROADCASTING, promote=COMMON, complex=False,
+   node=("ClampMinBackward0", "ClampMinBackward1"), variant=tensor_divisor,
+   vjp=dict(x=lambda g, x, min: np.where(x >= min, g, 0), min=lambda g, x, min: np.where(x < min, g, 0)),
+   jvp=dict(x=lambda t, x, min: np.where(x >= min, t, 0), min=lambda t, x, min: np.where(x < min, t, 0)),
+   samples=_BOUNDED,
+   doc="""Each element, but at least ``min``.
 
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.clamp_min(dt.tensor([-2.0, 3.0]), 0)
-    tensor([0., 3.])
-    """
-    return FUNCTIONS["clamp"](input, min)
+   >>> import dualtape as dt
+   >>> dt.clamp_min(dt.tensor([-2.0, 3.0]), 0)
+   tensor([0., 3.])
+   """)  # fmt: skip
+op("clamp_max", lambda x, max: _clamp(x, None, max), kind=BROADCASTING, promote=COMMON, complex=False,
+   node=("ClampMaxBackward0", "ClampMaxBackward1"), variant=tensor_divisor,
+   vjp=dict(x=lambda g, x, max: np.where(x <= max, g, 0), max=lambda g, x, max: np.where(x > max, g, 0)),
+   jvp=dict(x=lambda t, x, max: np.where(x <= max, t, 0), max=lambda t, x, max: np.where(x > max, t, 0)),
+   samples=_BOUNDED,
+   doc="""Each element, but at most ``max``.
 
-
-@composite("clamp_max", samples=(sample(apart(3, 4), 0.2),), complex=False)
-def clamp_max(input: Any, max: Any) -> Any:
-    """Each element, but at most ``max``.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.clamp_max(dt.tensor([-2.0, 3.0]), 0)
-    tensor([-2.,  0.])
-    """
-    return FUNCTIONS["clamp"](input, None, max)
+   >>> import dualtape as dt
+   >>> dt.clamp_max(dt.tensor([-2.0, 3.0]), 0)
+   tensor([-2.,  0.])
+   """)  # fmt: skip
 
 
 # --- comparison and logic -------------------------------------------------------------------------

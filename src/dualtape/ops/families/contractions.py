@@ -17,6 +17,7 @@ from ..._tensor.tensor import Tensor
 from ...arrays.kernels.basics import contiguous
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use
+from ..publish import publish_inplace
 from ..samples import real, sample
 from ..table import BILINEAR, GENERAL, TABLE, composite, op
 from .products import as_tensor, dot, mismatch, mm, same_dtype
@@ -472,3 +473,30 @@ def chain_matmul(*matrices: Any) -> Any:
     dualtape.Size([2, 1])
     """
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+@composite("addbmm", samples=(
+    sample(real(3, 5), real(2, 3, 4), real(2, 4, 5)), sample(real(5), real(2, 3, 4), real(2, 4, 5), beta=2, alpha=0.5),
+))  # fmt: skip
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """beta * input + alpha * the sum of the products of the matrices of two batches.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.addbmm(dt.ones(1, 1), dt.ones(2, 1, 3), dt.ones(2, 3, 1))
+    tensor([[7.]])
+    """
+    if batch1.ndim != 3 or batch2.ndim != 3:
+        raise RuntimeError(f"addbmm: batch1 and batch2 must be 3D tensors, got {batch1.ndim}D and {batch2.ndim}D")
+    (count, rows, inner), (other, height, columns) = batch1._array.shape, batch2._array.shape
+    if count != other or inner != height:
+        raise RuntimeError(
+            f"addbmm: batch1 {list(batch1.shape)} and batch2 {list(batch2.shape)} must have same number of batches, and"
+            " matrices that can be multiplied"
+        )
+    wide = batch1.transpose(0, 1).reshape(rows, count * inner)
+    return FUNCTIONS["addmm"](input, wide, batch2.reshape(count * inner, columns), beta=beta, alpha=alpha, out=out)
+
+
+publish_inplace(addbmm)

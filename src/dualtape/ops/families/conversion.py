@@ -16,7 +16,7 @@ from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import positive, real, sample
 from ..table import BROADCASTING, COMMON, ELEMENTWISE, GENERAL, LINEAR, composite, op
-from .elementwise import _direction
+from .elementwise import direction
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -299,7 +299,7 @@ def _angle_gradient(g: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
         return np.zeros_like(g)
     size = np.absolute(x)
-    return g * (_direction(x) * 1j) / np.where(size == 0, 1, size)
+    return g * (direction(x) * 1j) / np.where(size == 0, 1, size)
 
 
 op("angle", _angle, kind=ELEMENTWISE, vjp=dict(x=_angle_gradient), inplace=False,

@@ -211,12 +211,17 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 2]])
     """
     size, stride = tuple([index(n) for n in size]), tuple([index(n) for n in stride])
-    viewed = input._base is not None and isinstance(all_samples(input._array), np.ndarray)  # others have no addresses
-    start = input.storage_offset() if viewed else 0
+    start = storage_start(input)
     offset = start if storage_offset is None else index(storage_offset)
     inside = start <= offset and _reach(size, stride, offset) <= start + input._array.size
     storage = input if inside and input._array.flags.c_contiguous else _storage(input)
     return _strided_op(storage, size, stride, offset - start if storage is input else offset)
+
+
+def storage_start(x: Any) -> int:
+    """Where a tensor begins in the memory that it lives in, in elements."""
+    viewed = x._base is not None and isinstance(all_samples(x._array), np.ndarray)  # others have no addresses
+    return x.storage_offset() if viewed else 0
 
 
 def _storage(x: Any) -> Any:
@@ -235,7 +240,7 @@ def _storage(x: Any) -> Any:
 
 
 _strided_op = op("strided_view", _strided_view, kind=GENERAL, view="overlapping", jvp=LINEAR, public=False,
-   method=False, node="AsStridedBackward0", torch_name="as_strided",
+   method=False, node=("AsStridedBackward0", "AsStridedBackward1"), torch_name="as_strided",
    vjp=dict(x=lambda g, x_shape, size, stride,
        offset: use("strided_sum")(g, x_shape, size, stride, offset)),
    numpy_vjp=dict(x=lambda g, x_shape, size, stride,

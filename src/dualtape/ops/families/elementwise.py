@@ -25,7 +25,7 @@ def nothing(g: Any) -> Any:
     return np.where(np.logical_and(g > 0, g < 0), g, 0)
 
 
-_STILL: dict[str, Any] = dict(
+STILL: dict[str, Any] = dict(
     vjp=dict(x=lambda g: nothing(g)), jvp=dict(x=lambda t: nothing(t)), numpy_vjp=dict(x=lambda g: np.zeros_like(g))
 )
 
@@ -57,8 +57,13 @@ def positive_function(input: Any) -> Any:
     return input
 
 
-op("sign", lambda x: np.sign(x) if x.dtype.kind != "b" else x.copy(), kind=ELEMENTWISE,
-   **_STILL, numpy_forward=np.sign, samples=_APART,
+def sign_of(x: Any) -> Any:
+    if x.dtype.kind == "b":
+        return x.copy()
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # not np.sign: NaN has none
+
+
+op("sign", sign_of, kind=ELEMENTWISE, **STILL, samples=(*_APART, edge(exact([np.nan, -np.inf]))),
     complex=False,
    doc="""The sign of each element: -1, 0 or 1.
 
@@ -70,7 +75,7 @@ op("sign", lambda x: np.sign(x) if x.dtype.kind != "b" else x.copy(), kind=ELEME
 
 def _abs_gradient(g: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
-        return np.multiply(g, _direction(x))
+        return np.multiply(g, direction(x))
     return bent(np.where(x > 0, g, np.where(x < 0, -g, g * 0)), x)  # not g * sign(x): at NaN the gradient is 0
 
 
@@ -88,14 +93,14 @@ _bent = op("bent", lambda x, y: np.positive(x), kind=BROADCASTING, promote=COMMO
    doc="""x, which was computed from y by comparisons.""")  # fmt: skip
 
 
-def _direction(x: Any) -> Any:
+def direction(x: Any) -> Any:
     """x / |x| of complex x, and 0 at 0: the subgradient of the absolute value, differentiable itself."""
     size = np.absolute(x)
     return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
 
 
 op("abs", np.absolute, kind=ELEMENTWISE, vjp=dict(x=_abs_gradient),
-   jvp=dict(x=lambda t, x: np.real(t * _direction(x).conj()) if x.dtype.kind == "c" else _abs_gradient(t, x)),
+   jvp=dict(x=lambda t, x: np.real(t * direction(x).conj()) if x.dtype.kind == "c" else _abs_gradient(t, x)),
    samples=(*_APART, edge(exact([0.0, np.nan, -np.inf]))), also=("absolute",),
    doc="""The absolute value of each element; the gradient at 0 is 0.
 
@@ -107,7 +112,7 @@ op("abs", np.absolute, kind=ELEMENTWISE, vjp=dict(x=_abs_gradient),
 
 def _flat(name: str, forward: Any, doc: str, **more: Any) -> None:
     """A step function: its gradient is zero wherever it has one."""
-    op(name, forward, kind=ELEMENTWISE, **_STILL,
+    op(name, forward, kind=ELEMENTWISE, **STILL,
        samples=_APART, complex=False, doc=doc, **more)  # fmt: skip
 
 
@@ -148,7 +153,7 @@ def _frac(x: Any) -> Any:
     return x - np.trunc(x)
 
 
-op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), also=("special.round",), **_STILL,
+op("round", _round, kind=ELEMENTWISE, keywords=("decimals",), also=("special.round",), **STILL,
    node=("RoundBackward0", "RoundBackward1"), variant=lambda x, decimals: int(decimals != 0),
    samples=(*_APART, sample(apart(3, 4), decimals=1)), complex=False,
    doc="""The nearest integer (the even one of two), or the nearest number of ``decimals`` digits.
@@ -369,7 +374,7 @@ op("relu", lambda x: np.maximum(x, 0), kind=ELEMENTWISE, vjp=dict(x=lambda g, ou
    numpy_forward=lambda x: np.maximum(x, ZERO.get(x.dtype, 0)),
    numpy_vjp=dict(x=_relu_gradient),
    jvp=dict(x=lambda t, out: np.where(out <= 0, 0, t)),
-   samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False,
+   samples=(*_APART, edge(exact([0.0, np.nan]))), complex=False, also=("nn.functional.relu",),
    doc="""The positive part of each element; the gradient at 0 is 0.
 
    >>> import dualtape as dt

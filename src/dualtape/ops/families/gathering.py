@@ -30,7 +30,7 @@ from .indexing import element, index_at
 _long, _unsigned = np.dtype(np.int64), np.dtype(np.uint64)
 
 
-def _bounded(name: str, index: Any, n: int) -> None:
+def bounded(name: str, index: Any, n: int) -> None:
     if index.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected dtype int64 for index, got {index.dtype}: convert it with .long()")
     if type(index) is np.ndarray and index.dtype is _long and index.size:
@@ -49,12 +49,12 @@ def _grid(shape: tuple, dim: int, index: Any) -> tuple:
     return (*others[:dim], index, *others[dim + 1 :])
 
 
-def _at(dim: int, index: Any) -> tuple:
+def at(dim: int, index: Any) -> tuple:
     """:func:`_grid` for an index of any kind; of NumPy's small ones the places are known."""
     return small_grid(dim, index) if type(index) is np.ndarray and index.size <= FEW else _grid(index.shape, dim, index)
 
 
-def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
+def fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     d = normal_dim(dim, x.ndim)
     if index.ndim != x.ndim and max(index.ndim, 1) != max(x.ndim, 1):
         raise RuntimeError(
@@ -69,11 +69,11 @@ def _fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
                     " self"
                     f" {list(shape)} apart from dimension {d}"
                 )
-    _bounded(name, index, x.shape[d] if x.ndim else 1)
+    bounded(name, index, x.shape[d] if x.ndim else 1)
     return d
 
 
-def _line(x: Any) -> Any:
+def line(x: Any) -> Any:
     """A number as an array of length 1, which it counts as along a dimension."""
     return x if x.ndim else x.reshape(1)
 
@@ -131,29 +131,29 @@ def _gather_gradient(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: 
 
 
 def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
-    d = _fitted("gather", x, dim, index)
+    d = fitted("gather", x, dim, index)
     if not x.ndim or not index.ndim:
-        return _gather(_line(x), 0, _line(index)).reshape(index.shape)
+        return _gather(line(x), 0, line(index)).reshape(index.shape)
     if type(x) is np.ndarray and index.size > FEW and x.flags.c_contiguous:
         if _by_rows(x.shape, d, index):
             return taken_along_rows(x, index)
         # there is nothing to wrap, and nothing to check again
         return x.reshape(-1).take(_memory(x.shape, d, index), mode="wrap")
-    return x[_at(d, index)]
+    return x[at(d, index)]
 
 
 def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
-    d = _fitted("scatter_add", x, dim, index)
-    _same_kind("scatter_add", x, src)
+    d = fitted("scatter_add", x, dim, index)
+    same_kind("scatter_add", x, src)
     if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
-        return _scatter_add(_line(x), 0, _line(index), _line(src)).reshape(x.shape)
-    _check_src("scatter_add", index, src)
+        return _scatter_add(line(x), 0, line(index), line(src)).reshape(x.shape)
+    check_src("scatter_add", index, src)
     out = x.copy()
-    add_at(out, _at(d, index), _corner(src, index.shape))
+    add_at(out, at(d, index), corner(src, index.shape))
     return out
 
 
-def _same_kind(name: str, x: Any, source: Any) -> None:
+def same_kind(name: str, x: Any, source: Any) -> None:
     if source.dtype != x.dtype:
         raise RuntimeError(
             f"{name}(): self and source expected to have the same dtype, but got (self) {dtypes.of(x.dtype)!r} and"
@@ -161,12 +161,12 @@ def _same_kind(name: str, x: Any, source: Any) -> None:
         )
 
 
-def _corner(src: Any, shape: tuple) -> Any:
+def corner(src: Any, shape: tuple) -> Any:
     """The part of ``src`` that an index of ``shape`` reads."""
     return src if src.shape == shape else src[tuple([slice(0, n) for n in shape])]
 
 
-def _check_src(name: str, index: Any, src: Any) -> None:
+def check_src(name: str, index: Any, src: Any) -> None:
     if src.ndim != index.ndim:
         raise RuntimeError(
             f"{name}(): Index tensor must have the same number of dimensions as src tensor: {index.ndim} and {src.ndim}"
@@ -176,37 +176,37 @@ def _check_src(name: str, index: Any, src: Any) -> None:
 
 
 def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
-    d = _fitted("scatter", x, dim, index)
+    d = fitted("scatter", x, dim, index)
     if not x.ndim or not index.ndim:
-        return _scatter(_line(x), 0, _line(index), src).reshape(x.shape)
+        return _scatter(line(x), 0, line(index), src).reshape(x.shape)
     if hasattr(src, "dtype"):
-        _same_kind("scatter", x, src)
+        same_kind("scatter", x, src)
     if getattr(src, "ndim", 0):
-        _check_src("scatter", index, src)
-        src = _corner(src, index.shape)
+        check_src("scatter", index, src)
+        src = corner(src, index.shape)
     elif not hasattr(src, "dtype"):
         src = dtypes.number_as(src, x.dtype)
     out = x.copy()
-    out[_at(d, index)] = src
+    out[at(d, index)] = src
     return out
 
 
 def _scatter_multiply(x: Any, dim: int, index: Any, src: Any) -> Any:
-    d = _fitted("scatter", x, dim, index)
-    _check_src("scatter", index, src)
+    d = fitted("scatter", x, dim, index)
+    check_src("scatter", index, src)
     if type(x) is not np.ndarray:
         return on_host(lambda *arrays: _scatter_multiply(arrays[0], dim, *arrays[1:]), x, index, src)
     out = x.copy()
-    np.multiply.at(out, _at(d, index) if x.ndim else (), _corner(src, index.shape))
+    np.multiply.at(out, at(d, index) if x.ndim else (), corner(src, index.shape))
     return out
 
 
-def _padded(g: Any, shape: tuple) -> Any:
+def padded(g: Any, shape: tuple) -> Any:
     """``g`` in the corner of zeros of ``shape``: the gradient of the entries that were not read is zero."""
     if tuple(g.shape) == tuple(shape):
         return g
     if len(shape) != g.ndim:  # a number stands for an array of length 1, or the other way round
-        return _padded(g.reshape(1), shape) if shape else g.sum().reshape(shape)
+        return padded(g.reshape(1), shape) if shape else g.sum().reshape(shape)
     for dim, (n, m) in enumerate(zip(g.shape, shape, strict=True)):
         if n != m:
             g = use("slice_zero")(g, (*g.shape[:dim], m, *g.shape[dim + 1 :]), dim, 0, n, 1)
@@ -236,8 +236,8 @@ op("gather", _gather, kind=GENERAL, keywords=("sparse_grad",), constants=("index
            [4]])
    """)  # fmt: skip
 op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
-   vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
-   numpy_vjp=dict(src=lambda g, dim, index, src_shape: _padded(_gather(g, dim, index), src_shape)),
+   vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: padded(use("gather")(g, dim, index), src_shape)),
+   numpy_vjp=dict(src=lambda g, dim, index, src_shape: padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
             ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
    doc="""The tensor with values added at an index along a dimension.
@@ -251,9 +251,9 @@ _scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=Fal
    torch_name="scatter",
    node=("ScatterBackward0", "ScatterBackward1"), variant=lambda x, dim, index, src: int(not hasattr(src, "dtype")),
    vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
-            src=lambda g, dim, index, src_shape: _padded(use("gather")(g, dim, index), src_shape)),
+            src=lambda g, dim, index, src_shape: padded(use("gather")(g, dim, index), src_shape)),
    numpy_vjp=dict(x=lambda g, dim, index: _scatter(g, dim, index, 0), src=lambda g, dim, index,
-       src_shape: _padded(_gather(g, dim, index), src_shape)),
+       src_shape: padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 0, exact_index([[0, 1, 2, 0], [1, 2, 0, 1]]), real(2, 4)),
        sample(real(4), 0, exact_index([1, 0]), 2.0)),
    doc="""The tensor with values written at an index along a dimension.
@@ -319,22 +319,22 @@ Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
 
 
 def _index_select(x: Any, dim: int, index: Any) -> Any:
-    d, index = normal_dim(dim, x.ndim), _vector("index_select", index)
-    _bounded("index_select", index, x.shape[d] if x.ndim else 1)
+    d, index = normal_dim(dim, x.ndim), vector("index_select", index)
+    bounded("index_select", index, x.shape[d] if x.ndim else 1)
     return np.take(x, index, axis=d) if x.ndim else x.copy()
 
 
-def _vector(name: str, index: Any) -> Any:
+def vector(name: str, index: Any) -> Any:
     """``index`` as a vector, which it may be a number in place of."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, got shape {list(index.shape)}")
-    return _line(index)
+    return line(index)
 
 
 def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
-    d, index = normal_dim(dim, x.ndim), _vector("index_add_", index)
-    _bounded("index_add", index, x.shape[d] if x.ndim else 1)
-    _same_kind("index_add", x, source)
+    d, index = normal_dim(dim, x.ndim), vector("index_add_", index)
+    bounded("index_add", index, x.shape[d] if x.ndim else 1)
+    same_kind("index_add", x, source)
     if (*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]) or source.ndim != x.ndim:
         raise RuntimeError(
             "index_add_(): source tensor shape must match self tensor shape, excluding the specified dimension. Got"
@@ -354,9 +354,9 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any
 
 
 def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
-    d, index = normal_dim(dim, x.ndim), _vector("index_copy_", index)
-    _bounded("index_copy", index, x.shape[d] if x.ndim else 1)
-    _same_kind("index_copy_", x, source)
+    d, index = normal_dim(dim, x.ndim), vector("index_copy_", index)
+    bounded("index_copy", index, x.shape[d] if x.ndim else 1)
+    same_kind("index_copy_", x, source)
     if source.ndim != x.ndim and source.ndim and x.ndim:
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source"
@@ -421,7 +421,7 @@ def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
         raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, got shape {list(index.shape)}")
     if index.dtype.kind not in "iu":
         raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {index.dtype}: convert it with .long()")
-    out = _line(x).copy()
+    out = line(x).copy()
     out[(slice(None),) * d + (index,)] = element(value, x)
     return out.reshape(x.shape)
 

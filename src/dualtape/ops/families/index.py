@@ -5,21 +5,31 @@ from __future__ import annotations
 
 NAMES = {
     "activations": (
-        " celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
-        " prelu_kernel relu6 selu silu softplus softshrink softsign tanhshrink threshold"
+        " celu celu_ elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
+        " prelu_kernel relu6 selu selu_ silu softplus softshrink softsign tanhshrink threshold threshold_"
+    ),
+    "arrangements": (
+        " block_diag broadcast_tensors cartesian_prod column_stack combinations diagflat dsplit dstack fliplr"
+        " flipud hsplit rot90 split_with_sizes sum_to_size unravel_index unsafe_chunk unsafe_split"
+        " unsafe_split_with_sizes vander vsplit"
     ),
     "bessel": (
-        " airy_ai_slope bessel_in bessel_ine bessel_jn bessel_kn bessel_kne bessel_yn i0 special_airy_ai"
+        " airy_ai_slope bessel_in bessel_ine bessel_jn bessel_kn bessel_kne bessel_yn i0 i0_ special_airy_ai"
         " special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_i0e special_i1"
         " special_i1e special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0"
         " special_scaled_modified_bessel_k1 special_spherical_bessel_j0"
     ),
     "contractions": (
-        " chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
+        " addbmm chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
     ),
     "convolution": (
         " col2im conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution convolution_transposed"
         " convolution_weight im2col nn_fold nn_unfold"
+    ),
+    "copies": (
+        " alias_copy as_strided_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy"
+        " split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy"
+        " unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
     ),
     "cumulative": (
         " cummax cummin cumprod cumsum cumulative_trapezoid diff logcumsumexp scan trapezoid trapz"
@@ -27,6 +37,13 @@ NAMES = {
     "diagonals": (
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
+    ),
+    "distances": (
+        " cdist cdist_euclidean gradient histogram histogramdd pdist"
+    ),
+    "elements": (
+        " deg2rad deg2rad_ float_power frexp gcd gcd_ heaviside isin isneginf isposinf isreal lcm lcm_ ldexp"
+        " ldexp_ logaddexp2 nextafter rad2deg rad2deg_ sgn"
     ),
     "factorisations": (
         " geqrf geqrf_plain ldl_plain ldl_solve_plain linalg_cholesky_ex linalg_householder_product"
@@ -47,9 +64,12 @@ NAMES = {
         " take_along_dim"
     ),
     "layers": (
-        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d embedding_renorm_"
-        " feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
+        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d dropout_"
+        " embedding_renorm_ feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
         " multi_head_attention_forward native_channel_shuffle nn_embedding_bag nn_rrelu pixel_unshuffle"
+    ),
+    "layouts": (
+        " empty_permuted empty_strided from_file range to_dlpack"
     ),
     "linalg": (
         " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"
@@ -70,6 +90,9 @@ NAMES = {
         " cholesky_inverse linalg_diagonal linalg_eig linalg_eigvals linalg_matrix_rank linalg_tensorinv"
         " linalg_tensorsolve linalg_vander linalg_vecdot pca_lowrank qr svd_lowrank triangular_solve"
     ),
+    "memory": (
+        " as_strided_ resize_as_"
+    ),
     "nn": (
         " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum linear linear_affine"
         " linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention take_axes"
@@ -80,7 +103,7 @@ NAMES = {
         " normalize pairwise_distance rms_norm"
     ),
     "norms": (
-        " dist linalg_vector_norm norm renorm"
+        " dist frobenius_norm linalg_vector_norm norm norm_except_dim nuclear_norm renorm"
     ),
     "pairs": (
         " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
@@ -111,19 +134,31 @@ NAMES = {
         " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate upsample"
         " upsample_bilinear upsample_nearest"
     ),
+    "scattering": (
+        " as_strided_scatter diagonal_scatter index_reduce nonzero_static put scatter_from_layers"
+        " scatter_layers scatter_reduce segment_reduce select_scatter slice_scatter strided_scatter"
+    ),
     "sorting": (
         " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
     ),
     "special": (
-        " acosh arccosh arcsinh arctanh asinh atanh erf erfc erfinv logit nan_to_num sinc special_entr"
-        " special_erfcx special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy"
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
+        " erfc erfc_ erfinv logit logit_ nan_to_num nan_to_num_ sinc sinc_ special_entr special_erfcx"
+        " special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy xlogy_"
     ),
     "spectrograms": (
         " istft stft"
     ),
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
+    ),
+    "turning": (
+        ""
+    ),
+    "verdicts": (
+        " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
+        " set_ne"
     ),
     "random": (
         ""
@@ -134,20 +169,34 @@ METHODS = {
     "activations": (
         " prelu"
     ),
+    "arrangements": (
+        " combinations diagflat dsplit fliplr flipud hsplit rot90 split_with_sizes sum_to_size unsafe_chunk"
+        " unsafe_split unsafe_split_with_sizes vsplit"
+    ),
     "bessel": (
         " i0 i0_"
     ),
     "contractions": (
-        " cross inner kron"
+        " addbmm addbmm_ cross inner kron"
     ),
     "convolution": (
         ""
+    ),
+    "copies": (
+        " narrow_copy"
     ),
     "cumulative": (
         " cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp"
     ),
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
+    ),
+    "distances": (
+        " histogram renorm_"
+    ),
+    "elements": (
+        " deg2rad deg2rad_ float_power float_power_ frexp gcd gcd_ heaviside heaviside_ isneginf isposinf"
+        " isreal lcm lcm_ ldexp ldexp_ logaddexp2 nextafter nextafter_ rad2deg rad2deg_ sgn sgn_"
     ),
     "factorisations": (
         " geqrf lu lu_solve orgqr ormqr"
@@ -166,6 +215,9 @@ METHODS = {
     "layers": (
         ""
     ),
+    "layouts": (
+        " new new_empty_strided"
+    ),
     "linalg": (
         " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
     ),
@@ -177,6 +229,11 @@ METHODS = {
     ),
     "matrices": (
         " cholesky_inverse qr triangular_solve"
+    ),
+    "memory": (
+        " apply_ as_strided_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as"
+        " resize_as_ set_ share_memory_ squeeze_ storage storage_type swapaxes_ swapdims_ t_ transpose_"
+        " unsqueeze_ untyped_storage"
     ),
     "nn": (
         ""
@@ -206,6 +263,10 @@ METHODS = {
     "resampling": (
         ""
     ),
+    "scattering": (
+        " as_strided_scatter diagonal_scatter index_reduce index_reduce_ nonzero_static put put_"
+        " scatter_reduce scatter_reduce_ select_scatter slice_scatter"
+    ),
     "sorting": (
         " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique"
         " unique_consecutive"
@@ -220,6 +281,14 @@ METHODS = {
     "statistics": (
         " bincount corrcoef cov histc std var"
     ),
+    "turning": (
+        ""
+    ),
+    "verdicts": (
+        " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"
+        " logical_xor_ lt_ ne_ not_equal_ set_eq_ set_ge_ set_gt_ set_le_ set_logical_and_ set_logical_not_"
+        " set_logical_or_ set_logical_xor_ set_lt_ set_ne_"
+    ),
     "random": (
         " bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_"
         " uniform_"
@@ -231,7 +300,7 @@ SPACES = {
         " bessel gamma polynomials special"
     ),
     "nn.functional": (
-        " activations convolution layers losses margins nn normalisation pooling pools resampling"
+        " activations convolution distances layers losses margins nn normalisation pooling pools resampling"
     ),
     "linalg": (
         " contractions factorisations linalg matrices norms"

@@ -113,7 +113,7 @@ def _sliced(x: Tensor, dim: int, key: slice, always: bool = False) -> Tensor:
     n = x._array.shape[dim]
     if not always and step == 1 and start in (None, 0) and (end is None or end >= n):
         return x
-    return shapes._slice_op(x, dim, start, end, step)
+    return shapes.slice_of(x, dim, start, end, step)
 
 
 def _integer(value: Any) -> int:
@@ -369,7 +369,7 @@ _declare_fill(
     method=False,
     torch_name="-",
 )
-Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
+FUNCTIONS["fill_"] = Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
 op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, overwrites="zero", public=False, method=False,
     vjp=dict(x=lambda g: np.zeros_like(g)),
    jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-",

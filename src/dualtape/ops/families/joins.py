@@ -245,7 +245,7 @@ def _atleast(n: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = (_atleast(n) for n in (1, 2, 3))
 
 
-def _some(name: str, tensors: Any) -> list:
+def some(name: str, tensors: Any) -> list:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return list(tensors)
@@ -261,7 +261,7 @@ def hstack(tensors: Any) -> Any:
     >>> dt.hstack([dt.tensor([1]), dt.tensor([2])])
     tensor([1, 2])
     """
-    whole = atleast_1d(_some("hstack", tensors))
+    whole = atleast_1d(some("hstack", tensors))
     return cat(list(whole), 0 if whole[0].ndim == 1 else 1)
 
 
@@ -278,7 +278,7 @@ def vstack(tensors: Any) -> Any:
     tensor([[1],
             [2]])
     """
-    return cat(list(atleast_2d(_some("vstack", tensors))), 0)
+    return cat(list(atleast_2d(some("vstack", tensors))), 0)
 
 
 @composite(

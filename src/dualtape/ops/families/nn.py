@@ -12,6 +12,7 @@ import numpy as np
 from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
+from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
 from ..samples import edge, exact_index, exact_mask, ints, real, sample
@@ -308,6 +309,21 @@ def _dropped(name: str, input: Any, p: float, training: bool, inplace: bool, sha
         return input
     mask = _kept(p, shape, input._array)
     return input.mul_(mask) if inplace else input * mask
+
+
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place form of :func:`dropout`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.dropout_(dt.ones(3), 1.0, True)
+    tensor([0., 0., 0.])
+    """
+    return _dropped("dropout_", input, p, train, True, tuple(input.shape))
+
+
+FUNCTIONS["dropout_"] = overridable(explaining(dropout_, "dropout_"))
 
 
 @composite(

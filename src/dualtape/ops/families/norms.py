@@ -12,9 +12,10 @@ from ..._tensor import dtypes
 from ...arrays.kernels.basics import add_reduce, reduce
 from ..dispatch import FUNCTIONS
 from ..formulas import restore
+from ..publish import publish_inplace
 from ..samples import apart, edge, exact, real, sample
 from ..table import COMMON, COMPOSITES, GENERAL, REDUCTION, composite, op
-from .elementwise import _direction as complex_direction
+from .elementwise import direction as complex_direction
 from .reductions import HALF, SINGLE, axes, cast, numpy_names, ties, total
 
 
@@ -192,3 +193,52 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
     kept = axes(dim, input.ndim)
     size = vector_norm(input, p, tuple(d for d in range(input.ndim) if d not in kept), True)
     return input * FUNCTIONS["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+
+
+publish_inplace(renorm)
+
+
+@composite("frobenius_norm", method=False, samples=(sample(real(3, 4), (0, 1)), sample(real(3, 4), 1, True)))
+def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The root of the sum of squares over ``dim``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.frobenius_norm(dt.tensor([[3.0, 4.0]]), (0, 1))
+    tensor(5.)
+    """
+    return vector_norm(input, 2, dim, keepdim, out=out)
+
+
+@composite("nuclear_norm", method=False, samples=(sample(real(3, 4)), sample(real(2, 3, 4), (0, 2), True)))
+def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False) -> Any:
+    """The sum of the singular values of the matrices in two dimensions.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nuclear_norm(dt.eye(3))
+    tensor(3.)
+    """
+    if isinstance(dim, bool):
+        dim, keepdim = (-2, -1), dim
+    return COMPOSITES["linalg_matrix_norm"].function(input, "nuc", tuple(dim), keepdim)
+
+
+@composite("norm_except_dim", method=False, samples=(
+    sample(real(3, 4)), sample(real(2, 3, 4), 2, 1), sample(real(3, 4), 2, -1), sample(apart(3, 4), 3, 1),
+))  # fmt: skip
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The norm of order ``pow`` of each part along ``dim``, in a shape that broadcasts; with -1, of the whole.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.norm_except_dim(dt.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    if dim == -1:
+        return vector_norm(v, pow)
+    kept = axes(dim, v.ndim)
+    return vector_norm(v, pow, tuple([d for d in range(v.ndim) if d not in kept]), True)

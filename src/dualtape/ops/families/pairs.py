@@ -77,7 +77,7 @@ def _over(a: Any, b: Any) -> Any:
     return a / np.where(b == 0, 1, b) * (b != 0)
 
 
-def _floats(name: str, *arrays: Any) -> tuple:
+def floats(name: str, *arrays: Any) -> tuple:
     """``arrays``, which must not be of integers."""
     if arrays[0].dtype.kind in "biu":
         raise NotImplementedError(
@@ -86,7 +86,7 @@ def _floats(name: str, *arrays: Any) -> tuple:
     return arrays
 
 
-op("hypot", lambda x, y: np.hypot(*_floats("hypot", x, y)), kind=BROADCASTING, promote=COMMON, complex=False,
+op("hypot", lambda x, y: np.hypot(*floats("hypot", x, y)), kind=BROADCASTING, promote=COMMON, complex=False,
    vjp=dict(x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out)),
    jvp=dict(x=lambda t, x, out: t * (x / out), y=lambda t, y, out: t * (y / out)),
    samples=(sample(real(3, 4), real(4)), sample(real(), real())),
@@ -104,7 +104,7 @@ def _weight(x: Any, y: Any) -> Any:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    _floats("logaddexp", x, y)
+    floats("logaddexp", x, y)
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     larger = np.real(x) >= np.real(y)
@@ -125,7 +125,7 @@ op("logaddexp", _logaddexp, kind=BROADCASTING, promote=COMMON, inplace=False, nu
 
 
 def _lerp(x: Any, end: Any, weight: Any) -> Any:
-    _floats("lerp", x)
+    floats("lerp", x)
     for name, value in (("end", end), ("weight", weight)):
         if hasattr(value, "dtype") and value.dtype != x.dtype and (value.ndim or name == "end"):
             raise RuntimeError(f"lerp: expected dtype {x.dtype} for `{name}` but got dtype {value.dtype}")

@@ -349,14 +349,14 @@ def shifted(x: Any, dim: int, fill: Callable) -> Any:
     )
 
 
-def _others(x: Any, dim: int | None) -> Any:
+def others(x: Any, dim: int | None) -> Any:
     """The product of all other entries, for each: from both sides and without division, so that zeros are like
     other numbers.
     """
     if x.ndim == 0:
         return np.ones_like(x)
     if dim is None:
-        return _others(x.reshape((product(x.shape),)), 0).reshape(x.shape)
+        return others(x.reshape((product(x.shape),)), 0).reshape(x.shape)
     d = normal_dim(dim, x.ndim)
     before = running(np.multiply, shifted(x, d, np.ones_like), d)
     after = np.flip(running(np.multiply, shifted(np.flip(x, d), d, np.ones_like), d), d)
@@ -374,8 +374,8 @@ _PRODUCTS = (
 
 op("prod", _prod, kind=REDUCTION, keywords=("dtype",), quiet=False, node=("ProdBackward0", "ProdBackward1"), variant=lambda x, dim, keepdim,
     dtype: int(dim is not None),
-   vjp=dict(x=lambda g, x, dim, keepdim: restore(g, x.shape, dim, keepdim) * _others(x, dim).conj()),
-   jvp=dict(x=lambda t, x, dim, keepdim: total(t * _others(x, dim), dim, keepdim)),
+   vjp=dict(x=lambda g, x, dim, keepdim: restore(g, x.shape, dim, keepdim) * others(x, dim).conj()),
+   jvp=dict(x=lambda t, x, dim, keepdim: total(t * others(x, dim), dim, keepdim)),
    samples=(*_PRODUCTS, edge(ints(3, 4, high=3)), edge(mask(5), 0)),
    doc="""The product over ``dim``; derivatives of every order are right where factors are 0.
 

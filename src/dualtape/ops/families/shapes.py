@@ -200,7 +200,7 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
     return x.swapaxes(a, b) if x.ndim else x[...]
 
 
-transpose = op("transpose", _transpose, kind=GENERAL, view=True, also=("swapaxes", "swapdims"), jvp=LINEAR,
+transpose = op("transpose", _transpose, kind=GENERAL, view=True, node=("TransposeBackward0", "TransposeBackward1"), also=("swapaxes", "swapdims"), jvp=LINEAR,
     aliases={"axis0": "dim0", "axis1": "dim1"},
    vjp=dict(x=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if g.ndim else g),
    numpy_vjp=dict(x=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g),
@@ -219,7 +219,7 @@ def _t(x: Any) -> Any:
     return x.T
 
 
-op("t", _t, kind=GENERAL, view=True, jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), numpy_vjp=dict(x=lambda g: g.T),
+op("t", _t, kind=GENERAL, view=True, node=("TBackward0", "TBackward1"), jvp=LINEAR, vjp=dict(x=lambda g: np.transpose(g)), numpy_vjp=dict(x=lambda g: g.T),
    samples=(sample(real(3, 4)), sample(real(3)), sample(real())),
    doc="""The transpose of a matrix; vectors and scalars stay as they are.
 
@@ -237,7 +237,8 @@ def _squeeze(x: Any, dim: Any = None) -> Any:
     return x[tuple(0 if i in drop else slice(None) for i in range(x.ndim)) + (...,)]
 
 
-op("squeeze", _squeeze, kind=GENERAL, view=True, node=("SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2"),
+op("squeeze", _squeeze, kind=GENERAL, view=True,
+   node=tuple([f"SqueezeBackward{number}" for number in range(6)]),  # the last three in place
    variant=lambda x, dim: 0 if dim is None else 1 if isinstance(dim, int) else 2,
    jvp=LINEAR, vjp=_UNVIEW, samples=(sample(real(1, 3, 1)), sample(real(1, 3, 1), 0), sample(real(1, 3, 1), 1), sample(real(1, 3, 1), (0, -1)), sample(real())),
    doc="""The tensor without its dimensions of size 1, or without those named.
@@ -253,7 +254,7 @@ def _unsqueeze(x: Any, dim: int) -> Any:
     return x[(slice(None),) * d + (None,)]
 
 
-unsqueeze = op("unsqueeze", _unsqueeze, kind=GENERAL, view=True, jvp=LINEAR,
+unsqueeze = op("unsqueeze", _unsqueeze, kind=GENERAL, view=True, node=("UnsqueezeBackward0", "UnsqueezeBackward1"), jvp=LINEAR,
     vjp=dict(x=lambda g, dim: np.squeeze(g, dim)),
    samples=(sample(real(3, 4), 0), sample(real(3, 4), -1), sample(real(), 0)),
    doc="""The tensor with a new dimension of size 1.
@@ -343,7 +344,7 @@ def _put_slice(g: Any, shape: tuple, dim: int, start: Any, end: Any, step: int) 
     return use("slice_zero")(g, shape, dim, start, end, step)
 
 
-_slice_op = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
+slice_of = op("slice", _slice, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    vjp=dict(x=lambda g, x_shape, dim, start, end, step: _put_slice(g, x_shape, dim, start, end, step)),
    numpy_vjp=dict(x=lambda g, x_shape, dim, start, end,
        step: _slice_into(np.zeros(x_shape, g.dtype), g, dim, start, end, step)),
@@ -429,7 +430,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     first = int(start) + n if start < 0 else int(start)
     if length < 0 or first < 0 or first + length > n:
         raise RuntimeError(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n})")
-    return _slice_op(input, dim, first, first + length, 1)
+    return slice_of(input, dim, first, first + length, 1)
 
 
 # --- several views of one tensor ------------------------------------------------------------------
@@ -562,7 +563,7 @@ def tensor_split(
             bounds.append(bounds[-1] + small + (i < more))
     else:
         bounds = [0, *(int(i) for i in indices_or_sections), n]
-    return tuple(_slice_op(input, dim, a, b, 1) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    return tuple(slice_of(input, dim, a, b, 1) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
 
 
 # --- names for common reshapings ------------------------------------------------------------------

@@ -1,0 +1,110 @@
+"""View ops in place: a tensor that shows the same memory in another shape from now on.
+
+The op runs out of place, with all its rules, and the tensor takes the place of the view that it gave. What else shares
+the memory stays as it is: views of the tensor included, which from then on find their way back to the shape they know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import errors, modes
+from ..._tensor.tensor import Tensor
+from ...autograd.tangents import active, set_tangent, tangent
+from ...autograd.versions import bump
+from ...autograd.views import Step, check_change, steps_by, views_of
+from ...overrides.watching import overridable
+from ..dispatch import FUNCTIONS
+from ..table import TABLE
+
+
+def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]) -> Any:
+    """``x``, in place of the view of it that ``view_of`` gives; ``back`` gives the step from there to what x was."""
+    if not isinstance(x, Tensor):
+        raise errors.not_a_tensor(name, "input", x)
+    mode = modes.current()
+    recording = mode.grad and x.requires_grad
+    check_change(x, name, recording)
+    views = views_of(x)
+    new, step = view_of(), back()
+    if views and step is None:
+        raise RuntimeError(f"{name}: the tensor has views, which would lose their way to it: clone() it first")
+    tangents = [(level, tangent(new, level)) for level in active(mode)]
+    turns = [(view, steps_by(step, view.step)) for view in views]
+    relation = x._view if x._is_view() else None
+    node = new._edge[0] if recording else None
+    kind = _in_place_kind(node) if recording else None
+    counter = x._shared_counter
+    bump(counter)
+    # no call among these: an interrupt finds all of them done, or none
+    for view, turned_step in turns:
+        view.step = turned_step
+    if relation is not None:
+        relation.step = new._view.step
+    if x._array.shape != new._array.shape:
+        x._grad_accumulator = None  # else graphs that lead to this leaf still do
+    x._array = new._array
+    if node is not None:
+        node.__class__ = kind
+        x._edge = new._edge
+        if relation is not None:
+            relation.seen = counter[0]
+    for level, value in tangents:
+        if value is not None:
+            set_tangent(x, level, value)
+    return x
+
+
+def _in_place_kind(node: Any) -> type:
+    """The class of a node's in-place form: the row names those after the others."""
+    op = node.op
+    names = op.node_names
+    return op.node_class(names.index(type(node).__name__) + len(names) // 2)
+
+
+def _turning(name: str, op: str, back: Callable) -> None:
+    row = TABLE[op]
+
+    def inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return turned(self, f"{name}_", lambda: row.function(self, *args, **kwargs), lambda: back(self, args, kwargs))
+
+    inplace.__name__ = inplace.__qualname__ = f"{name}_"
+    inplace.__doc__ = row.doc
+    inplace.__wrapped__ = row.function  # type: ignore[attr-defined] # whose signature is what inspect shows
+    setattr(Tensor, f"{name}_", overridable(inplace))
+
+
+def _again(op: str) -> Callable:
+    """The way back of an exchange: the same exchange."""
+    row = TABLE[op]
+    return lambda x, args, kwargs: (None, row, tuple(row.bind((x, *args), kwargs)[1:]), None)
+
+
+def _in_old_shape(x: Any, args: tuple, kwargs: dict) -> Step:
+    return (None, TABLE["view_shape"], (x._array.shape,), None)
+
+
+_turning("t", "t", _again("t"))
+for _name in ("transpose", "swapaxes", "swapdims"):
+    _turning(_name, "transpose", _again("transpose"))
+_turning("squeeze", "squeeze", _in_old_shape)
+_turning("unsqueeze", "unsqueeze", _in_old_shape)
+
+
+def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """In-place form of :func:`as_strided`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.arange(4).as_strided_((2, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2]])
+    """
+    return turned(
+        input, "as_strided_", lambda: FUNCTIONS["as_strided"](input, size, stride, storage_offset), lambda: None
+    )
+
+
+FUNCTIONS["as_strided_"] = Tensor.as_strided_ = overridable(as_strided_)  # type: ignore[attr-defined]

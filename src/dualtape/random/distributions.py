@@ -1,0 +1,142 @@
+"""Draws from distributions with a parameter for each element, and their gradients where they are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import modes
+from .._tensor import dtypes
+from .._tensor.tensor import Tensor, new_tensor, raw
+from ..arrays.lazy import special
+from ..autograd.function import Function
+from ..autograd.underived import underived
+from .generator import Generator, source
+
+
+def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) -> Tensor:
+    """Draws of NumPy's generator, for each of the parameters, in the dtype of the last."""
+    rng = source(generator)
+    if modes.current().batches:
+        raise NotImplementedError(f"{name}: not supported inside of vmap: draw outside of it")
+    if any(type(p) is not np.ndarray for p in parameters):
+        raise NotImplementedError(f"{name}: the parameters must be NumPy's arrays")
+    shape = np.broadcast_shapes(*[p.shape for p in parameters])
+    values = getattr(rng, draw)(*parameters, shape)
+    return new_tensor(np.asarray(values).astype(parameters[-1].dtype))
+
+
+def _floats(name: str, *tensors: Tensor) -> None:
+    for tensor in tensors:
+        if tensor._array.dtype.kind != "f":
+            kind = ValueError if name == "binomial" else NotImplementedError
+            raise kind(f"{name} only supports floating-point dtypes, got {dtypes.of(tensor._array.dtype)!r}")
+
+
+class Poisson(Function):
+    """The node of draws that move by steps: their gradient is zero."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, generator: Any) -> Any:  # type: ignore[override]
+        return _drawn("poisson", generator, "poisson", input._array)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        return g * 0, None
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of events, each from a Poisson distribution of the rate that stands in ``input``; the gradient is zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.poisson(dt.zeros(2))
+    tensor([0., 0.])
+    """
+    _floats("poisson", input)
+    if not np.all(raw(input) >= 0):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return Poisson.apply(input, generator)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of successes in ``count`` trials of probability ``prob`` each; the derivative is not implemented.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.binomial(dt.tensor([5.0]), dt.ones(1))
+    tensor([5.])
+    """
+    _floats("binomial", count, prob)
+    if count.dtype != prob.dtype:
+        raise RuntimeError(f"binomial: expected one dtype, got {count.dtype!r} and {prob.dtype!r}")
+    if not (np.all(raw(count) >= 0) and np.all((raw(prob) >= 0) & (raw(prob) <= 1))):
+        raise RuntimeError("binomial: counts must not be negative, and probabilities lie between 0 and 1")
+    drawn = _drawn("binomial", generator, "binomial", count._array.astype(np.int64), prob._array)
+    return underived("binomial", drawn, count, prob)
+
+
+def gamma_slope(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """How a draw ``x`` of a gamma distribution moves with its shape ``alpha``, at the same quantile.
+
+    -(dP/d alpha) / (dP/dx) with P the distribution function, whose power series gives both: the factor before it
+    cancels.
+    """
+    a, x = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(x, np.float64))
+    safe = np.where(x > 0, x, 1)
+    term, total, weighted, harmonic = np.ones(a.shape), np.ones(a.shape), np.zeros(a.shape), np.zeros(a.shape)
+    n = 0
+    while np.any(term > 1e-17 * total):
+        n += 1
+        term = term * safe / (a + n)
+        harmonic = harmonic + 1 / (a + n)
+        total, weighted = total + term, weighted + term * harmonic
+    slope = -(safe / a) * (total * (np.log(safe) - special.digamma(a + 1)) - weighted)
+    return np.where(x > 0, slope, 0)
+
+
+class StandardGamma(Function):
+    """The node of draws from gamma distributions: the gradient moves them along their quantiles."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, generator: Any) -> Any:  # type: ignore[override]
+        out = _drawn("_standard_gamma", generator, "standard_gamma", input._array)
+        ctx.save_for_backward(input, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        input, out = ctx.saved_tensors
+        slope = new_tensor(gamma_slope(input._array, out._array).astype(out._array.dtype))
+        return g * underived("_standard_gamma_grad", slope, input, out), None
+
+
+def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Draws from gamma distributions of the shapes in ``input`` and of rate 1, with the gradient of their quantiles.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> bool((dt._standard_gamma(dt.ones(3)) >= 0).all())
+    True
+    """
+    _floats("_standard_gamma", input)
+    if not np.all(raw(input) >= 0):
+        raise RuntimeError("_standard_gamma: shapes must not be negative")
+    return StandardGamma.apply(input, generator)
+
+
+def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Draws from Dirichlet distributions of the concentrations in the last dimension, with their gradient.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt._sample_dirichlet(dt.ones(3)).sum()
+    tensor(1.)
+    """
+    draws = _standard_gamma(input, generator)
+    return draws / draws.sum(-1, keepdim=True)  # type: ignore[attr-defined]

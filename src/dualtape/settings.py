@@ -1,0 +1,316 @@
+"""What PyTorch's programs set and ask about the machine: threads, determinism, precision, devices, warnings.
+
+Each says what it governs here. What cannot be had is refused or answered by False, not taken in silence.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from . import errors
+from ._tensor import dtypes
+from ._tensor.device import CPU
+from ._tensor.device import device as _device
+from ._tensor.legacy import TYPES
+from ._tensor.tensor import Tensor
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def _blas() -> Any:
+    """What governs the threads of NumPy's BLAS, if it is installed."""
+    try:
+        import threadpoolctl  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    return threadpoolctl
+
+
+def get_num_threads() -> int:
+    """How many threads a product of matrices may use: those of NumPy's BLAS, all else runs in one.
+
+    Without ``threadpoolctl`` nobody can tell, and the answer is the number of cores.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_num_threads() >= 1
+    True
+    """
+    control = _blas()
+    pools = [] if control is None else [p["num_threads"] for p in control.threadpool_info() if p["user_api"] == "blas"]
+    return max(pools, default=os.cpu_count() or 1)
+
+
+def set_num_threads(int: int) -> None:
+    """Let products of matrices use this many threads of NumPy's BLAS; a warning says so where ``threadpoolctl``, which
+    can do that, is not installed.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_num_threads(dt.get_num_threads())  # doctest: +SKIP
+    """
+    _whole("set_num_threads", int)
+    if int <= 0:
+        raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {int}")
+    control = _blas()
+    if control is None:
+        warnings.warn(
+            "set_num_threads has no effect: the threads of NumPy's BLAS are set by threadpoolctl, which is not"
+            " installed, or by OMP_NUM_THREADS before the program starts",
+            UserWarning,
+            stacklevel=2,
+        )
+    else:
+        control.threadpool_limits(int, user_api="blas")
+
+
+def _whole(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} expects an int, but got {type(value).__name__}")
+
+
+def get_num_interop_threads() -> int:
+    """1: ops run one after another, in the thread that calls them.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_num_interop_threads()
+    1
+    """
+    return 1
+
+
+def set_num_interop_threads(int: int) -> None:
+    """Ask for threads in which ops run side by side, which there are not: anything but 1 is answered by a warning.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_num_interop_threads(1)
+    """
+    _whole("set_num_interop_threads", int)
+    if int <= 0:
+        raise RuntimeError(f"set_num_interop_threads: expected a positive number of threads, got {int}")
+    if int > 1:
+        warnings.warn("set_num_interop_threads has no effect: ops run one after another", UserWarning, stacklevel=2)
+
+
+# --- determinism and precision --------------------------------------------------------------------
+
+_settings: dict[str, Any] = {"deterministic": 0, "precision": "highest", "warn_always": False}
+_LEVELS = {"default": 0, "warn": 1, "error": 2}
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for algorithms that give the same bits each time. All of them do here, so that nothing is refused for it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.use_deterministic_algorithms(True); dt.are_deterministic_algorithms_enabled()
+    True
+    >>> dt.use_deterministic_algorithms(False)
+    """
+    if not isinstance(mode, bool) or not isinstance(warn_only, bool):
+        raise TypeError("use_deterministic_algorithms(): mode and warn_only must be bools")
+    _settings["deterministic"] = 0 if not mode else 1 if warn_only else 2
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic algorithms were asked for.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.are_deterministic_algorithms_enabled()
+    False
+    """
+    return _settings["deterministic"] > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether others were to be answered by a warning only.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
+    return _settings["deterministic"] == 1
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """:func:`use_deterministic_algorithms` by number or name: 0 "default", 1 "warn", 2 "error".
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_deterministic_debug_mode("default"); dt.get_deterministic_debug_mode()
+    0
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode).__name__}")
+    level = _LEVELS.get(debug_mode, -1) if isinstance(debug_mode, str) else debug_mode
+    if level not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of 0, 1, 2, {', '.join(_LEVELS)}, got {debug_mode}"
+        )
+    _settings["deterministic"] = level
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as :func:`set_deterministic_debug_mode` has it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_deterministic_debug_mode()
+    0
+    """
+    return _settings["deterministic"]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow less precision ("high", "medium") in products of float32 matrices. It is never made use of.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_float32_matmul_precision("highest")
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision!r} is not one of 'highest', 'high', or 'medium'")
+    _settings["precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What :func:`set_float32_matmul_precision` allows.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_float32_matmul_precision()
+    'highest'
+    """
+    return _settings["precision"]
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: numbers too small for their full precision are not set to zero, and NumPy cannot be told to.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_flush_denormal(True)
+    False
+    """
+    if not isinstance(mode, bool):
+        raise TypeError(f"set_flush_denormal expects a bool, but got {type(mode).__name__}")
+    return False
+
+
+def set_warn_always(b: bool) -> None:
+    """Ask for every warning each time. Warnings are always given here; Python's filters decide which are shown.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce_ expects a bool, but got {type(b).__name__}")
+    _settings["warn_always"] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What :func:`set_warn_always` was told.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.is_warn_always_enabled()
+    False
+    """
+    return _settings["warn_always"]
+
+
+# --- devices and types ----------------------------------------------------------------------------
+
+
+def get_default_device() -> _device:
+    """Where tensors are made unless ``device=`` says otherwise: in the memory of the CPU.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_default_device()
+    device(type='cpu')
+    """
+    return CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Refused, unless it is the CPU: say ``device=`` where a tensor is made.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_default_device("cpu")
+    """
+    wanted = device if device is None or isinstance(device, _device) else _device(device)
+    if wanted is not None and wanted.type != "cpu":
+        raise NotImplementedError(
+            f"set_default_device: tensors are made in the memory of the CPU: say device={str(wanted)!r} for each"
+        )
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the GPU that a tensor is on, -1 for the CPU.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.get_device(dt.ones(1))
+    -1
+    """
+    if not isinstance(input, Tensor):
+        raise errors.not_a_tensor("get_device", "input", input)
+    return input.get_device()  # type: ignore[attr-defined]
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default floating-point dtype by an old type of tensors, or its name.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.set_default_tensor_type(dt.FloatTensor); dt.get_default_dtype()
+    dualtape.float32
+    """
+    name = t if isinstance(t, str) else getattr(t, "__name__", "")
+    found: Any = TYPES.get(name.rpartition(".")[2])
+    if found is None:
+        raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t!r}")
+    dtypes.set_default_dtype(found._dtype)
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type: of a tensor, that of its old type.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.typename(dt.ones(1)), dt.typename(3.5)
+    ('dualtape.FloatTensor', 'float')
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()  # type: ignore[attr-defined]
+    kind = obj if isinstance(obj, type) or callable(obj) and hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", "") or ""
+    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
