@@ -7,6 +7,7 @@ their order, or None if anything is not as it was.
 from __future__ import annotations
 
 import linecache
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from .. import nn
 from .._tensor.tensor import Tensor
 from .environment import PLAIN, Environment, Place
 
+_GROWING = (list, dict, set, deque, bytearray)
+_ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
 _IDENTICAL = (bool, type(None), type(Ellipsis))
 
 
@@ -36,6 +39,8 @@ class Guard:
         self.inputs: list[Any] = []
         self.sources: list[str] = []
         self.places = environment.places
+        self._keys = environment.keys
+        self.watches_grads = not _ABOUT_GRADS.isdisjoint(environment.names)
         self.check: Callable[[Any, Any], Any] = lambda f, leaves: None
         known: dict[int, int] = {}
         for place in self.places:
@@ -53,7 +58,7 @@ class Guard:
         """
         self.used = sorted(used)
         body: list[str] = []
-        space: dict[str, Any] = {"_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
+        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
         names: dict[str, str] = {}
         named: dict[int, str] = {}
         for place in self.places:
@@ -70,7 +75,7 @@ class Guard:
                 named[number] = name
                 state = self._states[number]
                 body.extend(
-                    _tensor_checks(name, state, number in grads, space)
+                    _tensor_checks(name, state, number in grads or self.watches_grads, space)
                     if isinstance(value, Tensor)
                     else _array_checks(name, value, number in used, space)
                 )
@@ -88,7 +93,7 @@ class Guard:
 
     def same_objects(self, function: Any, leaves: list) -> str | None:
         """The first place at which something else stands than before the program ran, or None."""
-        space = {"f": function, "leaves": leaves}
+        space = {**self._keys, "f": function, "leaves": leaves}
         for place in self.places:
             if place.path.endswith("._grad"):
                 continue  # gradients are set by programs, and set again by what replays them
@@ -98,13 +103,13 @@ class Guard:
                 return place.path
             if now is not place.value and not (isinstance(now, PLAIN) and _same_plain(now, place.value)):
                 return place.path
-            if isinstance(now, (list, dict)) and len(now) != self._length(place):
+            if isinstance(now, _GROWING) and len(now) != self._length(place):
                 return place.path
         return None
 
     def remember(self) -> None:
         """Note the lengths of what may grow."""
-        self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, (list, dict))}
+        self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, _GROWING)}
 
     def _length(self, place: Place) -> int:
         return self._lengths[id(place.value)]
@@ -185,11 +190,14 @@ def _value_checks(name: str, value: Any, space: dict) -> list[str]:
             return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
         same_zero = f" or str({name}) != {str(value)!r}" if type(value) is float and value == 0 else ""
         return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (list, tuple, dict, deque)):
         space[held] = type(value)
         return [f"if type({name}) is not {held} or len({name}) != {len(value)}: return None"]
     if isinstance(value, (set, frozenset)):
         space[held] = frozenset(value)
         return [f"if frozenset({name}) != {held}: return None"]
     space[held] = value
+    if isinstance(value, bytearray):
+        space[f"{held}b"] = bytes(value)
+        return [f"if {name} is not {held} or {name} != {held}b: return None"]
     return [f"if {name} is not {held}: return None"]
