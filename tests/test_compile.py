@@ -615,7 +615,8 @@ def test_whether_there_is_a_gradient_matters_to_what_asks() -> None:
         (lambda x: [dt.set_grad_enabled(False), x * 2][1], "leaves it changed"),
         (lambda x: [dt.set_default_dtype(dt.float64), x * 2][1], "sets the default dtype"),
         (lambda x: x * next(numbers), "another at each call"),
-        (lambda x: x * stream.random(), "another at each call"),
+        (lambda x: x * stream.random(), "stream, a generator"),
+        (lambda x: x * other_stream.random(), "other_stream, a generator"),
     ],
 )
 def test_what_would_not_be_done_again_is_not_replayed(function: Callable, reason: str) -> None:
@@ -631,6 +632,7 @@ numbers = iter([1.0, 2.0, 3.0])
 w_hooked = dt.ones(2, requires_grad=True)
 w_hooked.register_hook(lambda g: g)
 stream = random.Random(0)
+other_stream = np.random.default_rng(0)
 
 
 def test_other_threads_compute_beside_a_trace() -> None:

@@ -9,7 +9,6 @@ something that is to be the same at the next call, and becomes a line of the gua
 from __future__ import annotations
 
 import functools
-import random
 import sys
 import types
 from collections import deque
@@ -30,7 +29,6 @@ PLAIN = (
 _ALL_NAMES = frozenset({"getattr", "setattr", "vars", "__dict__", "__getattribute__", "dir"})
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
 _LIMIT = 20_000
-_STATEFUL = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 class TooMuch(Exception):
@@ -100,7 +98,7 @@ class Environment:
 
     def _behind(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         """What ``value`` leads to."""
-        if isinstance(value, _STATEFUL) or hasattr(type(value), "__next__"):
+        if hasattr(type(value), "__next__"):
             raise TooMuch(f"it refers to a {type(value).__name__}, which is another at each call")
         if isinstance(value, Tensor):
             if value._grad is not None:

@@ -7,6 +7,7 @@ their order, or None if anything is not as it was.
 from __future__ import annotations
 
 import linecache
+import random
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -103,16 +104,28 @@ class Guard:
                 return place.path
             if now is not place.value and not (isinstance(now, PLAIN) and _same_plain(now, place.value)):
                 return place.path
+            if _stream(now) != self._streams.get(id(now)):
+                return f"{place.path}, a generator"
             if isinstance(now, _GROWING) and len(now) != self._length(place):
                 return place.path
         return None
 
     def remember(self) -> None:
-        """Note the lengths of what may grow."""
+        """Note the lengths of what may grow, and where generators are in their streams."""
+        self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}
         self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, _GROWING)}
 
     def _length(self, place: Place) -> int:
         return self._lengths[id(place.value)]
+
+
+def _stream(value: Any) -> str | None:
+    """The state of a generator that is not dualtape's; None of anything else."""
+    if isinstance(value, random.Random):
+        return str(hash(value.getstate()))
+    if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        return str(value.bit_generator.state if isinstance(value, np.random.Generator) else value.get_state())
+    return None
 
 
 def kinds() -> tuple[type, ...]:

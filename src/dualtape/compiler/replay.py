@@ -142,7 +142,7 @@ class Writer:
             call = f"_draw({self.held(generator)}, {method!r})({words})"
         else:
             place = _reusable(instruction, dying)
-            call = f"{self.held(function)}({words}{'' if place is None else f', {self.name(place)}'})"
+            call = f"{self.held(function)}({words}{'' if place is None else f', out={self.name(place)}'})"
         results = instruction.results
         if results == ():
             self.lines.append(call)
@@ -235,7 +235,7 @@ def function(
             last[id(value)] = at
     lasting = {id(value) for value in (*inputs, *outputs)}
     # memory that a view or a result looks at may not be taken
-    looked_at = Counter([id(value.memory) for value in inputs])
+    looked_at = Counter([id(value.memory) for value in inputs] * 2)  # which is never the program's own
     for instruction in instructions:
         looked_at.update([id(value.memory) for value in instruction.gives])
     risky = any(i.kind in (READ, SHAPE) or i.kind == CALL and type(i.function) is not np.ufunc for i in instructions)
@@ -264,7 +264,8 @@ def function(
     results = []
     for value in outputs:
         text = writer.name(value)
-        if is_constant(value):
+        spread = name == "backward" and any(s == 0 and n > 1 for n, s in zip(value.shape, value.strides, strict=True))
+        if is_constant(value) or spread:  # a gradient has memory for each of its elements
             text = f"{text}.copy()"
         results.append(text if value.shape else f"_asarray({text})")
     body = [*writer.lines, f"return ({''.join(f'{text}, ' for text in results)})"]
