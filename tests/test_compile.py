@@ -6,6 +6,7 @@ import importlib.util
 import random
 import threading
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -527,6 +528,18 @@ def test_methods_and_threads() -> None:
     for thread in threads:
         thread.join()
     assert all(found) and len(found) == 80
+
+
+def test_nothing_of_a_call_is_kept() -> None:
+    w = dt.ones(1000, requires_grad=True)
+    compiled = dt.compile(lambda x: (x * w).sum())
+    for _ in range(2):
+        x = dt.ones(1000, requires_grad=True)
+        loss = compiled(x)
+        gone = weakref.ref(x)
+        loss.backward()
+        del x, loss
+        assert gone() is None
 
 
 def test_explain_says_what_was_done() -> None:

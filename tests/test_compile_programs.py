@@ -76,7 +76,7 @@ class Writer:
                     z[:: 1 + c % 3].add_(y.sum())
                 return z.sin()
             if kind == 20:
-                return x * 2 if x.sum() > y.mean() else x - 1
+                return x * 2 if x.sum() > y.mean() + 0.0137 else x - 1  # no tie that rounding decides
             if kind == 21:
                 return x.flip(0) if x.ndim else -x
             if kind == 22:

@@ -115,6 +115,11 @@ class Guard:
         self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}
         self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, _GROWING)}
 
+    def forget(self) -> None:
+        """Let go of what the program was traced with."""
+        self.places, self.inputs, self._keys = [], [], {}
+        self._lengths, self._streams = {}, {}
+
     def _length(self, place: Place) -> int:
         return self._lengths[id(place.value)]
 
