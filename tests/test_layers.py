@@ -43,6 +43,7 @@ UPWARDS = {
     ("autograd.function", "ops.table"): "a Function's view is replayed by the alias op",
     ("autograd.function_batching", "ops.batching"): "Function.vmap gets and gives batches",
     ("autograd.function_forward", "ops.jvp"): "a Function's tangent is laid out as its result is",
+    ("arrays.kernels.fused", "compiler.eager"): "a function of many passes is compiled where that pays",
     ("func.functional_call", "nn"): "modules have parameters",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",
     ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
+from ...arrays.kernels.fused import fused
 from ...arrays.kernels.masks import kept
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
@@ -346,7 +347,7 @@ def in_kind(forward: Any) -> Any:
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
     lambda out: out * (1 - out),
-   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=fused(lambda x: special.expit(x)), numpy_vjp=dict(x=_sigmoid_gradient),
    doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt
