@@ -57,8 +57,15 @@ _NATIVE = (
 _IN_PLACE = ("celu_", "relu_", "rrelu_", "selu_", "threshold_")
 _WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
+_SPARSE = (
+    "sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
+    "sparse_bsc_tensor", "hspmm", "smm", "sspaddmm",
+)  # fmt: skip
+_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+_SAME = {"dsmm": "mm", "spmm": "mm", "hsmm": "hspmm", "saddmm": "sspaddmm"}  # other names
 _NAMES = {
-    "sparse_coo_tensor": "sparse",
+    **dict.fromkeys(_SPARSE, "sparse"),
+    **dict.fromkeys(_LAYOUTS, "_tensor.device"),
     "set_printoptions": "_tensor.printing",
     "vmap": "func",
     **dict.fromkeys(_REMOVED, "removed"),
@@ -74,7 +81,7 @@ _NAMES = {
 
 def __dir__() -> list[str]:
     load_all()
-    return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES})
+    return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES, *_SAME})
 
 
 def __getattr__(name: str) -> Any:
@@ -84,8 +91,10 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
-        if name in _DRAWS or name == "sparse_coo_tensor":
+        if name in _DRAWS or name in _SPARSE[:6]:
             value = overridable(value, leaf=True)
+    elif name in _SAME:
+        value = getattr(package, _SAME[name])
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
     else:

@@ -184,32 +184,6 @@ class Memory:
             return array.ndim == 4 and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
         return bool(self._array.flags.c_contiguous)
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
-        """The tensor itself, or in another dtype: it is dense already.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2).to_dense()
-        tensor([1., 1.])
-        """
-        return self if dtype is None else self.to(dtype)
-
-    def to_sparse(self: Any, sparse_dim: int | None = None) -> Any:
-        """The entries that are not zero, with their indices; without history.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
-        tensor([[1]])
-        """
-        if sparse_dim is not None and not isinstance(sparse_dim, int):
-            raise TypeError(f"to_sparse(): argument 'sparse_dim' must be int, not {type(sparse_dim).__name__}")
-        from ..sparse import coo
-
-        return coo.from_dense(self, sparse_dim)
-
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers.
 
