@@ -22,7 +22,7 @@ LAYERS = [
     {"modes", "_contextlib"},
     {"_tensor", "autograd", "overrides", "random"},
     {"ops", "overrides.dispatch", "overrides.listing"},
-    {"sparse"},
+    {"sparse", "nested"},
     {"func", "autograd.functional"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed"},
     {"compiler"},

@@ -189,7 +189,8 @@ def make_sparse(indices: np.ndarray, values: np.ndarray, shape: tuple, coalesced
 
 
 def _unpickled(entries: tuple, shape: tuple, coalesced: bool, requires_grad: bool) -> Any:
-    return make_sparse(*entries, shape, coalesced).requires_grad_(requires_grad)
+    indices, values = entries
+    return make_sparse(indices, values, shape, coalesced).requires_grad_(requires_grad)
 
 
 def sparse_of(indices: np.ndarray, values: Tensor, shape: tuple, coalesced: bool) -> SparseTensor:
