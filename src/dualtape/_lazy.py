@@ -17,6 +17,7 @@ _LEGACY = (
     "FloatTensor",
     "DoubleTensor",
     "HalfTensor",
+    "BFloat16Tensor",
     "LongTensor",
     "IntTensor",
     "ShortTensor",

@@ -147,8 +147,7 @@ class Memory:
             return 0
         base = self._base
         root = self._array if base is None else base._array
-        start = lambda a: all_samples(a).__array_interface__["data"][0]
-        return (start(self._array) - start(root)) // (self._array.itemsize or 1)
+        return (_address(self._array) - _address(root)) // (self._array.itemsize or 1)
 
     def data_ptr(self) -> int:
         """The address of the first element.
@@ -166,6 +165,8 @@ class Memory:
             tracing.tape.fail("it looks at an address in memory")
         if type(array) is Absent:
             return 0
+        if hasattr(array, "address"):
+            return array.address
         shown = getattr(array, "__array_interface__", None)
         return array.data.ptr if shown is None else shown["data"][0]
 
@@ -228,6 +229,12 @@ def _dim(dim: int, ndim: int) -> int:
     if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return dim
+
+
+def _address(array: Any) -> int:
+    """Where the first element is in memory."""
+    array = all_samples(array)
+    return array.address if hasattr(array, "address") else array.__array_interface__["data"][0]
 
 
 def _strides(array: Any) -> tuple:
