@@ -22,7 +22,7 @@ LAYERS = [
     {"modes", "_contextlib"},
     {"_tensor", "autograd", "overrides", "random"},
     {"ops", "overrides.dispatch", "overrides.listing"},
-    {"sparse"},
+    {"sparse", "nested"},
     {"func", "autograd.functional"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"compiler"},
@@ -32,7 +32,10 @@ LAYERS = [
 
 # Imports upwards, when a function runs: what they wait for, and why it cannot be otherwise.
 UPWARDS = {
-    ("_tensor.memory", "sparse.coo"): "x.to_sparse() makes another kind of tensor",
+    ("_tensor.layouts", "sparse.compressed"): "x.to_sparse() makes another kind of tensor",
+    ("_tensor.layouts", "sparse.coo"): "x.to_sparse() makes another kind of tensor",
+    ("_tensor.layouts", "sparse.functions"): "x.sparse_mask(mask), x.smm(y) do too",
+    ("autograd.gradcheck", "sparse.checks"): "of a sparse tensor, a check moves the values",
     ("_tensor.protocols", "ops.numpy_entries"): "NumPy's functions on tensors are ops",
     ("_tensor.protocols", "ops"): "dir(x) lists the methods of families that were not read yet",
     ("_tensor.tensor", "overrides.dispatch"): "a wrapper subclass is a tensor whose ops its class answers",

@@ -21,3 +21,5 @@ class Lazy:
 special = Lazy("scipy.special")
 scipy_linalg = Lazy("scipy.linalg")
 scipy_lapack = Lazy("scipy.linalg.lapack")
+scipy_sparse = Lazy("scipy.sparse")
+scipy_sparse_linalg = Lazy("scipy.sparse.linalg")
