@@ -143,8 +143,8 @@ NAMES = {
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
     ),
     "special": (
-        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
-        " erfc erfc_ erfinv logit logit_ nan_to_num nan_to_num_ sinc sinc_ special_entr special_erfcx"
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ cbrt erf"
+        " erf_ erfc erfc_ erfinv logit logit_ nan_to_num nan_to_num_ sinc sinc_ special_entr special_erfcx"
         " special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy xlogy_"
     ),
     "spectrograms": (
