@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,19 @@ import dualtape.autograd.forward_ad as fwAD
 from dualtape.ops import load_all
 from dualtape.ops.samples import Array, Sample
 from dualtape.ops.table import COMPOSITES, TABLE
+
+DEEP = os.environ.get("DUALTAPE_DEEP") == "1"  # everything, however long that takes
+
+
+def first_samples(chosen: list, most: int) -> list:
+    """Of ``(id, row, sample)`` the first few of each row: what costs much is not done for every sample."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for case in chosen:
+        seen[case[1].name] += 1
+        if DEEP or seen[case[1].name] <= most:
+            kept.append(case)
+    return kept
 
 
 def rows() -> list[Any]:

@@ -24,7 +24,7 @@ LAYERS = [
     {"ops", "overrides.dispatch", "overrides.listing"},
     {"sparse"},
     {"func", "autograd.functional"},
-    {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings"},
+    {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"compiler"},
     {"utils", "_C", "_functorch", "_lazy", "data"},
     {"tour", "draw", "cli", "__main__", "__init__"},

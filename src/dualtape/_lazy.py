@@ -11,7 +11,7 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "_C", "_functorch", "func", "library", "compiler",
+    "_C", "_functorch", "func", "library", "compiler", "control_flow",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -106,6 +106,8 @@ _NAMES = {
     **dict.fromkeys(_NATIVE, "nn.native"),
     **dict.fromkeys(_IN_PLACE, "nn.functional"),
     "compile": "compiler",
+    "cond": "control_flow",
+    "while_loop": "control_flow",
     **dict.fromkeys(_ANOMALY, "autograd.anomaly"),
     **dict.fromkeys(_LEGACY, "_tensor.legacy"),
     **dict.fromkeys(_MACHINE, "settings"),

@@ -24,6 +24,8 @@ def chosen(backend: str | None) -> str:
     """The backend of a name; native code needs llvmlite."""
     if backend is None:
         return NATIVE if _has_llvm() else NUMPY
+    if not isinstance(backend, str):
+        raise TypeError(f"compile: backend must be a name ({', '.join(_NAMES)}), got a {type(backend).__name__}")
     if backend not in _NAMES:
         raise ValueError(f"compile: backend must be one of {', '.join(_NAMES)}, got {backend!r}")
     if _NAMES[backend] == NATIVE and not _has_llvm():

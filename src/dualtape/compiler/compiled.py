@@ -31,12 +31,13 @@ _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-c
 class Compiled:
     """A compiled function: made by :func:`compile`, called like the function."""
 
-    def __init__(self, function: Callable, fullgraph: bool, backend: str, limit: int) -> None:
+    def __init__(self, function: Callable, fullgraph: bool, backend: str, limit: int, name: str | None = None) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._fullgraph = fullgraph
         self._backend = backend
         self._limit = limit
+        self._given_name = name
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
         self._traced: list[tuple[str, str]] = []  # why calls were traced
@@ -90,7 +91,7 @@ class Compiled:
 
     @property
     def _name(self) -> str:
-        return getattr(self._function, "__qualname__", repr(self._function))
+        return self._given_name or str(getattr(self._function, "__qualname__", repr(self._function)))
 
     def _give_up(self, key: Any, reason: str) -> None:
         """Calls of this kind run as they are, from now on; said once."""
@@ -111,7 +112,9 @@ class Compiled:
 
 def compile(
     model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-    backend: str | None = None, mode: str | None = None, options: dict | None = None, disable: bool = False,
+    backend: str | None = None, mode: str | None = None, options: dict | None = None, name: str | None = None,
+    disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:  # fmt: skip
     """A function that does what ``model`` does, by a program that is traced at its first call.
 
@@ -130,12 +133,21 @@ def compile(
         Only None and False: each shape has a program of its own.
     backend : {"native", "numpy"}, optional
         What runs the program: native code, if llvmlite is installed (``pip install dualtape[compile]``), or NumPy.
+        PyTorch's "inductor" means the first, "eager" and "aot_eager" the second.
     mode : str, optional
         PyTorch's names are taken; all mean the same here.
     options : dict, optional
-        ``{"variants": n}``: how many programs one kind of call may have before it runs as it is (8).
+        There are none.
+    name : str, optional
+        What messages call the function.
     disable : bool, default False
         Return the function itself.
+    recompile_limit : int, optional
+        How many programs one kind of call may have before it runs as it is: 8.
+    isolate_recompiles : bool
+        Each compiled function has programs of its own, and a limit of its own, in any case.
+    shapes_spec : None
+        Not taken: shapes are those of the arguments.
 
     Examples
     --------
@@ -150,21 +162,24 @@ def compile(
     """
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
-        )
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+            disable=disable, recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles,
+            shapes_spec=shapes_spec,
+        )  # fmt: skip
     if not callable(model):
         raise TypeError(f"compile: expected a function, got a {type(model).__name__}")
     if mode not in _MODES:
         raise ValueError(f"compile: mode must be one of {', '.join(map(str, _MODES))}, got {mode!r}")
-    if dynamic:
-        raise NotImplementedError("compile: dynamic=True is not there yet: each shape is traced for itself")
-    chosen = dict(options or {})
-    limit = chosen.pop("variants", _LIMIT)
-    if chosen:
-        raise ValueError(f"compile: there is no option {', '.join(map(repr, chosen))}; the options are 'variants'")
+    if dynamic or shapes_spec is not None:
+        asked = "dynamic=True" if dynamic else "shapes_spec"
+        raise NotImplementedError(f"compile: {asked} is not there: each shape is traced for itself")
+    if options:
+        raise ValueError(f"compile: there is no option {', '.join(map(repr, options))}")
+    if recompile_limit is not None and (not isinstance(recompile_limit, int) or recompile_limit < 1):
+        raise ValueError(f"compile: recompile_limit must be a positive number, got {recompile_limit!r}")
     if disable:
         return model
-    return Compiled(model, fullgraph, chosen_backend(backend), limit)
+    return Compiled(model, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name)
 
 
 def reset() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import nn
 from .._tensor.tensor import Tensor
-from ..nn.parameter import Parameter
 from .environment import PLAIN, Environment, Place
 
 _IDENTICAL = (bool, type(None), type(Ellipsis))
@@ -112,7 +112,7 @@ class Guard:
 
 def kinds() -> tuple[type, ...]:
     """The classes of tensors that programs know."""
-    return Tensor, Parameter
+    return Tensor, nn.Parameter
 
 
 def _shorter(path: str, names: dict[str, str]) -> str:

@@ -125,7 +125,7 @@ def host(x: Any) -> Any:
 
 def on_host(function: Callable, *arrays: Any) -> Any:
     """What ``function`` makes of NumPy's arrays, in the arrays' own kind: for what only NumPy and SciPy have."""
-    first = next((a for a in arrays if type(a) is not np.ndarray), None)
+    first = next((a for a in arrays if type(a) is not np.ndarray and hasattr(a, "shape")), None)
     if first is None:
         return function(*arrays)
     own = getattr(module_of(first), "on_host", None)

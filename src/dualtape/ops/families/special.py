@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.approximations import erf_single
+from ...arrays.kernels.basics import on_host
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
 from ..formulas import use
@@ -90,13 +91,24 @@ erf(x), exact for large x.
    """, complex=False, also=("special.erfc",))  # fmt: skip
 
 
+def computed(forward: Any, *arrays: Any) -> Any:
+    """A function of SciPy's: on other arrays by their own function, or, if they have none, by way of NumPy's."""
+    try:
+        return forward(*arrays)
+    except TypeError:
+        if all(isinstance(a, (np.ndarray, np.generic, float, int)) for a in arrays):
+            raise
+        return on_host(forward, *arrays)
+
+
 def of_scipy(forward: Any) -> Any:
     """A function of SciPy's of real numbers, with the dtype of its argument."""
 
     def function(x: Any) -> Any:
         if x.dtype.kind == "c":
             raise NotImplementedError(f"expected a tensor of real numbers, got {x.dtype}: it has no complex form here")
-        return forward(x).astype(x.dtype, copy=False) if x.dtype.kind == "f" else forward(x)
+        found = computed(forward, x)
+        return found.astype(x.dtype, copy=False) if x.dtype.kind == "f" else found
 
     return function
 
@@ -201,7 +213,7 @@ def of_pair(forward: Any) -> Any:
         dtype = np.result_type(x, y)
         if dtype.kind == "c":
             raise NotImplementedError(f"expected tensors of real numbers, got {dtype}: it has no complex form here")
-        return forward(x, y).astype(dtype if dtype.kind == "f" else np.float64, copy=False)
+        return computed(forward, x, y).astype(dtype if dtype.kind == "f" else np.float64, copy=False)
 
     return function
 
