@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.creation import as_tensor
-from ..._tensor.tensor import Tensor
+from ..._tensor.tensor import Tensor, wrap
+from ...arrays import is_array
 from .. import load, namespace
 from ..dispatch import FUNCTIONS, NAMESPACES
 from ..table import TABLE
@@ -58,13 +59,22 @@ def tensor(value: Any) -> Tensor:
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, list, tuple)) for v in value):
         return op("stack")([tensor(v) for v in value])
-    return as_tensor(np.asarray(value))
+    return as_tensor(value if is_array(value) else np.asarray(value))
 
 
 def floating(value: Any) -> Tensor:
     """``value`` as a tensor; integers as NumPy's functions of real numbers take them."""
     x = tensor(value)
     return x if x._array.dtype.kind in "fc" else x.to(np.float64)  # type: ignore[attr-defined]
+
+
+def alike(*values: Any) -> list:
+    """``values`` as tensors of floating-point numbers; a Python number is of the type that the others have."""
+    numbers = [isinstance(v, (int, float)) for v in values]
+    found = [None if number else floating(v) for v, number in zip(values, numbers, strict=True)]
+    types = [x._array.dtype for x in found if x is not None]
+    dtype = np.result_type(*types) if types else np.float64
+    return [wrap(np.asarray(v, dtype)) if x is None else x for v, x in zip(values, found, strict=True)]
 
 
 def plain(name: str, **given: tuple) -> None:

@@ -6,6 +6,7 @@ says it is: the ufunc, applied from left to right.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
@@ -44,6 +45,10 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
 def _function_of(ufunc: np.ufunc) -> Callable | None:
     if ufunc not in UFUNCS and ufunc not in BY_VALUE:
         Registry.load("")  # it may be of any family that has not been read yet
+        if getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is ufunc:
+            from .special import register
+
+            register()
     return UFUNCS.get(ufunc)
 
 
