@@ -25,6 +25,7 @@ LAYERS = [
     {"sparse", "nested"},
     {"func", "autograd.functional"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
+    {"numpy", "hips", "scipy"},
     {"compiler"},
     {"utils", "_C", "_functorch", "_lazy", "data"},
     {"tour", "draw", "cli", "__main__", "__init__"},

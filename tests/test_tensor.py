@@ -539,12 +539,10 @@ def test_an_array_is_added_to_in_place_by_a_tensor_without_history() -> None:
 
 
 def test_a_numpy_function_without_an_entry_says_so() -> None:
-    with pytest.raises(RuntimeError, match="np.heaviside has no derivative"):
-        np.heaviside(leaf(), 1.0)
-    with pytest.raises(RuntimeError, match="np.sort has no derivative"):
-        np.sort(leaf())
-    with pytest.raises(TypeError, match="np.multiply.outer is not supported"):
-        np.multiply.outer(leaf(), leaf())
+    with pytest.raises(RuntimeError, match="np.histogram2d has no derivative here. It counts"):
+        np.histogram2d(leaf(), leaf())
+    with pytest.raises(RuntimeError, match="np.spacing has no derivative here. It jumps"):
+        np.spacing(leaf())
 
 
 def test_an_array_of_a_tensor_that_requires_grad_is_refused_with_what_to_do() -> None:
@@ -665,21 +663,9 @@ def test_none_is_no_tensor(call: Callable) -> None:
 AS_ARRAYS = programs(
     r"""
     np.allclose(torch.ones(2), torch.ones(2))
-    np.diff(torch.tensor([1.,3.,6.]))
-    np.sort(torch.tensor([3.,1.]))
-    np.unique(torch.tensor([3.,1.,3.]))
-    np.median(torch.tensor([3.,1.,3.]))
-    np.interp(0.5, torch.tensor([0.,1.]), torch.tensor([0.,10.]))
-    np.percentile(torch.tensor([3.,1.,3.]), 50)
     np.array_equal(torch.ones(2), torch.ones(2))
-    np.trapezoid(torch.tensor([0.,1.,2.]))
-    np.convolve(torch.ones(2), torch.ones(2))
-    np.isin(torch.ones(2),torch.ones(2))
-    np.setdiff1d(torch.ones(2),torch.zeros(2))
-    x=torch.ones(2,requires_grad=True); np.sort(x)
-    x=torch.ones(2,requires_grad=True); np.diff(x)
-    x=torch.ones(2,requires_grad=True); np.median(x)
-    x=torch.ones(2,requires_grad=True); np.interp(0.5,x,x)
+    np.histogramdd(torch.ones(2, 2), 2)[0]
+    x=torch.ones(2,requires_grad=True); np.histogramdd(x)
     import io; f = io.BytesIO(); np.save(f, torch.ones(2)); f.seek(0); np.load(f)
     """
 )
@@ -693,7 +679,7 @@ def test_functions_of_numpy_without_a_derivative_take_tensors_as_arrays(line: st
 
 def test_functions_of_numpy_without_a_derivative_drop_no_tangent() -> None:
     with fwAD.dual_level(), pytest.raises(TypeError, match="tangents"):
-        np.sort(fwAD.make_dual(dt.ones(2), dt.ones(2)))
+        np.spacing(fwAD.make_dual(dt.ones(2), dt.ones(2)))
 
 
 def test_numpys_solve_works_before_linalg_is_imported() -> None:

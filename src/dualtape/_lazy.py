@@ -11,7 +11,7 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "nested", "_C", "_functorch", "func", "library", "compiler", "control_flow",
+    "nested", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy", "hips",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",

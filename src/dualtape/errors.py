@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = ["ArgumentError", "DeclarationError", "IndexOutOfBounds"]
@@ -280,3 +280,17 @@ def ambiguous_bool(shape: tuple) -> RuntimeError:
         f"Boolean value of Tensor with more than one value is ambiguous (shape {list(shape)}): use .any() or .all(), or"
         " where()"
     )
+
+
+def missing(where: str, name: str, known: Iterable[str], origin: str = "", *, owner: str = "module") -> AttributeError:
+    """A name that is not there: what is near, and whether it was left out on purpose.
+
+    ``origin`` is the library whose name it is, if it is one's.
+    """
+    from difflib import get_close_matches  # not loaded by an ordinary program
+
+    near = get_close_matches(name, [n for n in known if not n.startswith("_")], 3, 0.7)
+    hints = [f"did you mean {' or '.join(near)}?"] if near else []
+    if origin:
+        hints.append(origin)
+    return AttributeError(f"{owner} {where!r} has no attribute {name!r}" + "".join(f"; {hint}" for hint in hints))

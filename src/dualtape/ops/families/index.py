@@ -138,13 +138,19 @@ NAMES = {
         " as_strided_scatter diagonal_scatter index_reduce nonzero_static put scatter_from_layers"
         " scatter_layers scatter_reduce segment_reduce select_scatter slice_scatter strided_scatter"
     ),
+    "scipy_functions": (
+        " scipy_beta scipy_betainc scipy_betaincinv scipy_betaln scipy_ci scipy_dawsn scipy_erfcinv scipy_erfi"
+        " scipy_exp1 scipy_expi scipy_fresnel_c scipy_fresnel_s scipy_gamma scipy_gammainccinv"
+        " scipy_gammaincinv scipy_logm scipy_rgamma scipy_si scipy_solve_sylvester scipy_sqrtm scipy_stdtr"
+        " scipy_stdtrit"
+    ),
     "sorting": (
         " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
         " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
     ),
     "special": (
-        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"
-        " erfc erfc_ erfinv logit logit_ nan_to_num nan_to_num_ sinc sinc_ special_entr special_erfcx"
+        " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ cbrt erf"
+        " erf_ erfc erfc_ erfinv logit logit_ nan_to_num nan_to_num_ sinc sinc_ special_entr special_erfcx"
         " special_log_ndtr special_ndtr special_ndtri special_xlog1py xlogy xlogy_"
     ),
     "spectrograms": (
@@ -266,6 +272,9 @@ METHODS = {
     "scattering": (
         " as_strided_scatter diagonal_scatter index_reduce index_reduce_ nonzero_static put put_"
         " scatter_reduce scatter_reduce_ select_scatter slice_scatter"
+    ),
+    "scipy_functions": (
+        ""
     ),
     "sorting": (
         " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique"

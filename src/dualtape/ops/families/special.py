@@ -15,7 +15,7 @@ from ...arrays.kernels.basics import on_host
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
 from ..formulas import use
-from ..samples import above_one, edge, exact, positive, probability, real, sample
+from ..samples import above_one, apart, edge, exact, positive, probability, real, sample
 from ..table import BROADCASTING, ELEMENTWISE, FLOAT, composite, op
 from .elementwise import PLAIN, UNIT, function_row, in_kind
 
@@ -283,3 +283,6 @@ op("nan_to_num", _nan_to_num, kind=ELEMENTWISE,
    >>> dt.nan_to_num(dt.tensor([float("nan"), 1.0, float("inf")]), posinf=9.0)
    tensor([0., 1., 9.])
    """)  # fmt: skip
+
+function_row("cbrt", np.cbrt, lambda out: 1 / (3 * out * out), (sample(apart(3, 4)), sample(positive())),
+    "The cube root, of negative numbers too.", public=False, method=False, complex=False, torch_name="-")  # fmt: skip

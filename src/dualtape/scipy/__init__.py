@@ -1,0 +1,23 @@
+"""SciPy's names for functions that can be differentiated: ``dualtape.scipy.special`` and so on, read on demand.
+
+Numbers and arrays in, arrays out; where an argument is a tensor, so is the result, with its history.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .. import errors
+
+__all__ = ["integrate", "linalg", "optimize", "signal", "sparse", "special", "stats"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return import_module(f".{name}", __name__)
+    raise errors.missing(__name__, name, __all__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

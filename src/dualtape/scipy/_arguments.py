@@ -1,0 +1,57 @@
+"""A function's ``args=``: their tensors taken out and put back, and the function on plain arrays for SciPy to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor
+from ..modes import enable_grad
+from ..pytree import tree_flatten, tree_map, tree_unflatten
+
+
+class Arguments:
+    """``args`` with places for their tensors."""
+
+    def __init__(self, args: tuple) -> None:
+        self._leaves, self._spec = tree_flatten(tuple(args))
+        self._places = [k for k, leaf in enumerate(self._leaves) if isinstance(leaf, Tensor)]
+        self.tensors = [self._leaves[k] for k in self._places]
+
+    def filled(self, values: Any) -> tuple:
+        """The arguments with ``values`` for their tensors."""
+        leaves = list(self._leaves)
+        for place, value in zip(self._places, values, strict=True):
+            leaves[place] = value
+        return tree_unflatten(leaves, self._spec)
+
+    def plain(self) -> tuple:
+        """The arguments with arrays for their tensors."""
+        return self.filled([plain(x) for x in self.tensors])
+
+
+def plain(value: Any) -> Any:
+    """The values of a tensor as an array; anything else as it is."""
+    return value.detach().numpy() if isinstance(value, Tensor) else value
+
+
+def on_arrays(function: Callable, name: str) -> Callable:
+    """``function`` for SciPy to call: arrays in, arrays out. A result with history has it from outside of args."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with enable_grad():  # also inside of a Function: only then does the result show where it comes from
+            return tree_map(_bare, function(*args, **kwargs))
+
+    def _bare(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if leaf.requires_grad:
+            raise RuntimeError(
+                f"{name}: the function computes with a tensor that requires grad and is none of its arguments; pass it"
+                " in args=, so that its gradient can be computed"
+            )
+        return np.asarray(leaf)
+
+    return call

@@ -1,0 +1,44 @@
+"""Functions under SciPy's names: SciPy's own without a tensor, ours with one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import errors
+from .._tensor.tensor import Tensor
+
+
+def has_tensor(value: Any) -> bool:
+    """Whether there is a tensor in ``value``, also inside of lists, tuples and dicts."""
+    if isinstance(value, dict):
+        return any(map(has_tensor, value.values()))
+    return any(map(has_tensor, value)) if isinstance(value, (list, tuple)) else isinstance(value, Tensor)
+
+
+def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]:
+    """A decorator: without a tensor among the arguments the function of that name in SciPy's ``module`` is called."""
+
+    def decorate(function: Callable) -> Callable:
+        own = name or function.__name__
+
+        @functools.wraps(function)
+        def either(*args: Any, **kwargs: Any) -> Any:
+            if not has_tensor(args) and not has_tensor(kwargs):
+                return getattr(module, own)(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return either
+
+    return decorate
+
+
+def scipys(module: Any, name: str, where: str) -> Any:
+    """SciPy's own object for a name that has nothing of ours: it refuses tensors that require grad."""
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        from importlib import import_module
+
+        raise errors.missing(where, name, dir(import_module(module.__name__)), "SciPy") from None

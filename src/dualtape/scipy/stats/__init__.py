@@ -1,0 +1,31 @@
+"""``scipy.stats`` for tensors: densities, distribution functions and their inverses, where they have a closed form.
+
+A distribution is used as in SciPy: ``norm.logpdf(x, loc, scale)``, or frozen, ``norm(loc, scale).logpdf(x)``. What
+needs no derivative (``rvs``, ``fit``, ``mean`` and so on) is SciPy's own.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ...arrays.lazy import scipy_stats as _scipy_stats
+from .._like import scipys
+from . import continuous, discrete, multivariate
+from .distribution import Distribution
+
+_DISTRIBUTIONS: dict[str, Any] = {
+    name: value
+    for module in (continuous, discrete, multivariate)
+    for name, value in vars(module).items()
+    if isinstance(value, Distribution)
+}
+globals().update(_DISTRIBUTIONS)
+# so that ``import dualtape.scipy.stats.norm as norm`` finds it
+sys.modules.update({f"{__name__}.{name}": value for name, value in _DISTRIBUTIONS.items()})
+
+__all__ = sorted(_DISTRIBUTIONS)  # noqa: PLE0605 - those that are declared
+
+
+def __getattr__(name: str) -> Any:
+    return scipys(_scipy_stats, name, __name__)
