@@ -290,6 +290,13 @@ def _strided(x: Any, shape: Any = None, strides: Any = None, **kwargs: Any) -> A
     return BFloat16Array(np.lib.stride_tricks.as_strided(x.values, shape, steps, **kwargs), x.settled)
 
 
+def _on_host(function: Any, *arrays: Any) -> Any:
+    """What ``function`` makes of the numbers, in single precision, rounded."""
+    result = function(*[a.values if type(a) is BFloat16Array else a for a in arrays])
+    given = lambda each: rounded(each) if getattr(each, "dtype", None) == np.float32 else each
+    return tuple([given(each) for each in result]) if isinstance(result, tuple) else given(result)
+
+
 register_module(
     BFloat16Array,
     SimpleNamespace(
@@ -298,6 +305,7 @@ register_module(
         ndarray=BFloat16Array,
         asarray=_asarray,
         add=SimpleNamespace(at=np.add.at),
+        on_host=_on_host,
         lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_strided)),
         **{
             name: _maker(getattr(np, name))

@@ -61,7 +61,7 @@ def positive_function(input: Any) -> Any:
 def sign_of(x: Any) -> Any:
     if x.dtype.kind == "b":
         return x.copy()
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # not np.sign: NaN has none
+    return np.where(np.isnan(x), 0, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)  # NaN has none
 
 
 op("sign", sign_of, kind=ELEMENTWISE, **STILL, samples=(*_APART, edge(exact([np.nan, -np.inf]))),
