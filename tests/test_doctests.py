@@ -22,9 +22,13 @@ MODULES = [
     "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func",
     "linalg", "special", "fft", "signal.windows", "nn",
     "nn.functional", "random", "sparse", "nested",
+    "hips", "hips.extend", "hips.misc.flatten", "hips.misc.optimizers",
+    "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
+    "scipy.optimize", "scipy.sparse.linalg",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")
 NEEDS_NO_EXAMPLE = {
+    "scipy.linalg.LinAlgError",  # raised, not called
     "linalg.LinAlgError",  # raised, not called
     "autograd.function.FunctionCtx",  # made by Function.apply: its methods are shown in the examples of Function
 }

@@ -58,6 +58,36 @@ def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
         dt.ones(1).nothing_of_the_kind  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cumsumm", "did you mean cumsum"), ("percentile", "dualtape.numpy.percentile is NumPy's, which takes tensors"),
+        ("array", "PyTorch's name for NumPy's is tensor"), ("quantize_per_channel", "docs/left-out.md"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_nowhere_is_met_with_what_is_near(name: str, words: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{words}"):
+        getattr(dt, name)
+    with pytest.raises(AttributeError, match="no attribute 'cumsumm'.*did you mean cumsum.*NumPy"):
+        dt.numpy.cumsumm  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'solvee'.*did you mean solve"):
+        dt.scipy.linalg.solvee  # noqa: B018
+
+
+def test_a_member_of_numpys_arrays_says_what_tensors_have() -> None:
+    x = dt.ones(1)
+    for name, instead in (("copy", r"x\.clone\(\)"), ("flat", "flatten")):
+        assert not hasattr(x, name) and name not in dir(x)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{instead}"):
+            getattr(x, name)
+
+
+def test_python_shows_what_is_near_a_name_that_a_tensor_has_not() -> None:
+    code = "import dualtape as dt; dt.ones(1).cumsumm"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+    assert "'Tensor' object has no attribute 'cumsumm'. Did you mean: 'cumsum'?" in shown
+
+
 def test_gradcheck_is_the_function_however_it_was_imported() -> None:
     setup = "import dualtape.autograd.gradcheck\nimport dualtape as dt\n"
     code = setup + "assert dt.autograd.gradcheck(lambda x: x * 2, dt.ones(1, dtype=dt.float64, requires_grad=True))"

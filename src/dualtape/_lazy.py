@@ -6,6 +6,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from . import errors
 from .ops import FUNCTIONS, load, load_all
 from .overrides.watching import overridable
 
@@ -130,6 +133,23 @@ def __dir__() -> list[str]:
     return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES, *_SAME})
 
 
+# names of NumPy's for what PyTorch calls otherwise
+_TRANSLATIONS = {
+    "array": "tensor", "astype": "Tensor.to", "copy": "clone", "expand_dims": "unsqueeze", "invert": "bitwise_not",
+    "mod": "remainder", "ndarray": "Tensor", "power": "pow", "repeat": "repeat_interleave", "rint": "round",
+}  # fmt: skip
+
+
+def _missing(name: str) -> AttributeError:
+    hints = []
+    if name in _TRANSLATIONS:
+        hints.append(f"PyTorch's name for NumPy's is {_TRANSLATIONS[name]}")
+    elif hasattr(np, name):
+        hints.append(f"dualtape.numpy.{name} is NumPy's, which takes tensors")
+    hints.append("docs/left-out.md lists what of PyTorch's is not here, and why")
+    return errors.missing("dualtape", name, __dir__(), *hints)
+
+
 def __getattr__(name: str) -> Any:
     package = sys.modules[__package__]
     value: Any
@@ -147,7 +167,7 @@ def __getattr__(name: str) -> Any:
         if name not in FUNCTIONS:
             load(name)
         if name not in FUNCTIONS:
-            raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
+            raise _missing(name)
         value = FUNCTIONS[name]
     setattr(package, name, value)
     return value

@@ -282,15 +282,10 @@ def ambiguous_bool(shape: tuple) -> RuntimeError:
     )
 
 
-def missing(where: str, name: str, known: Iterable[str], origin: str = "", *, owner: str = "module") -> AttributeError:
-    """A name that is not there: what is near, and whether it was left out on purpose.
-
-    ``origin`` is the library whose name it is, if it is one's.
-    """
+def missing(where: str, name: str, known: Iterable[str], *hints: str) -> AttributeError:
+    """A module has no such name: what is near it among the names it has, and what else is known about it."""
     from difflib import get_close_matches  # not loaded by an ordinary program
 
-    near = get_close_matches(name, [n for n in known if not n.startswith("_")], 3, 0.7)
-    hints = [f"did you mean {' or '.join(near)}?"] if near else []
-    if origin:
-        hints.append(origin)
-    return AttributeError(f"{owner} {where!r} has no attribute {name!r}" + "".join(f"; {hint}" for hint in hints))
+    near = get_close_matches(name, [n for n in known if not n.startswith("_")], 3, 0.75)
+    said = [f"did you mean {' or '.join(near)}?"] if near else []
+    return AttributeError("; ".join([f"module {where!r} has no attribute {name!r}", *said, *hints]), name=name)

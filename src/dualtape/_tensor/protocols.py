@@ -14,10 +14,34 @@ from ..autograd.tangents import check_exportable
 from ..modes import current
 
 
+class Elsewhere:
+    """Stands for a member of NumPy's arrays that tensors have under another name: it is not there, and says which."""
+
+    __slots__ = ("name", "instead")
+
+    def __init__(self, instead: str) -> None:
+        self.instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: Any) -> Any:
+        raise AttributeError(
+            f"'Tensor' object has no attribute {self.name!r}, which is NumPy's: use {self.instead}", name=self.name
+        )
+
+
 class Protocols:
     """What makes a tensor an object like others: a base of Tensor."""
 
     __slots__ = ()
+
+    copy = Elsewhere("x.clone()")
+    compress = Elsewhere("x[mask]")
+    flat = Elsewhere("x.flatten()")
+    ptp = Elsewhere("np.ptp(x)")
+    searchsorted = Elsewhere("dualtape.searchsorted(x, values)")
+    tobytes = Elsewhere("x.numpy().tobytes()")
 
     if TYPE_CHECKING:
         _array: Any
@@ -166,7 +190,8 @@ class Protocols:
         from ..ops import load_all
 
         load_all()
-        absent = set() if self.is_cuda else {"__cuda_array_interface__"}
+        absent = {name for name, member in vars(Protocols).items() if type(member) is Elsewhere}
+        absent |= set() if self.is_cuda else {"__cuda_array_interface__"}
         return sorted(set(super().__dir__()) - absent)
 
     def __copy__(self: Any) -> Any:

@@ -63,7 +63,7 @@ def looked_up(module: Any, name: str, where: str) -> Any:
     try:
         value = getattr(module, name)
     except AttributeError:
-        raise errors.missing(where, name, dir(module), "NumPy") from None
+        raise errors.missing(where, name, dir(module), f"NumPy {_numpy.__version__} has none either") from None
     return seeing_lists(value) if hasattr(value, "_implementation") else value
 
 

@@ -16,4 +16,4 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(_random, name)
     except AttributeError:
-        raise errors.missing(__name__, name, dir(_random), "NumPy") from None
+        raise errors.missing(__name__, name, dir(_random), "neither has NumPy's") from None

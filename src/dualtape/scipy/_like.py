@@ -36,9 +36,11 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
 
 def scipys(module: Any, name: str, where: str) -> Any:
     """SciPy's own object for a name that has nothing of ours: it refuses tensors that require grad."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {where!r} has no attribute {name!r}")
     try:
         return getattr(module, name)
     except AttributeError:
         from importlib import import_module
 
-        raise errors.missing(where, name, dir(import_module(module.__name__)), "SciPy") from None
+        raise errors.missing(where, name, dir(import_module(module.__name__)), "SciPy's has none either") from None

@@ -19,6 +19,11 @@ from ..ops.numpy_entries.registry import tensor as _tensor
 from ._arguments import Arguments, on_arrays, plain
 from ._like import like, scipys
 
+__all__ = [
+    "odeint",
+    "solve_ivp",
+]
+
 
 def __getattr__(name: str) -> Any:
     return scipys(_integrate, name, __name__)

@@ -18,6 +18,45 @@ from ..ops.numpy_entries.arrangements import moved
 from ..ops.numpy_entries.registry import alike, floating, op
 from ._like import like, scipys
 
+__all__ = [
+    "LinAlgError",
+    "block_diag",
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "circulant",
+    "coshm",
+    "cosm",
+    "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "expm",
+    "hankel",
+    "inv",
+    "logm",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "norm",
+    "pinv",
+    "polar",
+    "qr",
+    "sinhm",
+    "sinm",
+    "solve",
+    "solve_continuous_lyapunov",
+    "solve_discrete_lyapunov",
+    "solve_sylvester",
+    "solve_triangular",
+    "sqrtm",
+    "svd",
+    "svdvals",
+    "toeplitz",
+]
+
 
 def __getattr__(name: str) -> Any:
     return scipys(_linalg, name, __name__)
@@ -429,24 +468,32 @@ def sqrtm(A: Any) -> Any:
     return op("scipy_sqrtm")(floating(A))
 
 
-def _by_exponentials(name: str, function: Callable, doc: str) -> None:
+def _by_exponentials(name: str, function: Callable, doc: str) -> Callable:
     @like(_linalg, name)
     def of_matrix(A: Any) -> Any:
         return function(floating(A))
 
-    of_matrix.__name__, of_matrix.__doc__ = name, doc
-    globals()[name] = of_matrix
+    of_matrix.__name__ = of_matrix.__qualname__ = name
+    of_matrix.__doc__ = f"""{doc}
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.linalg.{name}(dt.zeros(1, 1))
+    tensor([[{"1." if "cos" in name else "0."}]])
+    """
+    return of_matrix
 
 
 def _euler(x: Any) -> Any:
     return expm(x.to(np.result_type(x._array.dtype, np.complex64)) * 1j)
 
 
-_by_exponentials("sinhm", lambda x: (expm(x) - expm(-x)) / 2, "The hyperbolic sine of a matrix.")
-_by_exponentials("coshm", lambda x: (expm(x) + expm(-x)) / 2, "The hyperbolic cosine of a matrix.")
-_by_exponentials("sinm", lambda x: _euler(x).imag if not x.is_complex() else (expm(1j * x) - expm(-1j * x)) / 2j,
+sinhm = _by_exponentials("sinhm", lambda x: (expm(x) - expm(-x)) / 2, "The hyperbolic sine of a matrix.")
+coshm = _by_exponentials("coshm", lambda x: (expm(x) + expm(-x)) / 2, "The hyperbolic cosine of a matrix.")
+sinm = _by_exponentials("sinm", lambda x: _euler(x).imag if not x.is_complex() else (expm(1j * x) - expm(-1j * x)) / 2j,
                  "The sine of a matrix.")  # fmt: skip
-_by_exponentials("cosm", lambda x: _euler(x).real if not x.is_complex() else (expm(1j * x) + expm(-1j * x)) / 2,
+cosm = _by_exponentials("cosm", lambda x: _euler(x).real if not x.is_complex() else (expm(1j * x) + expm(-1j * x)) / 2,
                  "The cosine of a matrix.")  # fmt: skip
 
 

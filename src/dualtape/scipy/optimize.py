@@ -17,6 +17,14 @@ from ._arguments import Arguments, on_arrays, plain
 from ._implicit import solution
 from ._like import like, scipys
 
+__all__ = [
+    "brentq",
+    "fixed_point",
+    "fsolve",
+    "minimize",
+    "root",
+]
+
 
 def __getattr__(name: str) -> Any:
     return scipys(_optimize, name, __name__)

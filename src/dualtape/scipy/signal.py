@@ -10,6 +10,13 @@ from ..arrays.lazy import scipy_signal as _signal
 from ..ops.numpy_entries.registry import alike, op
 from ._like import like, scipys
 
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "fftconvolve",
+]
+
 
 def __getattr__(name: str) -> Any:
     return scipys(_signal, name, __name__)

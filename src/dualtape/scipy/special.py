@@ -11,13 +11,24 @@ from ..ops.numpy_entries.registry import alike, axes_of, floating, op
 from ..ops.numpy_entries.special import SPECIAL
 from ._like import like, scipys
 
+__all__ = [
+    "comb",
+    "factorial",
+    "log_softmax",
+    "logsumexp",
+    "multigammaln",
+    "polygamma",
+    "softmax",
+    "zeta",
+]
+
 
 def __getattr__(name: str) -> Any:
     return scipys(_special, name, __name__)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *SPECIAL})
+    return sorted({*__all__, *SPECIAL})
 
 
 @like(_special)

@@ -19,6 +19,12 @@ from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import plain
 from .._like import like, scipys
 
+__all__ = [
+    "bicgstab",
+    "cg",
+    "spsolve",
+]
+
 
 def __getattr__(name: str) -> Any:
     return scipys(_linalg, name, __name__)
