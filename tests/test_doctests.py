@@ -21,7 +21,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
     "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func",
     "linalg", "special", "fft", "signal.windows", "nn",
-    "nn.functional", "random", "sparse", "nested",
+    "nn.functional", "random", "sparse", "nested", "amp", "cpu", "cpu.amp",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")
 NEEDS_NO_EXAMPLE = {

@@ -24,9 +24,10 @@ LAYERS = [
     {"ops", "overrides.dispatch", "overrides.listing"},
     {"sparse", "nested"},
     {"func", "autograd.functional"},
+    {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed"},
     {"compiler"},
-    {"utils", "_C", "_functorch", "_lazy", "data"},
+    {"utils", "_C", "_functorch", "_lazy", "data", "cpu"},
     {"tour", "draw", "cli", "__main__", "__init__"},
 ]
 
