@@ -343,9 +343,8 @@ def _reshaped(func: Callable, x: NestedTensor, *shape: Any) -> Any:
         raise _refuse(func, f"size {tuple(sizes)} keeps not the batch and the ragged dimension of {tuple(x.shape)}:")
     place = fitting[0]
     expands = func.__name__.startswith("expand")
-    inside = [-1 if expands else x._values.shape[before - 1] if k == place else n for k, n in enumerate(sizes)][1:]
-    if expands:
-        inside = [-1 if k == place else n for k, n in enumerate(sizes)][1:]
+    kept = -1 if expands else x._values.shape[before - 1]
+    inside = [kept if k == place else n for k, n in enumerate(sizes)][1:]
     name = "expand" if expands else "reshape" if func.__name__.startswith("reshape") else "view"
     return _loose(x, getattr(x.values(), name)(*inside), place)
 
