@@ -336,3 +336,11 @@ def test_other_devices_are_refused():
         dt.set_autocast_enabled("cuda", True)
     with pytest.raises(RuntimeError, match="CPU"):
         dt.amp.custom_fwd(lambda ctx: None, device_type="cuda")
+
+
+@pytest.mark.parametrize("wrong", [1, None, "yes"])
+def test_a_switch_takes_true_or_false(wrong):
+    for switch in (dt.set_autocast_cpu_enabled, dt.set_autocast_cache_enabled):
+        with pytest.raises(TypeError, match="bool"):
+            switch(wrong)
+    assert not dt.is_autocast_cpu_enabled()

@@ -166,6 +166,11 @@ def _checked(device_type: Any) -> str:
     return Device(device_type).type
 
 
+def _check_bool(enabled: Any) -> None:
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
+
+
 def is_autocast_available(device_type: str) -> bool:
     """Whether autocast casts anything for this kind of device.
 
@@ -242,6 +247,7 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """
     if _checked(device_type) != "cpu":
         raise RuntimeError(f"autocast is for the CPU here, got {device_type!r}")
+    _check_bool(enabled)
     watch()
     casting = Casting(get_autocast_dtype("cpu"), {} if _settings["cache"] else None) if enabled else None
     modes._set(_with(modes.current(), casting))
@@ -306,7 +312,8 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
     >>> import dualtape as dt
     >>> dt.set_autocast_cache_enabled(True)
     """
-    _settings["cache"] = bool(enabled)
+    _check_bool(enabled)
+    _settings["cache"] = enabled
 
 
 def clear_autocast_cache() -> None:
