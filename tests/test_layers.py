@@ -24,10 +24,11 @@ LAYERS = [
     {"ops", "overrides.dispatch", "overrides.listing"},
     {"sparse", "nested"},
     {"func", "autograd.functional"},
+    {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
-    {"utils", "_C", "_functorch", "_lazy", "data"},
+    {"utils", "_C", "_functorch", "_lazy", "data", "cpu"},
     {"tour", "draw", "cli", "__main__", "__init__"},
 ]
 

@@ -475,6 +475,8 @@ def test_wrong_structures_are_refused():
 
 def test_what_is_not_there_says_so():
     x = dt.nested.nested_tensor(_samples())
+    with pytest.raises(RuntimeError, match="across the ragged"):
+        x.view(3, 2, x.size(1), 2)
     with pytest.raises(NotImplementedError, match="cumsum"):
         x.cumsum(1)
     with pytest.raises(RuntimeError, match="attn_mask"):

@@ -14,7 +14,8 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "nested", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy", "hips",
+    "nested", "amp", "cpu", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy",
+    "hips",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -104,10 +105,17 @@ _SPARSE = (
     "sparse_bsc_tensor", "hspmm", "smm", "sspaddmm",
 )  # fmt: skip
 _LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+_AUTOCAST = (
+    "autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "get_autocast_cpu_dtype",
+    "set_autocast_enabled", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_cpu_dtype",
+    "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
+)  # fmt: skip
 _SAME = {"dsmm": "mm", "spmm": "mm", "hsmm": "hspmm", "saddmm": "sspaddmm"}  # other names
 _NAMES = {
     **dict.fromkeys(_SPARSE, "sparse"),
     **dict.fromkeys(_LAYOUTS, "_tensor.device"),
+    **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
+    "GradScaler": "amp",
     "set_printoptions": "_tensor.printing",
     "layout": "_tensor.device",
     "memory_format": "_tensor.device",

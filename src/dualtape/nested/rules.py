@@ -7,6 +7,7 @@ what does not count.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -342,10 +343,11 @@ def _reshaped(func: Callable, x: NestedTensor, *shape: Any) -> Any:
     if size not in (-1, x._ragged.size) or sizes[0] not in (x._ragged.batch, -1) or not fitting[0]:
         raise _refuse(func, f"size {tuple(sizes)} keeps not the batch and the ragged dimension of {tuple(x.shape)}:")
     place = fitting[0]
+    if -1 in sizes[1:place] or prod(sizes[1:place]) != prod(x._values.shape[: before - 1]):
+        raise _refuse(func, f"size {tuple(sizes)} moves elements across the ragged dimension of {tuple(x.shape)}:")
     expands = func.__name__.startswith("expand")
-    inside = [-1 if expands else x._values.shape[before - 1] if k == place else n for k, n in enumerate(sizes)][1:]
-    if expands:
-        inside = [-1 if k == place else n for k, n in enumerate(sizes)][1:]
+    kept = -1 if expands else x._values.shape[before - 1]
+    inside = [kept if k == place else n for k, n in enumerate(sizes)][1:]
     name = "expand" if expands else "reshape" if func.__name__.startswith("reshape") else "view"
     return _loose(x, getattr(x.values(), name)(*inside), place)
 

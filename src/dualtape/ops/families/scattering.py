@@ -339,7 +339,9 @@ def segment_reduce(
         out = FUNCTIONS[_WITH_INITIAL[kind]](out, initial)
     if reduce == "mean":
         divisor = sizes.reshape(*sizes.shape, *(1,) * (data.ndim - axis - 1))
-        out = out / wrap(asarray_like(divisor if initial is None else np.maximum(divisor, 1), data._array)).to(out.dtype)
+        out = out / wrap(asarray_like(divisor if initial is None else np.maximum(divisor, 1), data._array)).to(
+            out.dtype
+        )
     return out
 
 
