@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import threading
 import warnings
+import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +153,17 @@ def checkpointed(x: Any) -> Any:
     return dt.utils.checkpoint.checkpoint(lambda y: (y.sin() * y).sum(), x, use_reentrant=False)
 
 
+def checkpointed_draws(x: Any) -> Any:
+    return dt.utils.checkpoint.checkpoint(lambda y: (F.dropout(y, 0.5) * y).sum(), x, use_reentrant=False)
+
+
+def state_and_back(x: Any) -> Any:
+    state = dt.get_rng_state()
+    first = dt.rand(4, dtype=dt.float64)
+    dt.set_rng_state(state)
+    return x * first - x * dt.rand(4, dtype=dt.float64)
+
+
 def packed(x: Any) -> Any:
     with dt.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
         return (x.exp() * x).sum()
@@ -183,7 +197,7 @@ def complex_numbers(x: Any) -> Any:
 
 PROGRAMS = [
     two_layers, a_loop, writes_inside, a_branch, by_mask, draws, transforms, gradients_inside, a_custom_function,
-    checkpointed, packed, hooked, many_results, factors, integers, complex_numbers,
+    checkpointed, checkpointed_draws, state_and_back, packed, hooked, many_results, factors, integers, complex_numbers,
 ]  # fmt: skip
 
 
@@ -516,6 +530,18 @@ def test_methods_and_threads() -> None:
     assert all(found) and len(found) == 80
 
 
+def test_nothing_of_a_call_is_kept() -> None:
+    w = dt.ones(1000, requires_grad=True)
+    compiled = dt.compile(lambda x: (x * w).sum())
+    for _ in range(2):
+        x = dt.ones(1000, requires_grad=True)
+        loss = compiled(x)
+        gone = weakref.ref(x)
+        loss.backward()
+        del x, loss
+        assert gone() is None
+
+
 def test_explain_says_what_was_done() -> None:
     told = dt.compiler.explain(a_branch)(dt.ones(2, requires_grad=True))
     assert told.kept == 4 and told.backward == 1 and len(told.checks) == 1 and told.checks[0][0] == __file__
@@ -525,3 +551,118 @@ def test_explain_says_what_was_done() -> None:
     compiled(dt.ones(2))
     dt.compiler.reset()
     assert not programs(compiled)
+
+
+# --- what is easily forgotten ---------------------------------------------------------------------
+
+settings = {("rate", 0): 2.0, "deep": {"queue": deque([1.0])}}
+
+
+class Scaled:
+    factors = [2.0]
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.factors[0]
+
+
+scaled = Scaled()
+
+
+def tagged(x: Any) -> Any:
+    return x * x.tag
+
+
+def uses_everything(x: Any) -> Any:
+    return scaled(x) * settings["rate", 0] * settings["deep"]["queue"][0] * uses_everything.factor
+
+
+uses_everything.factor = 1.0  # type: ignore[attr-defined]
+
+
+def test_values_in_odd_places_are_seen() -> None:
+    compiled = dt.compile(uses_everything, recompile_limit=20)
+    x = dt.ones(2)
+    changes: list[Callable] = [
+        lambda: None, lambda: settings.update({("rate", 0): 3.0}), lambda: Scaled.factors.__setitem__(0, 5.0),
+        lambda: settings["deep"]["queue"].__setitem__(0, 7.0), lambda: setattr(uses_everything, "factor", 2.0),
+    ]  # fmt: skip
+    for change in changes:
+        change()
+        for _ in range(2):
+            assert dt.equal(compiled(x), uses_everything(x))
+    compiled = dt.compile(tagged)
+    for tag in (2.0, 3.0):
+        x.tag = tag  # type: ignore[attr-defined]
+        assert compiled(x).tolist() == [tag, tag]
+
+
+def test_tensors_that_come_to_share_memory_are_another_kind_of_call() -> None:
+    def write(x: Any, y: Any) -> Any:
+        y.add_(1)
+        return x * 2
+
+    compiled = dt.compile(write)
+    for _ in range(2):
+        a, b = dt.ones(2), dt.ones(2)
+        assert compiled(a, b).tolist() == [2.0, 2.0]
+        assert compiled(a, a).tolist() == [4.0, 4.0]
+        c = dt.ones(4)
+        assert compiled(c[:2], c[1:3]).tolist() == write(*(lambda c: (c[:2], c[1:3]))(dt.ones(4))).tolist()
+        assert c.tolist() == [1.0, 2.0, 2.0, 1.0]
+
+
+def test_whether_there_is_a_gradient_matters_to_what_asks() -> None:
+    w = dt.ones(2, requires_grad=True)
+    compiled = dt.compile(lambda: w * 2 if w.grad is None else w * 3)
+    assert compiled().tolist() == [2.0, 2.0]
+    w.grad = dt.ones(2)
+    assert compiled().tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: [dt.manual_seed(0), x * dt.rand(2)][1], "seeds a generator"),
+        (lambda x: [x.register_hook(lambda g: g), x * 2][1], "another state"),
+        (lambda x: [w_hooked.register_hook(lambda g: g), x * w_hooked][1], "registers hooks"),
+        (lambda x: [dt.set_grad_enabled(False), x * 2][1], "leaves it changed"),
+        (lambda x: [dt.set_default_dtype(dt.float64), x * 2][1], "sets the default dtype"),
+        (lambda x: x * next(numbers), "another at each call"),
+        (lambda x: x * stream.random(), "stream, a generator"),
+        (lambda x: x * other_stream.random(), "other_stream, a generator"),
+    ],
+)
+def test_what_would_not_be_done_again_is_not_replayed(function: Callable, reason: str) -> None:
+    try:
+        with pytest.warns(UserWarning, match=reason):
+            dt.compile(function)(dt.ones(2, requires_grad=True))
+    finally:
+        dt.set_grad_enabled(True)
+        dt.set_default_dtype(dt.float32)
+
+
+numbers = iter([1.0, 2.0, 3.0])
+w_hooked = dt.ones(2, requires_grad=True)
+w_hooked.register_hook(lambda g: g)
+stream = random.Random(0)
+other_stream = np.random.default_rng(0)
+
+
+def test_other_threads_compute_beside_a_trace() -> None:
+    w = dt.ones(1000, requires_grad=True)
+    slow = dt.compile(lambda x: sum((x * w).sin().sum() for _ in range(200)))
+    stop, wrong = threading.Event(), []
+
+    def work() -> None:
+        while not stop.is_set():
+            if (w * 2).sum().item() != 2000.0:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    expected = slow(dt.ones(1000)).item()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong and abs(slow(dt.ones(1000)).item() - expected) < 1.0 and programs(slow) == 1

@@ -21,7 +21,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
     "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func",
     "linalg", "special", "fft", "signal.windows", "nn",
-    "nn.functional", "random", "hips", "hips.extend", "hips.misc.flatten", "hips.misc.optimizers",
+    "nn.functional", "random", "sparse", "nested", "amp", "cpu", "cpu.amp",
+    "hips", "hips.extend", "hips.misc.flatten", "hips.misc.optimizers",
     "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
     "scipy.optimize", "scipy.sparse.linalg",
 ]  # fmt: skip

@@ -22,18 +22,22 @@ LAYERS = [
     {"modes", "_contextlib"},
     {"_tensor", "autograd", "overrides", "random"},
     {"ops", "overrides.dispatch", "overrides.listing"},
-    {"sparse"},
+    {"sparse", "nested"},
     {"func", "autograd.functional"},
+    {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
-    {"utils", "_C", "_functorch", "_lazy", "data"},
+    {"utils", "_C", "_functorch", "_lazy", "data", "cpu"},
     {"tour", "draw", "cli", "__main__", "__init__"},
 ]
 
 # Imports upwards, when a function runs: what they wait for, and why it cannot be otherwise.
 UPWARDS = {
-    ("_tensor.memory", "sparse.coo"): "x.to_sparse() makes another kind of tensor",
+    ("_tensor.layouts", "sparse.compressed"): "x.to_sparse() makes another kind of tensor",
+    ("_tensor.layouts", "sparse.coo"): "x.to_sparse() makes another kind of tensor",
+    ("_tensor.layouts", "sparse.functions"): "x.sparse_mask(mask), x.smm(y) do too",
+    ("autograd.gradcheck", "sparse.checks"): "of a sparse tensor, a check moves the values",
     ("_tensor.protocols", "ops.numpy_entries"): "NumPy's functions on tensors are ops",
     ("_tensor.protocols", "ops"): "dir(x) lists the methods of families that were not read yet",
     ("_tensor.tensor", "overrides.dispatch"): "a wrapper subclass is a tensor whose ops its class answers",
@@ -44,6 +48,7 @@ UPWARDS = {
     ("autograd.function", "ops.table"): "a Function's view is replayed by the alias op",
     ("autograd.function_batching", "ops.batching"): "Function.vmap gets and gives batches",
     ("autograd.function_forward", "ops.jvp"): "a Function's tangent is laid out as its result is",
+    ("arrays.kernels.fused", "compiler.eager"): "a function of many passes is compiled where that pays",
     ("func.functional_call", "nn"): "modules have parameters",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",
     ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",

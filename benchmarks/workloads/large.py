@@ -79,3 +79,22 @@ def long_vectors(torch: Any) -> Step:
         return torch.autograd.grad(value.sum(), start)
 
     return step
+
+
+@workload("sparse matrix (20000 x 20000, 5 a row) times 16 columns", LARGE, threaded=True)
+def sparse_product(torch: Any) -> Step:
+    """A product and its gradients: of the values, which have the pattern, and of the dense matrix."""
+    n, each = 20_000, 5
+    rng = np.random.default_rng(0)
+    columns = torch.tensor((rng.integers(0, n // each, (n, each)) + np.arange(each) * (n // each)).reshape(-1))
+    begins = torch.tensor(np.arange(n + 1) * each)
+    values = torch.tensor(numbers(n * each, seed=1), requires_grad=True)
+    dense = torch.tensor(numbers(n, 16, seed=2), requires_grad=True)
+
+    def step() -> Any:
+        values.grad = dense.grad = None
+        matrix = torch.sparse_csr_tensor(begins, columns, values, (n, n))
+        torch.sparse.mm(matrix, dense).pow(2).sum().backward()
+        return values.grad, dense.grad
+
+    return step

@@ -94,3 +94,22 @@ def transformer(torch: Any) -> Step:
         return (out * out).mean()
 
     return trained(torch, parameters, loss)
+
+
+@workload("attention on 32 sequences of 5 to 60 words", LARGE)
+def ragged_attention(torch: Any) -> Step:
+    """Attention with 4 heads of 16 on a ragged batch."""
+    functional = torch.nn.functional
+    lengths = np.random.default_rng(0).integers(5, 61, 32)
+    joint, out = parameters = leaves(torch, (192, 64), (64, 64))
+    words = torch.tensor(numbers(int(lengths.sum()), 64, seed=9))
+    offsets = torch.tensor(np.concatenate([[0], np.cumsum(lengths)]))
+
+    def loss() -> Any:
+        batch = torch.nested.nested_tensor_from_jagged(words, offsets)
+        parts = (part.contiguous() for part in functional.linear(batch, joint).chunk(3, -1))
+        heads = [part.unflatten(-1, (4, 16)).transpose(1, 2) for part in parts]
+        mixed = functional.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(-2)
+        return functional.linear(mixed, out).values().pow(2).mean()
+
+    return trained(torch, parameters, loss)

@@ -14,12 +14,14 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy", "hips",
+    "nested", "amp", "cpu", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy",
+    "hips",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
     "DoubleTensor",
     "HalfTensor",
+    "BFloat16Tensor",
     "LongTensor",
     "IntTensor",
     "ShortTensor",
@@ -98,8 +100,22 @@ _MACHINE = (
 )
 _DISTRIBUTIONS = ("_sample_dirichlet", "_standard_gamma", "binomial", "poisson")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
+_SPARSE = (
+    "sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
+    "sparse_bsc_tensor", "hspmm", "smm", "sspaddmm",
+)  # fmt: skip
+_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+_AUTOCAST = (
+    "autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "get_autocast_cpu_dtype",
+    "set_autocast_enabled", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_cpu_dtype",
+    "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
+)  # fmt: skip
+_SAME = {"dsmm": "mm", "spmm": "mm", "hsmm": "hspmm", "saddmm": "sspaddmm"}  # other names
 _NAMES = {
-    "sparse_coo_tensor": "sparse",
+    **dict.fromkeys(_SPARSE, "sparse"),
+    **dict.fromkeys(_LAYOUTS, "_tensor.device"),
+    **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
+    "GradScaler": "amp",
     "set_printoptions": "_tensor.printing",
     "layout": "_tensor.device",
     "memory_format": "_tensor.device",
@@ -122,7 +138,7 @@ _NAMES = {
 
 def __dir__() -> list[str]:
     load_all()
-    return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES})
+    return sorted({*vars(sys.modules[__package__]), *FUNCTIONS, *_MODULES, *_NAMES, *_SAME})
 
 
 # names of NumPy's for what PyTorch calls otherwise
@@ -149,8 +165,10 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{name}", __package__)
     elif name in _NAMES:
         value = getattr(import_module(f".{_NAMES[name]}", __package__), name)
-        if name in _DRAWS or name in _DISTRIBUTIONS or name == "sparse_coo_tensor":
+        if name in _DRAWS or name in _DISTRIBUTIONS or name in _SPARSE[:6]:
             value = overridable(value, leaf=True)
+    elif name in _SAME:
+        value = getattr(package, _SAME[name])
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
     else:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Batched, as_array, is_array
+from ..arrays.brief import BRIEF, cast, made
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.protocol import becoming
 from ..autograd.views import untrack
@@ -61,7 +62,7 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
 
 
 def _resized(out: Tensor, array: Any) -> Tensor:
-    array = array.astype(out._array.dtype)
+    array = cast(array, out._array.dtype)
     out._shared_counter[0] += 1
     out._array = array
     return out
@@ -156,7 +157,7 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
     found: set = set()
     _scan(data, shape, found)
     if not found:
-        return np.zeros(shape, wanted or dtypes.default_float())
+        return made(np.zeros, shape, wanted or dtypes.default_float())
     inferred = None
     for kind in sorted(found, key=str) if len(found) > 1 else found:
         dtype = kind if isinstance(kind, np.dtype) else dtypes.scalar_dtype(kind())
@@ -180,7 +181,7 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
 
 def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
     try:
-        return np.array(plain, dtype)
+        return made(np.array, plain, dtype)
     except OverflowError as error:
         raise ValueError(
             f"Overflow when unpacking long: a number does not fit in {dtypes.of(dtype)!r}: {error}"
@@ -219,7 +220,7 @@ def tensor(
             try:
                 ignore_fp_errors()
                 return _finished(
-                    np.array(data, wanted or (dtypes.default_float() if kinds == _FLOATS else _long)),
+                    made(np.array, data, wanted or (dtypes.default_float() if kinds == _FLOATS else _long)),
                     device,
                     requires_grad,
                 )
@@ -236,10 +237,11 @@ def tensor(
             UserWarning,
             stacklevel=3,
         )
-        array = data._array.astype(wanted or data._array.dtype, copy=True)
+        array = cast(data._array, wanted or data._array.dtype)
     elif is_array(data):
+        data = _readable(data)
         array = (
-            np.array(data, dtype=wanted)
+            (np.array(data) if wanted is None else made(np.array, data, wanted))
             if isinstance(data, (np.ndarray, np.generic))
             else data.astype(wanted or data.dtype)
         )
@@ -248,6 +250,12 @@ def tensor(
     else:
         array = _inferred(data, wanted)
     return _finished(_native(array), device, requires_grad)
+
+
+def _readable(data: Any) -> Any:
+    """An array of the package ml_dtypes as one that is computed with here; any other as it is."""
+    foreign = data.dtype.name == "bfloat16" and data.dtype is not BRIEF
+    return cast(data.astype(np.float32), BRIEF) if foreign else data
 
 
 def _native(array: Any) -> Any:
@@ -269,9 +277,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if dtype is None and device is None else data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
     wanted = _numpy_dtype(dtype, None)
     if is_array(data):
-        array = as_array(data)
+        array = as_array(_readable(data))
         dtypes.of(array.dtype)
-        array = _native(array if wanted is None or array.dtype == wanted else array.astype(wanted))
+        array = _native(array if wanted is None or array.dtype == wanted else cast(array, wanted))
         return _finished(
             array, device if device is not None or isinstance(array, np.ndarray) else _device_of(array), False
         )
@@ -419,7 +427,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    return _finished(np.zeros(*_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
+    return _finished(made(np.zeros, *_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
 
 
 def ones(
@@ -439,7 +447,7 @@ def ones(
     >>> dt.ones((2,), dtype=dt.int64)
     tensor([1, 1])
     """
-    array = np.empty(*_shaped(size, dtype, layout, ignored))
+    array = made(np.empty, *_shaped(size, dtype, layout, ignored))
     array.fill(1)
     return _finished(array, device, requires_grad, out)
 
@@ -461,7 +469,7 @@ def empty(
     >>> dt.empty(2, 3).shape
     dualtape.Size([2, 3])
     """
-    return _finished(np.empty(*_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
+    return _finished(made(np.empty, *_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
 
 
 def _shaped(size: tuple, dtype: Any, layout: Any, kwargs: dict) -> tuple:
@@ -514,7 +522,7 @@ def full(
         value = _number("full", fill_value)
         wanted = dtypes.scalar_dtype(value) if dtype is None else dtypes.to_numpy(dtype)
         value = dtypes.number_as(value, wanted)
-    array = np.empty(_sizes((size,)), wanted)
+    array = made(np.empty, _sizes((size,)), wanted)
     array.fill(value)
     return _finished(array, device, requires_grad, out)
 
@@ -560,7 +568,10 @@ def _like(
     assert wanted is not None
     values = tuple(dtypes.number_as(_number(make.__name__, value), wanted) for value in fill)
     repeated = 0 in getattr(input._array, "strides", ())  # of an expanded tensor NumPy would put the repeated axes last
-    result = make(input._array, *values, dtype=wanted, order="C" if order is contiguous_format or repeated else "K")
+    array = input._array
+    if wanted is BRIEF and type(array) is np.ndarray:
+        array = cast(array, BRIEF)  # which makes arrays of its kind
+    result = make(array, *values, dtype=wanted, order="C" if order is contiguous_format or repeated else "K")
     return _finished(result, device if device is not None else input.device, requires_grad)
 
 
@@ -699,7 +710,7 @@ def arange(
         return _finished(np.arange(start, end, step, dtype=wanted), device, requires_grad, out)
     count = int(np.ceil((end - start) / step))
     values = start + step * np.arange(count, dtype=np.float64)
-    return _finished(values.astype(wanted), device, requires_grad, out)
+    return _finished(cast(values, wanted), device, requires_grad, out)
 
 
 def linspace(
@@ -735,7 +746,7 @@ def linspace(
         values *= (end - start) / (steps - 1)
         values += start
         values[-1] = end
-    return _finished(values.astype(_numpy_dtype(dtype, default)), device, requires_grad, out)
+    return _finished(cast(values, _numpy_dtype(dtype, default)), device, requires_grad, out)
 
 
 def logspace(
@@ -761,7 +772,7 @@ def logspace(
     plain_memory(layout)
     if steps < 0:
         raise RuntimeError(f"logspace: number of steps must be non-negative, got {steps}")
-    result = np.logspace(start, end, steps, base=base).astype(_numpy_dtype(dtype, dtypes.default_float()))
+    result = cast(np.logspace(start, end, steps, base=base), _numpy_dtype(dtype, dtypes.default_float()))
     return _finished(result, device, requires_grad, out)
 
 
@@ -788,7 +799,7 @@ def eye(
     for size in (n, m):
         if size is not None and size < 0:
             raise RuntimeError(f"eye: sizes must be greater or equal to 0, got {size}")
-    return _finished(np.eye(n, m, dtype=_numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
+    return _finished(cast(np.eye(n, m), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..arrays.brief import BRIEF, cast, limits
 
 __all__ = ["can_cast", "dtype", "finfo", "get_default_dtype", "iinfo", "promote_types", "set_default_dtype"]
 
@@ -107,6 +108,7 @@ class dtype:
 
 
 float16 = half = dtype("float16", np.dtype(np.float16))
+bfloat16 = dtype("bfloat16", BRIEF)  # type: ignore[arg-type]
 float32 = dtype("float32", np.dtype(np.float32))
 float64 = double = dtype("float64", np.dtype(np.float64))
 complex64 = cfloat = dtype("complex64", np.dtype(np.complex64))
@@ -122,7 +124,8 @@ int64 = long = dtype("int64", np.dtype(np.int64))
 bool_ = dtype("bool", np.dtype(np.bool_))
 
 NAMED = {
-    "float16": float16, "half": half, "float32": float32, "float": float32, "float64": float64, "double": double,
+    "float16": float16, "half": half, "bfloat16": bfloat16,
+    "float32": float32, "float": float32, "float64": float64, "double": double,
     "complex64": complex64, "cfloat": cfloat, "complex128": complex128, "cdouble": cdouble,
     "uint8": uint8, "uint16": uint16, "uint32": uint32, "uint64": uint64,
     "int8": int8, "int16": int16, "short": short, "int32": int32, "int": int32, "int64": int64, "long": long,
@@ -138,6 +141,8 @@ def of(numpy: np.dtype) -> dtype:
     try:
         return _BY_NUMPY[numpy]
     except KeyError:
+        if numpy.name == "bfloat16":  # that of the package ml_dtypes
+            return bfloat16
         native = numpy.newbyteorder("=")
         if native in _BY_NUMPY:
             return _BY_NUMPY[native]
@@ -154,6 +159,8 @@ def to_numpy(kind: object) -> np.dtype:
     """
     if type(kind) is dtype:
         return kind.numpy
+    if kind is BRIEF:
+        return kind  # type: ignore[return-value]
     try:
         return of(np.dtype(kind)).numpy  # type: ignore[call-overload]
     except TypeError:
@@ -224,6 +231,9 @@ def promote_numpy(a: np.dtype, b: np.dtype) -> np.dtype:
         raise errors.promotion(a, b)
     if "float16" in (a.name, b.name) and "c" in (a.kind, b.kind):
         return a if a.kind == "c" else b
+    if BRIEF in (a, b):
+        other = b if a == BRIEF else a
+        return float32.numpy if other.itemsize == 2 else other
     out = np.promote_types(a, b)
     return out if out in _BY_NUMPY else float64.numpy
 
@@ -285,14 +295,14 @@ def number_as(value: complex, target: np.dtype) -> Any:
         if not _fits(whole, target, isinstance(value, int)):
             raise errors.number_overflow(value, of(target))
         return np.array(whole % 2 ** (8 * target.itemsize) if kind == "u" else whole, target)[()]
-    if kind == "f" and abs(value) > _largest(target) and not isinf(value.real):
+    if kind == "f" and target is not BRIEF and abs(value) > _largest(target) and not isinf(value.real):
         raise errors.number_overflow(value, of(target))
-    return np.array(value, target)[()]
+    return cast(np.array(value, float), target) if target is BRIEF else np.array(value, target)[()]
 
 
 @cache
 def _largest(target: np.dtype) -> float:
-    return float(np.finfo(target).max)
+    return float(limits(target).max)
 
 
 def _fits(value: int, target: np.dtype, wraps: bool) -> bool:
@@ -315,7 +325,7 @@ def checked_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
                 or not _fits(int(extreme), target, array.dtype.kind in "iub")
             ):
                 raise errors.number_overflow(extreme, of(target))
-    return array.astype(target)
+    return cast(array, target)
 
 
 def result_dtype(operands: tuple | list) -> np.dtype:
@@ -361,7 +371,7 @@ class finfo:
         numpy = to_numpy(type) if type is not None else _default.numpy
         if numpy.kind not in "fc":
             raise TypeError(f"finfo takes a floating-point type, got {of(numpy)!r}; use iinfo for integers")
-        info = np.finfo(real_of(numpy))
+        info = limits(real_of(numpy))
         self.bits, self.dtype = info.bits, of(real_of(numpy)).name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)

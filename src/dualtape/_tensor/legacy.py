@@ -68,6 +68,7 @@ TYPES: dict[str, type] = {
     )
     for name, dtype in (
         ("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16),
+        ("BFloat16Tensor", dtypes.bfloat16),
         ("LongTensor", dtypes.int64),
         ("IntTensor", dtypes.int32), ("ShortTensor", dtypes.int16), ("CharTensor", dtypes.int8),
         ("ByteTensor", dtypes.uint8),

@@ -147,8 +147,7 @@ class Memory:
             return 0
         base = self._base
         root = self._array if base is None else base._array
-        start = lambda a: all_samples(a).__array_interface__["data"][0]
-        return (start(self._array) - start(root)) // (self._array.itemsize or 1)
+        return (_address(self._array) - _address(root)) // (self._array.itemsize or 1)
 
     def data_ptr(self) -> int:
         """The address of the first element.
@@ -166,6 +165,8 @@ class Memory:
             tracing.tape.fail("it looks at an address in memory")
         if type(array) is Absent:
             return 0
+        if hasattr(array, "address"):
+            return array.address
         shown = getattr(array, "__array_interface__", None)
         return array.data.ptr if shown is None else shown["data"][0]
 
@@ -220,32 +221,6 @@ class Memory:
             return array.ndim == 4 and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
         return bool(self._array.flags.c_contiguous)
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
-        """The tensor itself, or in another dtype: it is dense already.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.ones(2).to_dense()
-        tensor([1., 1.])
-        """
-        return self if dtype is None else self.to(dtype)
-
-    def to_sparse(self: Any, sparse_dim: int | None = None) -> Any:
-        """The entries that are not zero, with their indices; without history.
-
-        Examples
-        --------
-        >>> import dualtape as dt
-        >>> dt.tensor([0.0, 3.0]).to_sparse().indices()
-        tensor([[1]])
-        """
-        if sparse_dim is not None and not isinstance(sparse_dim, int):
-            raise TypeError(f"to_sparse(): argument 'sparse_dim' must be int, not {type(sparse_dim).__name__}")
-        from ..sparse import coo
-
-        return coo.from_dense(self, sparse_dim)
-
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers.
 
@@ -290,6 +265,12 @@ def _dim(dim: int, ndim: int) -> int:
     if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return dim
+
+
+def _address(array: Any) -> int:
+    """Where the first element is in memory."""
+    array = all_samples(array)
+    return array.address if hasattr(array, "address") else array.__array_interface__["data"][0]
 
 
 def _strides(array: Any) -> tuple:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import Absent, Batched
+from ..arrays.brief import BRIEF
 from ..autograd.tangents import check_exportable
 from ..modes import current
 
@@ -64,6 +65,8 @@ class Protocols:
             if type(self._array) is Batched:
                 return self._array.get()  # refuses
             if not isinstance(self._array, np.ndarray) and type(self._array) is not Absent:
+                if self._array.dtype is BRIEF:
+                    raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such type, call .float() first")
                 raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
         return self._array if isinstance(self._array, np.ndarray) else self._array.get()
 

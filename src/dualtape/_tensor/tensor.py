@@ -20,6 +20,7 @@ from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
 from ..autograd.views import replay, untrack
 from ..modes import current
+from .layouts import Layouts
 from .memory import Memory
 from .protocols import Protocols
 
@@ -47,7 +48,7 @@ class TensorExtra:
         return dtype if self.grad_dtype is SAME else None if self.grad_dtype is None else self.grad_dtype.numpy
 
 
-class Tensor(Memory, Protocols):
+class Tensor(Memory, Layouts, Protocols):
     """An array that remembers how it was computed.
 
     ``Tensor`` itself is seldom called: :func:`dualtape.tensor`, :func:`dualtape.from_numpy` and the creation functions

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .brief import BRIEF
+
 _KNOWN: set[type] = {np.ndarray}
 _MODULES: dict[type, Any] = {np.ndarray: np}
 
@@ -37,7 +39,8 @@ def as_array(value: Any) -> Any:
         return np.asarray(value)
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
         return np.asarray(value)  # np.matrix, masked arrays and the like: their operators mean other things
-    return value
+    settle = getattr(value, "settle", None)
+    return value if settle is None else settle()  # a kind that computes with more digits than it keeps
 
 
 def module_of(array: Any) -> Any:
@@ -62,4 +65,6 @@ def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
     """Zeros of the same kind of array as ``like``."""
     if type(like) is np.ndarray or isinstance(like, np.generic):
         return np.zeros(shape, dtype)
+    if dtype is BRIEF:  # which NumPy reads before it asks whose array it is to be like
+        return module_of(like).zeros(shape, dtype)
     return np.zeros(shape, dtype, like=like)

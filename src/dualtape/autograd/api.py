@@ -14,6 +14,7 @@ from .._tensor.size import Size
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
+from ..arrays.brief import made
 from ..overrides.watching import MISS, begin_watching, overrides, watching
 from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
@@ -358,7 +359,9 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {dtype}: pass the gradient"
             )
-        first = np.asarray(1, dtype).reshape(shape) if shape else np.asarray(1, dtype)
+        first = made(np.asarray, 1, dtype)
+        if shape:
+            first = first.reshape(shape)
         if isinstance(root, Tensor) and type(root._array) is not np.ndarray:
             if type(root._array) is Absent:
                 return _ones(root)

@@ -83,7 +83,7 @@ def gradcheck(
     fast_mode : bool
         Compare along random directions instead of entry by entry: much cheaper for large inputs.
     masked : bool, optional
-        Accepted for compatibility; it concerns sparse tensors.
+        Of a sparse input, move the values that are there, instead of all elements.
 
     Returns
     -------
@@ -113,6 +113,7 @@ def gradcheck(
     _require(check_forward_ad or check_backward_ad, "check_forward_ad or check_backward_ad", "gradcheck")
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad", "check_batched_grad")
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad", "check_batched_forward_grad")
+    func, inputs = _dense_check(func, inputs, bool(masked))
     try:
         check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
         if not check.outputs:
@@ -188,7 +189,7 @@ def gradgradcheck(
     _require(check_fwd_over_rev or check_rev_over_rev, "check_fwd_over_rev or check_rev_over_rev", "gradgradcheck")
     _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev", "check_undefined_grad")
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev", "check_batched_grad")
-    inputs = _as_tuple(inputs)
+    func, inputs = _dense_check(func, _as_tuple(inputs), masked)
     outputs = _requiring_grad(func(*inputs))
     if not outputs:  # then neither are there gradients: the function has to be constant
         return gradcheck(func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
@@ -589,6 +590,16 @@ def _hint(numerical: np.ndarray, analytical: np.ndarray) -> str:
         "Look at the formula for this input. If the two nearly agree, look at the precision of the inputs "
         "(float64 is needed) and for kinks of the function within eps of this point."
     )
+
+
+def _dense_check(func: Callable[..., Any], inputs: Any, masked: bool) -> tuple[Callable[..., Any], Any]:
+    """The same function of dense tensors, if some are sparse."""
+    given = _as_tuple(inputs)
+    if all(not isinstance(x, dt.Tensor) or not x.layout.name.startswith("sparse") for x in given):
+        return func, inputs
+    from ..sparse.checks import strided
+
+    return strided(func, given, masked)
 
 
 # -- tensors in and out ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..arrays.brief import cast
 from ..arrays.kernels.basics import add_reduce
 from ..arrays.kernels.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient
@@ -28,7 +29,7 @@ def fit(grad: Any, meta: tuple, node: Any) -> Any:
     if grad.dtype is not dtype and dtype is not None and grad.dtype != dtype:
         if grad.dtype.kind == "c" and dtype.kind != "c":
             grad = grad.real
-        grad = grad.astype(dtype)
+        grad = cast(grad, dtype)
     return grad
 
 

@@ -4,5 +4,6 @@
 """
 
 from .compiled import Compiled, compile, disable, explain, is_compiling, reset
+from .eager import fuse_eager
 
-__all__ = ["Compiled", "compile", "disable", "explain", "is_compiling", "reset"]
+__all__ = ["Compiled", "compile", "disable", "explain", "fuse_eager", "is_compiling", "reset"]

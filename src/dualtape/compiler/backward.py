@@ -29,6 +29,10 @@ class InputBackward(Node):
         self._seq = next_sequence()
         self._passed = passed
 
+    def name(self) -> str:
+        edge = self._edges[0] if self._edges else None
+        return "InputBackward" if edge is None else edge[0].name()
+
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         self._passed()
         return grads

@@ -21,6 +21,7 @@ from .guards import kinds
 from .replay import Mismatch
 from .variant import Variant, trace
 
+_tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
 _LIMIT = 8  # variants of one function
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
@@ -41,7 +42,6 @@ class Compiled:
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
         self._traced: list[tuple[str, str]] = []  # why calls were traced
-        self._lock = threading.RLock()
         _all.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -57,7 +57,9 @@ class Compiled:
         if kwargs or not _FLAT.issuperset(map(type, args)):
             leaves, spec = tree_flatten((args, kwargs))
             key = (spec, *key[1:])
-        for variant in self._variants.get(key, ()):
+        variants = self._variants.get(key, ())
+        tried = len(variants)
+        for variant in variants:
             found = variant.guard.check(self._function, leaves)
             if found is not None:
                 try:
@@ -66,12 +68,14 @@ class Compiled:
                     continue
         if key in self._eager:
             return self._function(*args, **kwargs)
-        return self._trace(args, kwargs, key)
+        return self._trace(args, kwargs, key, tried)
 
-    def _trace(self, args: tuple, kwargs: dict, key: Any) -> Any:
+    def _trace(self, args: tuple, kwargs: dict, key: Any, tried: int) -> Any:
         leaves, spec = tree_flatten((args, kwargs))
-        with self._lock:
+        with _tracing:
             known = self._variants.setdefault(key, [])
+            if len(known) > tried:  # another thread has traced in the meantime
+                return self(*args, **kwargs)
             if len(known) >= self._limit:
                 self._give_up(
                     key,
@@ -102,7 +106,7 @@ class Compiled:
         warnings.warn(f"compile({self._name}): runs as it is, without a compiled program: {reason}", stacklevel=4)
 
     def _reset(self) -> None:
-        with self._lock:
+        with _tracing:
             self._variants.clear()
             self._eager.clear()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,6 +65,8 @@ class Environment:
     def __init__(self, function: Any, leaves: list) -> None:
         self.names: set[str] = set()
         self._codes: set[types.CodeType] = set()
+        self.keys: dict[str, Any] = {}  # what names in paths stand for
+        self._key_names: dict[int, str] = {}
         self._every_name = False
         while True:  # until no code is found that was not known: its names lead to more
             known = len(self._codes)
@@ -90,16 +93,22 @@ class Environment:
             self._seen[id(value)] = value
             self.places.append(Place(path, value))
             waiting.extend(self._behind(path, value))
+            if isinstance(value, (list, tuple, dict)) and not is_library(type(value)):
+                waiting.extend(self._of_object(path, value))
 
     def _behind(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         """What ``value`` leads to."""
+        if hasattr(type(value), "__next__"):
+            raise TooMuch(f"it refers to a {type(value).__name__}, which is another at each call")
         if isinstance(value, Tensor):
             if value._grad is not None:
                 yield f"{path}._grad", value._grad
-        elif isinstance(value, (list, tuple)):
+            yield from self._of_dict(path, value.__dict__)
+        elif isinstance(value, (list, tuple, deque)):
             yield from ((f"{path}[{k}]", item) for k, item in enumerate(value))
         elif isinstance(value, dict):
-            yield from ((f"{path}[{key!r}]", item) for key, item in value.items() if isinstance(key, (str, int, bool)))
+            for key, item in value.items():
+                yield f"{path}[{self._key(key)}]", item
         elif isinstance(value, types.MethodType):
             yield f"{path}.__self__", value.__self__
             yield f"{path}.__func__", value.__func__
@@ -131,16 +140,17 @@ class Environment:
             yield f"{path}.__defaults__", function.__defaults__
         if function.__kwdefaults__:
             yield f"{path}.__kwdefaults__", function.__kwdefaults__
-        wrapped = function.__dict__.get("__wrapped__")
-        if wrapped is not None:
-            yield f"{path}.__wrapped__", wrapped
+        yield from self._of_dict(path, function.__dict__, ("__wrapped__",))
 
     def _of_class(self, path: str, cls: type) -> Iterator[tuple[str, Any]]:
         for name, value in vars(cls).items():
-            if name in self.names or self._every_name or (name.startswith("__") and callable(value)):
+            special = name.startswith("__") and name.endswith("__")
+            if special and not isinstance(value, types.FunctionType):
+                continue
+            if special or name in self.names or self._every_name:
                 value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
                 value = value.fget if isinstance(value, property) else value
-                if isinstance(value, (types.FunctionType, Tensor, np.ndarray, *PLAIN)) and name != "__doc__":
+                if not isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                     yield f"vars({path})[{name!r}]{_unwrapped(vars(cls)[name])}", value
         for k, base in enumerate(cls.__bases__):
             if not is_library(base):
@@ -159,6 +169,20 @@ class Environment:
             for name in (slots,) if isinstance(slots, str) else slots:
                 if (name in self.names or self._every_name) and hasattr(value, name):
                     yield f"{path}.{name}", getattr(value, name)
+
+    def _of_dict(self, path: str, own: dict, also: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+        """Attributes that go by a name in the code."""
+        for name, item in own.items():
+            if name in self.names or self._every_name or name in also:
+                yield f"{path}.__dict__[{name!r}]", item
+
+    def _key(self, key: Any) -> str:
+        """A key of a dictionary, as it stands in a path."""
+        if type(key) in (str, int, bool, type(None)):
+            return repr(key)
+        name = self._key_names.setdefault(id(key), f"_key{len(self._key_names)}")
+        self.keys[name] = key
+        return name
 
     def _read(self, code: types.CodeType) -> None:
         """Take the names in ``code``, and in the functions inside it."""

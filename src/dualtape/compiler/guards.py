@@ -7,6 +7,8 @@ their order, or None if anything is not as it was.
 from __future__ import annotations
 
 import linecache
+import random
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,8 @@ from .. import nn
 from .._tensor.tensor import Tensor
 from .environment import PLAIN, Environment, Place
 
+_GROWING = (list, dict, set, deque, bytearray)
+_ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
 _IDENTICAL = (bool, type(None), type(Ellipsis))
 
 
@@ -36,6 +40,8 @@ class Guard:
         self.inputs: list[Any] = []
         self.sources: list[str] = []
         self.places = environment.places
+        self._keys = environment.keys
+        self.watches_grads = not _ABOUT_GRADS.isdisjoint(environment.names)
         self.check: Callable[[Any, Any], Any] = lambda f, leaves: None
         known: dict[int, int] = {}
         for place in self.places:
@@ -53,7 +59,7 @@ class Guard:
         """
         self.used = sorted(used)
         body: list[str] = []
-        space: dict[str, Any] = {"_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
+        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
         names: dict[str, str] = {}
         named: dict[int, str] = {}
         for place in self.places:
@@ -70,7 +76,7 @@ class Guard:
                 named[number] = name
                 state = self._states[number]
                 body.extend(
-                    _tensor_checks(name, state, number in grads, space)
+                    _tensor_checks(name, state, number in grads or self.watches_grads, space)
                     if isinstance(value, Tensor)
                     else _array_checks(name, value, number in used, space)
                 )
@@ -88,7 +94,7 @@ class Guard:
 
     def same_objects(self, function: Any, leaves: list) -> str | None:
         """The first place at which something else stands than before the program ran, or None."""
-        space = {"f": function, "leaves": leaves}
+        space = {**self._keys, "f": function, "leaves": leaves}
         for place in self.places:
             if place.path.endswith("._grad"):
                 continue  # gradients are set by programs, and set again by what replays them
@@ -98,16 +104,33 @@ class Guard:
                 return place.path
             if now is not place.value and not (isinstance(now, PLAIN) and _same_plain(now, place.value)):
                 return place.path
-            if isinstance(now, (list, dict)) and len(now) != self._length(place):
+            if _stream(now) != self._streams.get(id(now)):
+                return f"{place.path}, a generator"
+            if isinstance(now, _GROWING) and len(now) != self._length(place):
                 return place.path
         return None
 
     def remember(self) -> None:
-        """Note the lengths of what may grow."""
-        self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, (list, dict))}
+        """Note the lengths of what may grow, and where generators are in their streams."""
+        self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}
+        self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, _GROWING)}
+
+    def forget(self) -> None:
+        """Let go of what the program was traced with."""
+        self.places, self.inputs, self._keys = [], [], {}
+        self._lengths, self._streams = {}, {}
 
     def _length(self, place: Place) -> int:
         return self._lengths[id(place.value)]
+
+
+def _stream(value: Any) -> str | None:
+    """The state of a generator that is not dualtape's; None of anything else."""
+    if isinstance(value, random.Random):
+        return str(hash(value.getstate()))
+    if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        return str(value.bit_generator.state if isinstance(value, np.random.Generator) else value.get_state())
+    return None
 
 
 def kinds() -> tuple[type, ...]:
@@ -185,11 +208,14 @@ def _value_checks(name: str, value: Any, space: dict) -> list[str]:
             return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
         same_zero = f" or str({name}) != {str(value)!r}" if type(value) is float and value == 0 else ""
         return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (list, tuple, dict, deque)):
         space[held] = type(value)
         return [f"if type({name}) is not {held} or len({name}) != {len(value)}: return None"]
     if isinstance(value, (set, frozenset)):
         space[held] = frozenset(value)
         return [f"if frozenset({name}) != {held}: return None"]
     space[held] = value
+    if isinstance(value, bytearray):
+        space[f"{held}b"] = bytes(value)
+        return [f"if {name} is not {held} or {name} != {held}b: return None"]
     return [f"if {name} is not {held}: return None"]

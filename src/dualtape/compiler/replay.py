@@ -32,12 +32,12 @@ def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[
     for instruction in reversed(instructions):
         results = instruction.gives
         operands = instruction.reads
-        if instruction.kind in (READ, SHAPE):
+        if instruction.kind in (READ, SHAPE, DRAW):
             wanted = True
         elif not results:  # a write: to memory that is looked at later, or is not the program's own
             wanted = any(target.memory.external or id(target.memory) in written for target in written_by(instruction))
         else:
-            wanted = instruction.kind == DRAW or any(id(value) in needed for value in results)
+            wanted = any(id(value) in needed for value in results)
         if wanted and results and all(is_constant(value) for value in results):
             wanted = False
         if wanted:
@@ -56,7 +56,7 @@ def is_constant(value: Value) -> bool:
 
 def written_by(instruction: Instruction) -> list[Value]:
     """The values that an instruction writes into."""
-    if instruction.kind in (READ, SHAPE) or instruction.gives:
+    if instruction.kind in (READ, SHAPE, DRAW) or instruction.gives:
         return []
     out = instruction.kwargs.get("out")
     return leaves(out) if out is not None else leaves(instruction.args[0])
@@ -67,7 +67,7 @@ class Writer:
 
     def __init__(self, wholes: Sequence[Value] = ()) -> None:
         self.wholes = wholes  # what views may be of
-        self.space: dict[str, Any] = {"_asarray": np.asarray, "_Mismatch": Mismatch, "_draw": _draw, "_view": view_at}
+        self.space: dict[str, Any] = {"_asarray": np.asarray, "_Mismatch": Mismatch, "_draw": draw, "_view": view_at}
         self.names: dict[int, str] = {}
         self._held: dict[int, str] = {}
         self._keep: list[Any] = []
@@ -142,9 +142,9 @@ class Writer:
             call = f"_draw({self.held(generator)}, {method!r})({words})"
         else:
             place = _reusable(instruction, dying)
-            call = f"{self.held(function)}({words}{'' if place is None else f', {self.name(place)}'})"
+            call = f"{self.held(function)}({words}{'' if place is None else f', out={self.name(place)}'})"
         results = instruction.results
-        if results == () and kind == CALL:
+        if results == ():
             self.lines.append(call)
         elif type(results) is Value:
             if not results.shape and results.memory.written:
@@ -173,8 +173,9 @@ class Writer:
             self.lines.append(f"if {name}.tobytes() != {self.held(seen.tobytes())}: raise _Mismatch")
 
 
-def _draw(generator: Any, method: str) -> Any:
-    return getattr(generator._rng, method)
+def draw(generator: Any, method: str) -> Any:
+    """What draws from a generator, or looks at its state, or sets it."""
+    return getattr(generator if method.startswith("_") else generator._rng, method)
 
 
 class _Interface:
@@ -234,7 +235,7 @@ def function(
             last[id(value)] = at
     lasting = {id(value) for value in (*inputs, *outputs)}
     # memory that a view or a result looks at may not be taken
-    looked_at = Counter([id(value.memory) for value in inputs])
+    looked_at = Counter([id(value.memory) for value in inputs] * 2)  # which is never the program's own
     for instruction in instructions:
         looked_at.update([id(value.memory) for value in instruction.gives])
     risky = any(i.kind in (READ, SHAPE) or i.kind == CALL and type(i.function) is not np.ufunc for i in instructions)
@@ -263,7 +264,8 @@ def function(
     results = []
     for value in outputs:
         text = writer.name(value)
-        if is_constant(value):
+        spread = name == "backward" and any(s == 0 and n > 1 for n, s in zip(value.shape, value.strides, strict=True))
+        if is_constant(value) or spread:  # a gradient has memory for each of its elements
             text = f"{text}.copy()"
         results.append(text if value.shape else f"_asarray({text})")
     body = [*writer.lines, f"return ({''.join(f'{text}, ' for text in results)})"]

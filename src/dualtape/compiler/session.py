@@ -67,7 +67,8 @@ class Session:
         for thing, traced in zip(self.inputs, self.traced, strict=True):
             if isinstance(thing, Tensor):
                 edge_of(thing)  # of a view: what its base has become since
-                self._before.append((*[getattr(thing, name) for name in _SLOTS], thing._grad, _count(thing)))
+                slots = [getattr(thing, name) for name in _SLOTS]
+                self._before.append((*slots, _hooks(thing), thing._grad, _count(thing)))
                 thing._array = traced
                 if thing._edge is not None and thing.requires_grad:
                     thing._edge = (InputBackward(thing, self._passed), 0)
@@ -104,6 +105,7 @@ class Session:
         finally:
             now = modes._set(outside).old_value
             if now is not inside:
+                self.tape.fail("it changes a mode and leaves it changed")
                 modes.keep(now, outside, "tracing")
             becoming.set(creating)
 
@@ -132,6 +134,22 @@ class Session:
         """What draws random numbers, in this run and in every other."""
         return _Source(generator, self) if self.tape.open else generator._rng
 
+    def state_of(self, generator: Any, state: np.ndarray) -> Any:
+        """The state of a generator, looked at anew in every run."""
+        if not self.tape.open:
+            return state
+        value = Value(state)
+        self.tape.add(DRAW, (generator, "_state_array"), (), {}, value)
+        return Traced(state, value, self.tape)
+
+    def state_is_set(self, generator: Any, state: Any) -> Any:
+        """A generator is given a state: in every run, that of the run."""
+        if type(state) is Traced and self.tape.open:
+            self.tape.add(DRAW, (generator, "_set_state_array"), (state.value,), {}, ())
+        elif self.tape.open:
+            self.tape.fail("it sets the state of a generator to one from outside")
+        return plain(state)
+
     # --- what has changed -------------------------------------------------------------------------
 
     def changes(self) -> tuple[list, list] | str:
@@ -142,10 +160,12 @@ class Session:
                 continue
             if thing._array is not traced:
                 return "a tensor from outside is given other memory"
-            *slots, grad, count, edge = before
+            *slots, hooks, grad, count, edge = before
             now = [getattr(thing, name) for name in _SLOTS]
             if now[0] is not edge or any(a is not b for a, b in zip(now[1:], slots[1:], strict=True)):
                 return "a tensor from outside gets a history, or another state, by what is written to it"
+            if _hooks(thing) != hooks:
+                return "it registers hooks on a tensor from outside"
             if _count(thing) != count:
                 writes.append((k, _count(thing) - count))
             if thing._grad is not grad:
@@ -156,6 +176,11 @@ class Session:
 def _count(tensor: Tensor) -> int:
     counter = tensor._version_counter
     return 0 if counter is None else counter[0]
+
+
+def _hooks(tensor: Tensor) -> tuple | None:
+    extra = tensor._extra
+    return None if extra is None else (tuple(extra.hooks), tuple(extra.post_hooks), extra.retains, extra.grad_dtype)
 
 
 class _Source:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from .._tensor import dtypes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import READ, SHAPE, Tape, Value
@@ -60,12 +61,16 @@ class Variant:
         self.differentiable: list[int] = []  # the arrays that have a history
         self.count = 0
         self.changes = self.single = False
+        self.shared: list[tuple[int, int]] = []  # of inputs that are written, which others look at the same memory
         self.forward: Callable[..., tuple]
         self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
 
     def run(self, found: tuple, call: tuple) -> Any:
         """Replay the program on the inputs that the guard found, for a call with the arguments ``call``."""
-        arrays = self.forward(*[x._array if isinstance(x, Tensor) else x for x in found])
+        given = [x._array if isinstance(x, Tensor) else x for x in found]
+        if self.writes and _sharing(given, self.writes) != self.shared:
+            raise replay.Mismatch
+        arrays = self.forward(*given)
         results = [wrap(array) for array in arrays[: self.count]]
         if self.changes:
             self._change(results, found, arrays)
@@ -119,12 +124,15 @@ def trace(
     guard.remember()
     session = Session(guard.inputs)
     states = _foreign_states()
-    session.begin()
     collecting = gc.isenabled()
-    gc.disable()  # nothing of what is written down is garbage
+    default = dtypes.default_float()
     try:
+        gc.disable()  # nothing of what is written down is garbage
+        session.begin()
         given = tree_unflatten([_given(leaf, session) for leaf in leaves_in], spec)
         result = session.run(lambda: function(*given[0], **given[1]))
+        if default is not dtypes.default_float():
+            session.tape.fail("it sets the default dtype")
         if _foreign_states(*states) != states:
             session.tape.fail("it draws from a generator of Python's or NumPy's own: draw from dualtape's")
         variant: Variant | str
@@ -133,13 +141,14 @@ def trace(
         except Untraceable as error:
             variant = _sentence(error.reason, error.where)
     finally:
-        session.tape.open = False
+        session.tape.close()
         session.end()
         if collecting:
             gc.enable()
     if isinstance(variant, str):
         return _settled(result), variant
     result = _first_results(variant, session, (args, kwargs))
+    guard.forget()
     variant.facts["seconds"] = time.perf_counter() - begun
     return result, variant
 
@@ -230,6 +239,8 @@ def _built(
     ]
     variant.writes = [(order[k], count) for k, count in writes]
     variant.grads = [(order[k], place) for k, place in variant.grads]
+    raw = [session.traced[k].values for k in guard.used]
+    variant.shared = _sharing(raw, variant.writes)
     own_saved = [value for value in saved if id(value) not in numbers]
     entering = [session.values[k] for k in guard.used]
     variant.forward = backends.program("forward", backend, forward, entering, [*values, *own_saved], variant.facts)
@@ -336,6 +347,13 @@ def _viewed(tensor: Tensor, steps: list) -> Any:
         view = op.function(tensor, *values)
         tensor = view if number is None else view[number]
     return tensor
+
+
+def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Which inputs look at memory that another of them is written through."""
+    return [
+        (k, j) for k, _ in writes for j, other in enumerate(arrays) if j != k and np.may_share_memory(arrays[k], other)
+    ]
 
 
 def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) -> tuple[list[Value], list[Any]]:

@@ -74,6 +74,10 @@ def vmap(
         if kwargs:
             call = lambda *inner: func(*inner, **kwargs)
             call.__name__ = _name(func)
+        if any([isinstance(leaf, Tensor) and leaf.is_nested for leaf in leaves]):
+            from ..nested.mapping import by_samples
+
+            return by_samples(call, size, leaves, dims, spec, out_dims, randomness)
         if chunk_size is None or chunk_size >= size:
             result = _flat(call, size, leaves, dims, spec, out_dims, randomness)
         else:

@@ -20,6 +20,7 @@ from .._tensor.device import of as device_of
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array, is_array, module_of
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
+from ..arrays.brief import cast, number
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.saved import output_entry
@@ -274,7 +275,7 @@ def _promote(op: Op, raws: list) -> None:
         for place in places:
             value = raws[place]
             if isinstance(value, list):
-                raws[place] = [v if v.dtype == dtype else v.astype(dtype) for v in value]
+                raws[place] = [v if v.dtype == dtype else cast(v, dtype) for v in value]
             elif value is not None:
                 raws[place] = _cast(value, dtype, plain)
     finally:
@@ -283,9 +284,9 @@ def _promote(op: Op, raws: list) -> None:
 
 def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
     if hasattr(value, "astype"):
-        return value if value.dtype == dtype else value.astype(dtype)
-    number = np.asarray(value).astype(dtype)
-    return number if plain else number[()]  # beside another library's arrays a number must not be an array of NumPy's
+        return value if value.dtype == dtype else cast(value, dtype)
+    found = number(value, dtype)
+    return found if plain else found[()]  # beside another library's arrays a number must not be an array of NumPy's
 
 
 def compute(op: Op, raws: list) -> Any:
@@ -566,5 +567,5 @@ def _into(op: Op, values: list, out: Any) -> Any:
         if o._array.shape == result.shape:
             o._array[...] = result
         else:
-            o._array = result.astype(o._array.dtype)
+            o._array = cast(result, o._array.dtype)
     return out

@@ -9,6 +9,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from .._tensor.layouts import Layouts
 from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor
@@ -48,7 +49,7 @@ def _members() -> dict[str, Any]:
     """The methods and properties of Tensor; from now on they are those that ask."""
     watch()
     load_all()
-    return {**vars(Memory), **vars(Protocols), **vars(Tensor)}
+    return {**vars(Memory), **vars(Layouts), **vars(Protocols), **vars(Tensor)}
 
 
 @functools.cache

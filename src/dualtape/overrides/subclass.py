@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from .. import modes
+from .._tensor.layouts import Layouts
 from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor, alias
@@ -261,7 +262,7 @@ def watch(members: bool = True) -> None:
         return
     _members_ask.append(True)
     result: dict = {}
-    for name, member in {**vars(Memory), **vars(Protocols), **vars(Tensor)}.items():
+    for name, member in {**vars(Memory), **vars(Layouts), **vars(Protocols), **vars(Tensor)}.items():
         private = name.startswith("_") and not name.startswith("__") and name != "_version" and name != "_base"
         if name in _NOT_ASKED or private:
             continue

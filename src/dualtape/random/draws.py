@@ -13,6 +13,7 @@ from .._tensor.creation import _finished, _numpy_dtype, _size_of, _sizes, plain_
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
 from ..arrays.batched.array import holds
+from ..arrays.brief import BRIEF, cast
 from ..arrays.kernels.basics import all_samples
 from ..autograd.versions import bump
 from ..autograd.views import check_write
@@ -33,7 +34,8 @@ def _uniform(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndar
         return (_uniform(rng, shape, part) + 1j * _uniform(rng, shape, part)).astype(dtype)
     _float_only("rand", dtype)
     if dtype.itemsize < 4:
-        return (rng.integers(0, 2**11, shape) / 2**11).astype(dtype)  # rounding a finer draw could give 1
+        digits = 2 ** (8 if dtype is BRIEF else 11)  # rounding a finer draw could give 1
+        return cast(rng.integers(0, digits, shape) / digits, dtype)
     return as_array(rng.random(shape, dtype))
 
 
@@ -42,7 +44,8 @@ def _gaussian(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.nda
         part = dtypes.real_of(dtype)
         return ((_gaussian(rng, shape, part) + 1j * _gaussian(rng, shape, part)) * np.sqrt(0.5)).astype(dtype)
     _float_only("randn", dtype)
-    return as_array(rng.standard_normal(shape, dtype if dtype.itemsize >= 4 else np.float32)).astype(dtype, copy=False)
+    drawn = as_array(rng.standard_normal(shape, dtype if dtype.itemsize >= 4 else np.float32))
+    return drawn if drawn.dtype == dtype else cast(drawn, dtype)
 
 
 def _float_only(name: str, dtype: np.dtype) -> None:
@@ -150,7 +153,7 @@ def _whole_numbers(rng: np.random.Generator, low: int, high: int, shape: tuple, 
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtypes.of(dtype)!r}: got from={low} and to={high}")
-    return as_array(rng.integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(dtype)
+    return cast(as_array(rng.integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)), dtype)
 
 
 def randperm(
@@ -210,7 +213,7 @@ def normal(
     assert wanted is not None
     drawn = _gaussian(source(generator), shape, wanted)
     values = [a._array if isinstance(a, Tensor) else a for a in (mean, std)]
-    return _finished((drawn * values[1] + values[0]).astype(wanted), device, requires_grad, out)
+    return _finished(cast(drawn * values[1] + values[0], wanted), device, requires_grad, out)
 
 
 def bernoulli(
@@ -228,7 +231,7 @@ def bernoulli(
         _float_only("bernoulli", input._array.dtype)
     chance = input._array if p is None else np.full(input._array.shape, p)
     _check_chance(chance)
-    result = as_array(source(generator).random(chance.shape) < chance).astype(input._array.dtype)
+    result = cast(as_array(source(generator).random(chance.shape) < chance), input._array.dtype)
     return _finished(result, None, False, out)
 
 
@@ -384,7 +387,7 @@ def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Te
             " or fill a batched tensor (zeros_like, clone)"
         )
     if recording:
-        return self.copy_(wrap(as_array(values).astype(self._array.dtype)))  # type: ignore[attr-defined]
+        return self.copy_(wrap(cast(as_array(values), self._array.dtype)))  # type: ignore[attr-defined]
     array, counter = self._array, self._shared_counter
     bump(counter)  # before the write: an interrupt may come in between
     try:

@@ -18,6 +18,13 @@ from .._tensor.tensor import Tensor, wrap
 _WORDS = 5  # a PCG64 state as 64-bit words: state (2), increment (2), the spare 32 bits
 
 
+def _not_traced(what: str) -> None:
+    """A program that is replayed does not do this again."""
+    tracing = modes.current().tracing
+    if tracing is not None:
+        tracing.tape.fail(f"it {what} a generator")
+
+
 class Generator:
     """A source of random numbers.
 
@@ -56,6 +63,7 @@ class Generator:
         >>> dt.Generator().manual_seed(3)
         <dualtape.Generator seed=3>
         """
+        _not_traced("seeds")
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed expected an int, but got {type(seed).__name__}")
         if not -(2**63) <= seed < 2**64:
@@ -104,7 +112,12 @@ class Generator:
         low = 2**64 - 1
         words = [inner["state"] & low, inner["state"] >> 64, inner["inc"] & low, inner["inc"] >> 64]
         words.append(state["has_uint32"] << 32 | state["uinteger"])
-        return wrap(np.array([*words, self._seed], np.uint64).view(np.uint8).copy())
+        found = np.array([*words, self._seed], np.uint64).view(np.uint8).copy()
+        tracing = modes.current().tracing
+        return wrap(found if tracing is None else tracing.state_of(self, found))
+
+    def _state_array(self) -> np.ndarray:
+        return self.get_state()._array
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from a state that :meth:`get_state` gave.
@@ -117,6 +130,9 @@ class Generator:
         >>> bool((dt.rand(2, generator=g.set_state(state)) == a).all())
         True
         """
+        tracing = modes.current().tracing
+        if tracing is not None and isinstance(new_state, Tensor):
+            new_state = wrap(tracing.state_is_set(self, new_state._array))
         if not isinstance(new_state, Tensor) or new_state._array.dtype != np.uint8:
             raise TypeError("expected a ByteTensor, the result of get_state(): the state is a tensor of dtype uint8")
         if new_state._array.size != 8 * (_WORDS + 1):
@@ -133,6 +149,9 @@ class Generator:
             "uinteger": words[4] & (2**32 - 1),
         }
         return self
+
+    def _set_state_array(self, state: np.ndarray) -> None:
+        self.set_state(wrap(state))
 
     def clone_state(self) -> Generator:
         """Another generator that will give the same numbers.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -111,17 +112,26 @@ class Tape:
 
     def __init__(self, keep: bool) -> None:
         self.instructions: list[Instruction] = []
-        self.open = True
+        self._open = True
+        self._thread = get_ident()
         self.failure: tuple[str, tuple[str, int] | None] | None = None
         self.keep = keep  # whether values keep their arrays
         self.module: Any = None  # what makes arrays of it
         self._constants: dict[int, tuple[Any, Value]] = {}
 
+    @property
+    def open(self) -> bool:
+        """Whether it is still written on: by the thread that began it, and no other."""
+        return self._open and get_ident() == self._thread
+
+    def close(self) -> None:
+        self._open = False
+
     def fail(self, reason: str) -> None:
         """The program cannot be replayed: it goes on as it is, and nothing more is written down."""
         if self.open:
             self.failure = (reason, users_line())
-            self.open = False
+            self._open = False
 
     def add(
         self, kind: str, function: Any, args: tuple, kwargs: dict, results: Any, reads: Any = None, gives: Any = None

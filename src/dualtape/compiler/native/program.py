@@ -14,7 +14,7 @@ import numpy as np
 
 from ...arrays.traced import tape
 from ...arrays.traced.tape import Instruction, Value, mapped
-from ..replay import Mismatch, quietly, view_at
+from ..replay import Mismatch, draw, quietly, view_at
 from . import runtime
 from .clean import Cleaned
 from .ir import CONST, FILL, INPUT
@@ -335,8 +335,7 @@ def _called(instruction: Instruction, args: tuple, kwargs: dict) -> Any:
     if kind == tape.GETITEM:
         return args[0][args[1]]
     if kind == tape.DRAW:
-        generator, method = function
-        return getattr(generator._rng, method)(*args, **kwargs)
+        return draw(*function)(*args, **kwargs)
     args[0][args[1]] = args[2]  # SETITEM
     return ()
 

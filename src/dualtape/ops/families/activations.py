@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.approximations import PART, exponential, inverse_normal
+from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
@@ -35,15 +36,23 @@ _KINKED = (
 
 
 def _activation(name: str, forward: Any, doc: str, *, samples: Any, torch_name: str | None = None, **more: Any) -> Any:
-    return op(name, forward, namespace="nn.functional", kind=ELEMENTWISE, samples=samples, complex=False, doc=doc,
+    if "derivative" in more and "numpy_vjp" not in more:
+        derivative = more["derivative"]
+        through = named(lambda g, *v: g * derivative(*v), ("g", *formula_names(derivative)))
+        more["numpy_vjp"] = dict(x=_fused(through))
+    return op(name, fused(forward), namespace="nn.functional", kind=ELEMENTWISE, samples=samples, complex=False, doc=doc,
               torch_name=torch_name, **more)  # fmt: skip
+
+
+def _fused(formula: Any) -> Any:
+    return named(fused(formula), formula_names(formula))
 
 
 def _masked(name: str, forward: Any, through: Any, doc: str, *, samples: Any, **more: Any) -> Any:
     """A piecewise linear activation: ``through`` gives the gradient (and the tangent) that it lets through."""
     names = formula_names(through)
-    return _activation(name, forward, doc, samples=samples,
-        vjp=dict(x=named(lambda *v: bent(through(*v), v[1]), ("g", *names[1:]))),
+    bending = named(lambda *v: bent(through(*v), v[1]), ("g", *names[1:]))
+    return _activation(name, forward, doc, samples=samples, vjp=dict(x=bending), numpy_vjp=dict(x=_fused(bending)),
                        jvp=dict(x=named(lambda *v: through(*v), ("t", *names[1:]))), **more)  # fmt: skip
 
 

@@ -122,8 +122,8 @@ def block_diag(*tensors: Any) -> Any:
             )
     if not tensors:
         return new_tensor(np.zeros((1, 0), dtypes.default_float()))
-    dtype = dtypes.result_dtype([np.empty((1, 1), t._array.dtype) for t in tensors])
-    blocks = [FUNCTIONS["atleast_2d"](t.to(dtype)) for t in tensors]
+    dtype = dtypes.result_dtype([t._array if t.ndim else t._array.reshape(1) for t in tensors])
+    blocks = [FUNCTIONS["atleast_2d"](t.to(dtypes.of(dtype))) for t in tensors]
     width, start, rows = sum(b._array.shape[1] for b in blocks), 0, []
     for block in blocks:
         height, columns = block._array.shape

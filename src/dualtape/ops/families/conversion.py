@@ -12,6 +12,7 @@ from ..._tensor.device import channels_last, contiguous_format, move, of
 from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
 from ...arrays import module_of
+from ...arrays.brief import cast
 from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import positive, real, sample
@@ -21,8 +22,8 @@ from .elementwise import direction
 
 def _cast(x: Any, dtype: Any) -> Any:
     if x.dtype.kind == "c" and dtype.kind != "c":
-        return np.real(x).astype(dtype)
-    return x.astype(dtype)
+        return cast(np.real(x), dtype)
+    return cast(x, dtype)
 
 
 _to_dtype = op("to_dtype", _cast, kind=GENERAL, public=False, method=False, node="ToCopyBackward0", jvp=LINEAR,
@@ -122,7 +123,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 _TYPE_NAMES = {
-    "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "int64": "LongTensor",
+    "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor", "int64": "LongTensor",
     "int32": "IntTensor",
     "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor",
     "complex64": "ComplexFloatTensor",
@@ -149,7 +150,7 @@ def _conversion(name: str, dtype: Any) -> None:
 
 
 for _name, _dtype in (
-    ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("long", dtypes.int64),
+    ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16), ("long", dtypes.int64),
     ("int", dtypes.int32),
     ("short", dtypes.int16), ("char", dtypes.int8), ("byte", dtypes.uint8), ("bool", dtypes.bool_),
     ("cfloat", dtypes.complex64),

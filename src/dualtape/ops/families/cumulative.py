@@ -47,7 +47,7 @@ def _scan_by_doubling(x: Any, factor: Any) -> Any:
     """The recurrence in a few passes over all rows, each taking in twice as many as before: for arrays whose passes
     are dear.
     """
-    dtype = np.result_type(x.dtype, factor.dtype)
+    dtype = np.result_type(x, factor)
     out, factor = x.astype(dtype), factor.astype(dtype)
     step = 1
     while step < len(out):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
+from ...arrays.kernels.fused import fused
 from ...arrays.kernels.masks import kept
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
@@ -60,7 +61,7 @@ def positive_function(input: Any) -> Any:
 def sign_of(x: Any) -> Any:
     if x.dtype.kind == "b":
         return x.copy()
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # not np.sign: NaN has none
+    return np.where(np.isnan(x), 0, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)  # NaN has none
 
 
 op("sign", sign_of, kind=ELEMENTWISE, **STILL, samples=(*_APART, edge(exact([np.nan, -np.inf]))),
@@ -346,7 +347,7 @@ def in_kind(forward: Any) -> Any:
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
     lambda out: out * (1 - out),
-   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=lambda x: special.expit(x), numpy_vjp=dict(x=_sigmoid_gradient),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=fused(lambda x: special.expit(x)), numpy_vjp=dict(x=_sigmoid_gradient),
    doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt

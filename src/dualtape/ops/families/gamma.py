@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.brief import limits
 from ...arrays.lazy import special
 from ..formulas import use
 from ..samples import above_one, edge, exact, positive, sample
@@ -35,7 +36,7 @@ def _underived(name: str) -> Any:
 def _lgamma(x: Any) -> Any:
     # SciPy's overflows where 1 / x does; and there is no limit at -inf, PyTorch's is that of the poles
     size = np.absolute(x)
-    small = size < np.finfo(x.dtype if x.dtype.kind == "f" else np.float64).tiny
+    small = size < limits(x.dtype if x.dtype.kind == "f" else np.float64).tiny
     return np.where(small, -np.log(size), np.where(np.isinf(x), np.inf, special.gammaln(x)))
 
 

@@ -14,6 +14,7 @@ from ..._tensor import dtypes
 from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
 from ...autograd.views import check_write
 from ...errors import not_a_tensor
@@ -321,7 +322,7 @@ def _copied(x: Any, src: Any) -> Any:
         return np.full_like(x, dtypes.number_as(src, x.dtype))
     if src.dtype.kind == "c" and x.dtype.kind != "c":
         src = src.real
-    return np.broadcast_to(src.astype(x.dtype), x.shape)
+    return np.broadcast_to(cast(src, x.dtype), x.shape)
 
 
 def _filled(x: Any, value: Any) -> Any:

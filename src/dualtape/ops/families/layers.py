@@ -12,6 +12,7 @@ import numpy as np
 from ... import modes
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays import zeros
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import asarray_like, host
 from ..dispatch import FUNCTIONS
 from ..samples import apart, edge, exact_index, exact_mask, real, sample
@@ -377,7 +378,7 @@ def embedding_bag(
     total = nothing.index_add(0, beside(bag), vectors)
     if mode == "sum":
         return total
-    counts = np.maximum(np.bincount(bag[counted], minlength=len(starts)), 1).astype(raw(weight).dtype)
+    counts = cast(np.maximum(np.bincount(bag[counted], minlength=len(starts)), 1), raw(weight).dtype)
     return total / beside(counts[:, None])
 
 

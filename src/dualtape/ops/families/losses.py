@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import zeros
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_reduce, all_samples, arange_like, full_like_shape
 from ...autograd.underived import refuse_history
 from ...errors import ArgumentError
@@ -291,7 +292,7 @@ def _chosen(
     wrong = (classes < 0) | (classes >= x_shape[axis])
     if wrong.any():
         raise IndexError(f"{name}: Target {classes[wrong].flat[0]} is out of bounds for {x_shape[axis]} classes.")
-    counts = keep.astype(dtype) if weight is None else np.where(keep, weight[classes], 0).astype(dtype)
+    counts = cast(keep if weight is None else np.where(keep, weight[classes], 0), dtype)
     if reduction == "mean":
         counts = counts / add_reduce(counts, axis=None)
     return np.expand_dims(classes, axis), keep, counts, axis

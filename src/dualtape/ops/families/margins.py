@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape, host
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
@@ -485,12 +486,12 @@ def ctc_loss(
     first = np.zeros(states.shape, bool)
     first[:, 0] = True
     first[:, 1:2] = (sizes > 0)[:, None]
-    nothing = beside(np.full((batch, 2), inf, like.dtype))
+    nothing = beside(cast(np.full((batch, 2), inf), like.dtype))
     ends = np.zeros(states.shape, bool)
     ends[np.arange(batch), 2 * sizes] = True
     ends[np.arange(batch), np.maximum(2 * sizes - 1, 0)] |= True
-    paths = beside(np.where(first, 0.0, inf).astype(like.dtype)) if time else None
-    final = where(beside((lengths == 0) & (sizes == 0)), 0.0, beside(np.full(batch, inf, like.dtype)))
+    paths = beside(cast(np.where(first, 0.0, inf), like.dtype)) if time else None
+    final = where(beside((lengths == 0) & (sizes == 0)), 0.0, beside(cast(np.full(batch, inf), like.dtype)))
     for t in range(time):
         if t:
             shifted = FUNCTIONS["cat"]([nothing, paths], 1)
@@ -503,6 +504,6 @@ def ctc_loss(
     if zero_infinity:
         losses = where(losses == np.inf, 0.0, losses)
     if reduction == "mean":
-        return (losses / beside(np.maximum(sizes, 1).astype(like.dtype))).mean()
+        return (losses / beside(cast(np.maximum(sizes, 1), like.dtype))).mean()
     losses = losses if log_probs.ndim == 3 else losses.squeeze(0)
     return reduce_tensor(name, losses, reduction)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
 from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
@@ -146,7 +147,7 @@ def _embedding_sum(x: Any, indices: Any, rows: int, padding_idx: int, scale_grad
     if type(x) is not np.ndarray:
         add_at(out, flat, values)
         return (
-            out / np.maximum(np.bincount(flat, minlength=rows), 1).astype(x.dtype)[:, None]
+            out / cast(np.maximum(np.bincount(flat, minlength=rows), 1), x.dtype)[:, None]
             if scale_grad_by_freq
             else out
         )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
+from ...arrays.brief import cast, limits
 from ...arrays.kernels.basics import add_reduce
 from ...arrays.kernels.numbers import number_array
 from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
@@ -215,7 +216,8 @@ def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple
         centred *= weight.reshape(view)
     if bias is not None:
         centred += bias.reshape(view)
-    return centred.reshape(x.shape).astype(x.dtype, copy=False), mean, variance
+    out = centred.reshape(x.shape)
+    return out if out.dtype == x.dtype else cast(out, x.dtype), mean, variance
 
 
 def _norm_gradient(
@@ -415,7 +417,7 @@ def _running(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, view: tup
     if weight is not None:
         out = out * weight.reshape(view)
     out = out if bias is None else out + bias.reshape(view)
-    return out.astype(x.dtype, copy=False)
+    return out if out.dtype == x.dtype else cast(out, x.dtype)
 
 
 def _running_scale(weight: Any, variance: Any, view: tuple, eps: float) -> Any:
@@ -546,7 +548,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
             f"rms_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got"
             f" {list(input.shape)}"
         )
-    small = float(np.finfo(input._array.dtype).eps) if eps is None else eps
+    small = float(limits(input._array.dtype).eps) if eps is None else eps
     out = input * ((input * input).mean(tuple(range(-len(tail), 0)), keepdim=True) + small).rsqrt()
     return out if weight is None else out * weight
 

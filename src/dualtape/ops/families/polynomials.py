@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import all_samples, asarray_like
 from ..formulas import use
 from ..samples import exact, ours, real
@@ -76,7 +77,7 @@ def _value(x: Any, n: Any, kind: str, order: int = 0) -> Any:
         ]
         before, now = now, after
         out = np.where(degree == k + 1, now[order], out)
-    return (out * scale).astype(np.float16 if narrow else work, copy=False)
+    return cast(out * scale, dtype) if narrow else (out * scale).astype(work, copy=False)
 
 
 op("orthogonal_polynomial", _value, kind=BROADCASTING, promote=FLOAT, public=False, method=False, inplace=False,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import zeros
+from ...arrays.brief import made
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
 from ..formulas import use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, real, sample
@@ -436,7 +437,7 @@ def avg_pool1d(
 @lru_cache(maxsize=256)
 def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
     """The matrix that averages ``n`` entries in ``m`` bins as equal as they can be; bins may share entries."""
-    result = np.zeros((m, n), dtype)
+    result = made(np.zeros, (m, n), dtype)
     for i in range(m):
         start, end = i * n // m, -(-(i + 1) * n // m)
         result[i, start:end] = 1 / (end - start)

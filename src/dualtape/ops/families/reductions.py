@@ -16,6 +16,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor
 from ...arrays import is_array, zeros
+from ...arrays.brief import cast as in_type
 from ...arrays.kernels.basics import accumulate as running
 from ...arrays.kernels.basics import add_reduce, reduce
 from ...arrays.kernels.sums import sum_all, sum_axis, sum_point
@@ -142,7 +143,7 @@ def _ties(x: Any, out: Any, dim: Any, keepdim: bool, nan: bool) -> Any:
     hit = np.equal(x, kept)
     if nan:
         hit = np.logical_or(hit, np.logical_and(np.isnan(x), np.isnan(kept)))
-    weights = hit.astype(x.dtype)
+    weights = in_type(hit, x.dtype)
     return np.true_divide(weights, add_reduce(weights, axes(dim, x.ndim), None, None, True))
 
 

@@ -338,8 +338,10 @@ def segment_reduce(
     if initial is not None:
         out = FUNCTIONS[_WITH_INITIAL[kind]](out, initial)
     if reduce == "mean":
-        divisor = sizes.reshape(*sizes.shape, *(1,) * (data.ndim - axis - 1)).astype(data._array.dtype)
-        out = out / wrap(asarray_like(divisor if initial is None else np.maximum(divisor, 1), data._array))
+        divisor = sizes.reshape(*sizes.shape, *(1,) * (data.ndim - axis - 1))
+        out = out / wrap(asarray_like(divisor if initial is None else np.maximum(divisor, 1), data._array)).to(
+            out.dtype
+        )
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.basics import add_reduce, largest
+from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks, row_step, sum_axis
 from ..dispatch import later
 from ..formulas import normal_dim, restore
@@ -171,7 +172,7 @@ def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
     return np.subtract(g, change, change)
 
 
-op("softmax", _softmax, also=("special.softmax",), kind=GENERAL, quiet=False, complex=False, samples=_ALONG, numpy_vjp=dict(x=_softmax_gradient),
+op("softmax", fused(_softmax), also=("special.softmax",), kind=GENERAL, quiet=False, complex=False, samples=_ALONG, numpy_vjp=dict(x=fused(_softmax_gradient, _softmax_change)),
    vjp=dict(x=lambda g, out, dim: _softmax_change(g, out, dim)),
    jvp=dict(x=lambda t, out, dim: _softmax_change(t, out, dim)),
    doc="""Exponentials along ``dim``, scaled so that they sum to 1.
@@ -180,8 +181,8 @@ op("softmax", _softmax, also=("special.softmax",), kind=GENERAL, quiet=False, co
    >>> dt.softmax(dt.tensor([0.0, 1.0]), 0)
    tensor([0.2689, 0.7311])
    """)  # fmt: skip
-op("log_softmax", _log_softmax, also=("special.log_softmax",), kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
-    numpy_vjp=dict(x=_log_softmax_gradient),
+op("log_softmax", fused(_log_softmax), also=("special.log_softmax",), kind=GENERAL, quiet=False, complex=False, samples=_ALONG,
+    numpy_vjp=dict(x=fused(_log_softmax_gradient, lambda g, out, dim: g - np.exp(out) * total(g, dim, True))),
    vjp=dict(x=lambda g, out, dim: g - np.exp(out) * total(g, dim, True)),
    jvp=dict(x=lambda t, out, dim: t - total(np.exp(out) * t, dim, True)),
    doc="""The logarithm of :func:`softmax`, exact where that underflows.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.brief import limits
 from ...arrays.kernels.approximations import erf_single
 from ...arrays.kernels.basics import on_host
 from ...arrays.lazy import special
@@ -265,8 +266,8 @@ op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
 def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     if x.dtype.kind != "f":
         return x.copy()
-    limits = np.finfo(x.dtype)
-    high, low = float(limits.max) if posinf is None else posinf, float(limits.min) if neginf is None else neginf
+    bounds = limits(x.dtype)
+    high, low = float(bounds.max) if posinf is None else posinf, float(bounds.min) if neginf is None else neginf
     return np.where(np.isnan(x), nan or 0.0, np.where(np.isinf(x), np.where(x > 0, high, low), x)).astype(x.dtype)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.sums import sum_point
 from ...autograd.underived import underived
@@ -430,7 +431,8 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
         edges = edges.astype(array.dtype, copy=False)
         inside = array[(array >= low) & (array <= high)]
         return new_tensor(np.bincount(edges[:-1].searchsorted(inside, "right") - 1, None, bins).astype(array.dtype))
-    return new_tensor(np.histogram(array[~np.isnan(array)], bins, (low, high))[0].astype(array.dtype))
+    counts = np.histogram(array[~np.isnan(array)], bins, (low, high))[0]
+    return new_tensor(cast(counts, array.dtype))
 
 
 _FEW = 1000  # elements up to which searching is quicker than what np.histogram prepares

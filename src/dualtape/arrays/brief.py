@@ -1,0 +1,71 @@
+"""The type ``bfloat16``, which NumPy does not have: what it is, and how an array gets it.
+
+The arrays themselves are next door (:mod:`dualtape.arrays.bfloat16`), read when the first one is made.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+class BriefType:
+    """The dtype of an array of bfloat16, with the attributes of NumPy's dtypes; NumPy itself refuses it."""
+
+    __slots__ = ()
+
+    name, kind, char = "bfloat16", "f", "E"
+    itemsize, isnative, type, num = 2, True, np.float32, -1
+
+    def newbyteorder(self, order: str = "=") -> BriefType:
+        return self
+
+    def __repr__(self) -> str:
+        return "bfloat16"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is BriefType
+
+    def __hash__(self) -> int:
+        return hash("bfloat16")
+
+    def __reduce__(self) -> Any:
+        return "BRIEF"
+
+
+BRIEF: Any = BriefType()
+SINGLE = np.dtype(np.float32)
+
+
+def cast(array: Any, dtype: Any) -> Any:
+    """``array`` in another dtype, be it one of NumPy's or bfloat16."""
+    if dtype is BRIEF and isinstance(array, (np.ndarray, np.generic)):
+        from .bfloat16 import rounded
+
+        return rounded(np.asarray(array))
+    return array.astype(dtype)
+
+
+def number(value: Any, dtype: Any) -> Any:
+    """A number beside arrays of ``dtype``: beside bfloat16 with all the digits it is computed with."""
+    if dtype is BRIEF:
+        from .bfloat16 import BFloat16Array
+
+        return BFloat16Array(np.asarray(value, np.float32))
+    return np.asarray(value).astype(dtype)
+
+
+def limits(dtype: Any) -> Any:
+    """``np.finfo``, also of bfloat16."""
+    return _LIMITS if dtype is BRIEF else np.finfo(dtype)
+
+
+_LARGEST = (2.0 - 2.0**-7) * 2.0**127
+_LIMITS = SimpleNamespace(bits=16, eps=2.0**-7, max=_LARGEST, min=-_LARGEST, tiny=2.0**-126, resolution=0.01)
+
+
+def made(make: Any, what: Any, dtype: Any) -> Any:
+    """``make(what, dtype)``, a function of NumPy's, for a dtype of NumPy's or bfloat16."""
+    return make(what, dtype) if dtype is not BRIEF else cast(make(what, SINGLE), dtype)

@@ -1,0 +1,92 @@
+"""Fused: functions of many passes over memory, on large arrays one native kernel instead.
+
+A function is written once, in NumPy's calls. Where it is called again and again on large arrays of NumPy's of the same
+kind, and llvmlite is there, it is traced over arrays and compiled as compiled functions are
+(:mod:`dualtape.compiler`); everywhere else it runs as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from inspect import CO_VARARGS
+from typing import Any
+
+import numpy as np
+
+_MANY = 1 << 15  # elements from which on a kernel pays
+_TIMES = 3  # calls of one kind before it is compiled
+_MOST = 64  # kinds of calls of one function
+_ndarray = np.ndarray
+_enabled: bool | None = None  # None: as llvmlite is there, or not
+
+
+def enable(enabled: bool) -> bool:
+    """Switch fused kernels on or off; whether they were on."""
+    global _enabled
+    before = is_enabled()
+    _enabled = enabled and _has_llvm()
+    return before
+
+
+def is_enabled() -> bool:
+    """Whether large arrays go through fused kernels."""
+    global _enabled
+    if _enabled is None:
+        _enabled = _has_llvm()
+    return _enabled
+
+
+def _has_llvm() -> bool:
+    from importlib.util import find_spec  # which takes a hundredth of the time that importing NumPy does
+
+    return find_spec("llvmlite") is not None
+
+
+def fused(function: Callable, traced: Callable | None = None) -> Any:
+    """``function``, of arrays first and plain values after them, by one kernel where that pays; what is traced may be
+    another form of it.
+    """
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    space: dict[str, Any] = {
+        "_f": function,
+        "_traced": traced or function,
+        "_large": _large,
+        "_programs": {},
+        "_ndarray": _ndarray,
+        "_MANY": _MANY,
+    }
+    given = "*args" if code.co_flags & CO_VARARGS else ", ".join(names)
+    first = "args[0]" if code.co_flags & CO_VARARGS else names[0]
+    taken = "args" if code.co_flags & CO_VARARGS else f"({given}, )"
+    # written out, so that it has the parameters of the function: a row is read off them
+    source = (
+        f"def run({given}):\n"
+        f"    if type({first}) is not _ndarray or {first}.size < _MANY:\n"
+        f"        return _f({given})\n"
+        f"    return _large(_f, _traced, _programs, {taken})\n"
+    )
+    exec(source, space)
+    run: Any = functools.update_wrapper(space["run"], function)
+    run.__defaults__ = function.__defaults__
+    del run.__wrapped__
+    return run
+
+
+def _large(function: Callable, traced: Callable, programs: dict, args: tuple) -> Any:
+    key = tuple([(a.shape, a.strides, a.dtype.char) if type(a) is _ndarray else a for a in args])
+    try:
+        known = programs.get(key, 0)
+    except TypeError:  # an argument that is no key
+        return function(*args)
+    if type(known) is int and is_enabled():
+        if known < _TIMES or len(programs) > _MOST:
+            programs[key] = known + 1
+            return function(*args)
+        from ...compiler.eager import kernel
+
+        known = programs[key] = kernel(traced, args)
+    if known is None or type(known) is int or not is_enabled():
+        return function(*args)
+    return known(*[a for a in args if type(a) is _ndarray])

@@ -1,0 +1,65 @@
+"""What all sparse layouts have in common: the way they print, and what they refuse."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from .._tensor.device import device as Device
+from .._tensor.printing import _append_suffixes, _dtype_is_implied, _history, tensor_str
+from .._tensor.tensor import Tensor
+
+
+class SparseLayout(Tensor):
+    """A tensor that keeps its entries that are not zero, in whatever order."""
+
+    _overrides_members = False  # operations ask this class; properties need not
+
+    @property  # type: ignore[misc]
+    def data(self) -> Any:  # type: ignore[override]
+        return self.detach()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        raise TypeError(f"can't convert {self.layout!r} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def tolist(self) -> Any:
+        raise RuntimeError("a sparse tensor has no list of values: use to_dense().tolist()")
+
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None) -> Any:
+        from .compressed import to_layout
+
+        if sparse_dim not in (None, self.sparse_dim()):
+            raise RuntimeError(
+                f"to_sparse: a sparse tensor of {self.sparse_dim()} sparse dimensions cannot get {sparse_dim}: call"
+                " to_dense() first"
+            )
+        return self if layout is None and self.is_sparse else to_layout(self, layout, blocksize)
+
+
+def sparse_repr(tensor: Any, parts: dict[str, np.ndarray], count: int) -> str:
+    """``repr`` of a sparse tensor that consists of these arrays."""
+    shown = []
+    for name, array in parts.items():
+        text = tensor_str(array, suffixes=() if array.size else (f"size={array.shape}",))
+        shown.append(f"{name}=" + textwrap.indent(text, " " * (len(name) + 8)).lstrip(" "))
+    suffixes = [f"size={tuple(tensor.shape)}", f"nnz={count}"]
+    if not _dtype_is_implied(tensor, not count):
+        suffixes.append(f"dtype={tensor.dtype}")
+    suffixes.append(f"layout={tensor.layout!r}")
+    history = _history(tensor)
+    if history is not None:
+        suffixes.append(history)
+    text = "tensor(" + ",\n       ".join(shown)
+    if tensor.is_sparse:  # whose size always begins a line
+        text += ",\n       " + suffixes.pop(0)
+    return _append_suffixes(text, suffixes, 7)
+
+
+def no_other_memory(device: Any, pin_memory: bool) -> None:
+    """Raise for memory that a sparse tensor cannot be in, rather than ignore it."""
+    if device is not None and Device(device).type != "cpu":
+        raise NotImplementedError(f"sparse tensors are in the memory of the CPU, got device={device!r}")
+    if pin_memory:
+        raise NotImplementedError("there is no pinned memory for sparse tensors: leave out pin_memory")

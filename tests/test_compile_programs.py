@@ -1,0 +1,133 @@
+"""Random programs, compiled and not: views, writes, broadcasts, reductions, products, branches on values."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+
+COUNT = int(os.environ.get("DUALTAPE_EXAMPLES", "60"))
+BACKENDS = ["numpy", "native"] if importlib.util.find_spec("llvmlite") else ["numpy"]
+SHAPES = [(3, 4), (4,), (1,), (), (2, 3, 4), (40, 5), (5,), (7, 1), (1, 6), (64,), (33, 3)]
+
+
+class Writer:
+    """Writes a program: steps over a pool of tensors, chosen by numbers, so that it can be run again."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.dtype = dt.float64 if seed % 3 else dt.float32
+        self.shapes = [SHAPES[k] for k in self.rng.integers(0, len(SHAPES), 3)]
+        self.steps = [self.step() for _ in range(int(self.rng.integers(4, 25)))]
+
+    def step(self) -> Callable[[list], Any]:
+        a, b, c = (int(k) for k in self.rng.integers(0, 1000, 3))
+        kind = int(self.rng.integers(0, 24))
+        number = float(self.rng.integers(-3, 4)) / 2
+
+        def pick(pool: list, k: int) -> Any:
+            return pool[k % len(pool)]
+
+        def alike(pool: list, x: Any, k: int) -> Any:
+            """Another tensor that broadcasts with ``x``."""
+            fits = [y for y in pool if broadcasts(x.shape, y.shape)]
+            return fits[k % len(fits)]
+
+        def run(pool: list) -> Any:
+            x = pick(pool, a)
+            y = alike(pool, x, b)
+            if kind < 4:
+                return [x + y, x * y, x - y * number, x / (y * y + 1)][kind]
+            if kind < 9:
+                return [x.tanh(), x.sin(), (x * 0.3).exp(), x.abs().sqrt(), x.sigmoid()][kind - 4]
+            if kind == 9:
+                return x.sum() if not x.ndim else x.sum(b % x.ndim, keepdim=bool(c % 2))
+            if kind == 10:
+                return x.mean() if not x.ndim else x.amax(b % x.ndim)
+            if kind == 11:
+                return x.T if x.ndim == 2 else x.reshape(-1)
+            if kind == 12:
+                return x[b % x.shape[0]] if x.ndim else x * 2
+            if kind == 13:
+                return x[:: 1 + b % 2] if x.ndim else x + 1
+            if kind == 14:
+                return dt.where(x > y, x, y * number)
+            if kind == 15:
+                return dt.cat([x, x * number]) if x.ndim else dt.stack([x, x])
+            if kind == 16:
+                return x @ x.T if x.ndim == 2 else x * x
+            if kind == 17:
+                return dt.maximum(x, y) + dt.minimum(x, y.detach())
+            if kind == 18:  # a write to a copy
+                z = x.clone()
+                z.mul_(number)
+                if z.ndim:
+                    z[b % z.shape[0]] += 1
+                return z
+            if kind == 19:  # a write through a view
+                z = x * 1
+                if z.ndim:
+                    z[:: 1 + c % 3].add_(y.sum())
+                return z.sin()
+            if kind == 20:
+                return x * 2 if x.sum() > y.mean() + 0.0137 else x - 1  # no tie that rounding decides
+            if kind == 21:
+                return x.flip(0) if x.ndim else -x
+            if kind == 22:
+                return (x > number).to(x.dtype) * y
+            z = dt.zeros(2, *x.shape, dtype=x.dtype)
+            z[0] = x
+            z[1] = z[0] * 2
+            return z.sum(0)
+
+        return run
+
+    def program(self, *inputs: Any) -> Any:
+        pool = list(inputs)
+        for step in self.steps:
+            made = step(pool)
+            if made.numel() <= 4000:
+                pool.append(made)
+        last = pool[-4:]
+        return [x + 0 for x in last], sum((x.tanh() * 0.1).sum() for x in last)
+
+
+def broadcasts(a: tuple, b: tuple) -> bool:
+    try:
+        return np.broadcast_shapes(a, b) is not None
+    except ValueError:
+        return False
+
+
+def inputs(writer: Writer, seed: int) -> list:
+    rng = np.random.default_rng(seed)
+    tensors = [dt.tensor(rng.standard_normal(shape), dtype=writer.dtype) for shape in writer.shapes]
+    return [t.requires_grad_() if k else t for k, t in enumerate(tensors)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("part", range(6))
+def test_a_random_program_compiled_does_what_it_does(part: int, backend: str) -> None:
+    for seed in range(part, COUNT, 6):
+        writer = Writer(seed)
+        compiled = dt.compile(writer.program, backend=backend, fullgraph=True, recompile_limit=40)
+        for other in range(3):
+            outcomes = []
+            for function in (writer.program, compiled):
+                given = inputs(writer, 100 * seed + other)
+                results, loss = function(*given)
+                grads = dt.autograd.grad(loss, given[1:], allow_unused=True) if loss.requires_grad else ()
+                outcomes.append([*results, loss, *[g for g in grads if g is not None], *given])
+            tolerance = 1e-8 if writer.dtype == dt.float64 else 2e-3
+            assert len(outcomes[0]) == len(outcomes[1])
+            for theirs, ours in zip(*outcomes, strict=True):
+                assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+                here, there = ours.detach().numpy(), theirs.detach().numpy()
+                size = max(1.0, float(np.abs(there[np.isfinite(there)]).max(initial=0)))
+                np.testing.assert_allclose(here, there, tolerance, tolerance * size, err_msg=f"program {seed}")
