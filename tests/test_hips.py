@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 import dualtape as dt
 from dualtape import hips
+from tools.hips_examples import rewritten
 
 PROGRAMS = {
     "logistic regression by gradient descent": """
@@ -98,12 +98,6 @@ vjp, value = make_vjp(np.sinh)(x)
 result = np.stack([grad(f)(x), hessian_vector_product(f)(x, v), vjp(v), value, deriv(np.sinh)(x)])
 """,
 }
-
-
-def rewritten(program: str) -> str:
-    """The program with its import lines changed."""
-    program = re.sub(r"^(import|from) autograd\.numpy", r"\1 dualtape.numpy", program, flags=re.M)
-    return re.sub(r"^(import|from) autograd\b", r"\1 dualtape.hips", program, flags=re.M)
 
 
 def run(program: str) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from ..._tensor.tensor import Tensor, raw
 from ...autograd.tangents import active, tangent
 from ...modes import current
-from .registry import BY_VALUE, CREATIONS, ENTRIES, OUT_PLACES
+from .registry import BY_VALUE, CREATIONS, ENTRIES, OUT_PLACES, tensor
 from .vocabulary import UFUNCS as UFUNCS
 
 _MODULES = ("ufuncs", "reductions", "arrangements", "places", "functions", "linalg", "fourier", "reasons")
@@ -34,9 +34,15 @@ def load() -> None:
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
     """``ufunc`` on tensors."""
     if method == "__call__" and not kwargs and ufunc in UFUNCS:
-        return UFUNCS[ufunc](*inputs)
+        try:
+            return UFUNCS[ufunc](*inputs)
+        except TypeError:
+            if not any(type(value) in (list, tuple) for value in inputs):
+                raise
     from .ufuncs import call
 
+    if any(type(value) in (list, tuple) for value in inputs[:2]) and method != "at":
+        inputs = (*(tensor(v) if type(v) in (list, tuple) else v for v in inputs[: ufunc.nin]), *inputs[ufunc.nin :])
     return call(ufunc, method, inputs, kwargs)
 
 

@@ -21,7 +21,7 @@ def _var(
 ) -> Any:  # fmt: skip
     x = floating(a) if dtype is None else tensor(a).to(dtype)
     ddof = ddof if correction is None else correction
-    if where is None and mean is None:
+    if where is None and mean is None and axis != ():  # which PyTorch takes for all axes
         return FUNCTIONS["var"](x, axes_of(axis, x.ndim), keepdim=keepdims, correction=ddof)
     centre = _mean(x, axis, keepdims=True, where=where) if mean is None else mean
     square = FUNCTIONS["square"](FUNCTIONS["abs"](x - centre))
@@ -36,7 +36,7 @@ def _std(
     *, where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Any:  # fmt: skip
     ddof = ddof if correction is None else correction
-    if where is None and mean is None:
+    if where is None and mean is None and axis != ():
         x = floating(a) if dtype is None else tensor(a).to(dtype)
         return FUNCTIONS["std"](x, axes_of(axis, x.ndim), keepdim=keepdims, correction=ddof)
     return FUNCTIONS["sqrt"](_var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean))
@@ -115,7 +115,7 @@ def _lined_up(a: Any, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
     axes = axes_of(axis, x.ndim)
     kept = tuple(1 if d in axes else n for d, n in enumerate(x._array.shape))
     rest = tuple(d for d in range(x.ndim) if d not in axes)
-    return x.permute(*rest, *axes).reshape((*(x._array.shape[d] for d in rest), -1)), kept
+    return x.permute((*rest, *axes)).reshape((*(x._array.shape[d] for d in rest), -1)), kept
 
 
 def _quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, ignore_nan: bool) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._tensor import creation, dtypes
 from ..._tensor.tensor import Tensor, raw, wrap
-from ...arrays import Absent, module_of
+from ...arrays import Absent, is_array, module_of
 from ...overrides.watching import overridable
 from ..dispatch import FUNCTIONS
 from ..table import UFUNCS
@@ -34,7 +34,7 @@ def _reduced(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
     if initial is None:
         return result
     return FUNCTIONS[{"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum"}[name]](
-        result, initial if name in ("sum", "prod") else wrap(np.asarray(raw(initial), result._array.dtype))
+        result, initial if name in ("sum", "prod") else tensor(initial).to(result.dtype)
     )
 
 
@@ -52,6 +52,8 @@ def _sum(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Any:  # fmt: skip
+    if where is None and initial is None and axis is not None and axis != () and isinstance(a, Tensor):
+        return FUNCTIONS["sum"](a, axis, keepdims, dtype=dtype)  # what formulas ask for
     return _reduced("sum", a, axis, keepdims, initial, where, 0, dtype=dtype)
 
 
@@ -65,6 +67,8 @@ def _mean(
         return _sum(a, axis, dtype, None, keepdims, None, where) / count
     if dtype is None and a._array.dtype.kind not in "fc":
         dtype = np.float64
+    if axis == ():  # which PyTorch takes for all axes
+        return a.clone() if dtype is None else a.to(dtype)
     return FUNCTIONS["mean"](a, tuple(range(a.ndim)) if axis is None else axis, keepdims, dtype=dtype)
 
 
@@ -123,16 +127,18 @@ def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> A
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
-    if isinstance(condition, (bool, np.bool_)):
-        condition = wrap(np.asarray(condition))
-    elif raw(condition).dtype.kind != "b":
+    if not isinstance(condition, Tensor) and not is_array(condition):
+        condition = tensor(condition)
+    if raw(condition).dtype.kind != "b":
         condition = FUNCTIONS["ne"](condition, 0)
+    x, y = (tensor(v) if isinstance(v, (list, tuple)) else v for v in (x, y))
     return FUNCTIONS["where"](condition, x, y)
 
 
 @entry(np.clip)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = a_min if min is None else min, a_max if max is None else max
+    low, high = (tensor(bound) if isinstance(bound, (list, tuple)) else bound for bound in (low, high))
     if isinstance(low, (Tensor, np.ndarray)) != isinstance(high, (Tensor, np.ndarray)):
         low, high = (None if bound is None else tensor(bound) for bound in (low, high))
     return FUNCTIONS["clamp"](tensor(a), low, high)
@@ -264,6 +270,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 
 @entry(np.dot)
 def _dot(a: Any, b: Any, out: None = None) -> Any:
+    a, b = (tensor(v) if isinstance(v, (list, tuple)) else v for v in (a, b))
     if min(getattr(a, "ndim", 0), getattr(b, "ndim", 0)) == 0:
         return FUNCTIONS["mul"](a, b)
     if b.ndim > 2 or (a.ndim > 2 and b.ndim == 1):
