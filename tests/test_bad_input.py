@@ -40,7 +40,7 @@ def functions() -> Iterator[tuple[str, Callable]]:
             if not name.startswith("_") and callable(value) and not isinstance(value, type):
                 yield f"{module.__name__.rpartition('.')[2]}.{name}", value
     for name in dir(dt.Tensor):
-        value = getattr(dt.Tensor, name)
+        value = getattr(dt.Tensor, name, None)  # some are NumPy's, and say what to use
         if not name.startswith("_") and callable(value):
             yield f"Tensor.{name}", value
 

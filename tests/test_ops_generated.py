@@ -31,7 +31,7 @@ NO_HALF = {
 }  # fmt: skip
 NO_HALF |= {row.name for row in rows() if row.name.startswith("fft_") and "shift" not in row.name}
 NO_HALF |= {
-    "stft", "istft", "cholesky_inverse", "geqrf", "geqrf_plain", "ldl_plain", "ldl_solve_plain", "linalg_cholesky_ex", "linalg_eig",
+    "scipy_solve_sylvester", "stft", "istft", "cholesky_inverse", "geqrf", "geqrf_plain", "ldl_plain", "ldl_solve_plain", "linalg_cholesky_ex", "linalg_eig",
     "linalg_eigvals", "linalg_info", "linalg_inv_ex", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve",
     "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_matrix_rank", "linalg_solve_ex",
     "linalg_tensorinv", "linalg_tensorsolve", "lu", "lu_permutation", "lu_solve", "lu_unpack", "pca_lowrank", "qr",

@@ -15,7 +15,7 @@ from .. import modes
 from .._tensor import dtypes
 from .._tensor.device import device as Device
 from .._tensor.tensor import Tensor, wrap
-from ..sparse.layouts import SparseLayout
+from ..sparse import layouts
 
 
 class OptState(Enum):
@@ -124,7 +124,7 @@ class GradScaler:
         finite = True
         with modes.no_grad():
             for gradient in gradients:
-                values = gradient.coalesce()._values() if isinstance(gradient, SparseLayout) else gradient
+                values = gradient.coalesce()._values() if isinstance(gradient, layouts.SparseLayout) else gradient
                 finite = finite and bool(values.isfinite().all())
                 gradient.mul_(1.0 / self._scale)
         self._optimizers[id(optimizer)] = (OptState.UNSCALED, finite)

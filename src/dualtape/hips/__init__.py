@@ -16,7 +16,7 @@ import numpy as np
 from .. import func
 from .._tensor.tensor import Tensor
 from ..autograd.checkpoint import checkpoint as _checkpoint
-from ..func.scope import named_as, with_chosen
+from ..func import scope
 from ..ops.numpy_entries.registry import tensor as _tensor
 from ..pytree import tree_map
 
@@ -50,7 +50,7 @@ def _conjugate(tree: Any) -> Any:
 def _chosen(fun: Callable, argnum: Argnum, args: tuple, kwargs: dict) -> tuple[Callable, tuple]:
     """``fun`` as a function of the arguments at ``argnum`` alone, and these, as what can be differentiated."""
     places = (argnum,) if isinstance(argnum, int) else tuple(argnum)
-    of_chosen = with_chosen(fun, args, kwargs, places)
+    of_chosen = scope.with_chosen(fun, args, kwargs, places)
     chosen = tuple(args[place] for place in places)
     for value in chosen:
         if isinstance(value, (int, np.integer)):
@@ -95,7 +95,7 @@ def grad(fun: Callable, argnum: Argnum = 0) -> Callable:
     12.0
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, vjp = _pulled(fun, argnum, args, kwargs)
         return vjp(_ones(value, "grad"))
@@ -113,7 +113,7 @@ def value_and_grad(fun: Callable, argnum: Argnum = 0) -> Callable:
     [8.0, 12.0]
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def both(*args: Any, **kwargs: Any) -> tuple:
         value, vjp = _pulled(fun, argnum, args, kwargs)
         return value, vjp(_ones(value, "value_and_grad"))
@@ -132,7 +132,7 @@ def grad_and_aux(fun: Callable, argnum: Argnum = 0) -> Callable:
     (6.0, 'seen')
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def gradient(*args: Any, **kwargs: Any) -> tuple:
         beside: list = []
 
@@ -159,7 +159,7 @@ def elementwise_grad(fun: Callable, argnum: Argnum = 0) -> Callable:
     array([2., 6.])
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, vjp = _pulled(fun, argnum, args, kwargs)
         if np.iscomplexobj(value):
@@ -204,7 +204,7 @@ def multigrad_dict(fun: Callable) -> Callable:
     """
     signature = inspect.signature(fun)
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def gradients(*args: Any, **kwargs: Any) -> dict:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -233,7 +233,7 @@ def jacobian(fun: Callable, argnum: int = 0) -> Callable:
            [1., 0.]])
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
         of_chosen, chosen = _chosen(fun, argnum, args, kwargs)
         return _plain(func.jacrev(of_chosen)(*chosen))
@@ -310,7 +310,7 @@ def make_vjp(fun: Callable, argnum: Argnum = 0) -> Callable:
     (6.0, 9.0)
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def at(*args: Any, **kwargs: Any) -> tuple:
         value, vjp = _pulled(fun, argnum, args, kwargs)
         return vjp, value
@@ -328,7 +328,7 @@ def make_jvp(fun: Callable, argnum: int = 0) -> Callable:
     [9.0, 6.0]
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def at(*args: Any, **kwargs: Any) -> Callable:
         of_chosen, chosen = _chosen(fun, argnum, args, kwargs)
         return lambda tangent: _plain(func.jvp(of_chosen, chosen, (tangent,)))
@@ -409,7 +409,7 @@ def checkpoint(fun: Callable) -> Callable:
     6.0
     """
 
-    @named_as(fun)
+    @scope.named_as(fun)
     def kept_short(*args: Any, **kwargs: Any) -> Any:
         return _checkpoint(fun, *args, use_reentrant=False, **kwargs)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ..autograd.function import Function
-from ..func.scope import named_as
+from ..func import scope
 from ..ops.numpy_entries.registry import tensor as _tensor
 
 __all__ = ["defvjp", "primitive"]
@@ -19,7 +19,7 @@ class Primitive:
     def __init__(self, fun: Callable) -> None:
         self.fun = fun
         self.vjps: dict[int, Callable | None] = {}
-        named_as(fun)(self)
+        scope.named_as(fun)(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]

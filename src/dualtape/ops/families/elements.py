@@ -104,7 +104,7 @@ op("nextafter", lambda x, y: np.nextafter(*floats("nextafter", x, y)), kind=BROA
 def _heaviside(x: Any, values: Any) -> Any:
     if x.dtype.kind == "c" or x.dtype != values.dtype:
         raise RuntimeError(f"heaviside: two real tensors of one dtype are needed, got {x.dtype} and {values.dtype}")
-    return np.where(x == 0, values, sign_of(np.maximum(x, 0)))
+    return np.where(x == 0, values, sign_of(x if x.dtype.kind == "b" else np.maximum(x, 0)))
 
 
 op("heaviside", _heaviside, kind=BROADCASTING, scalars=False, complex=False,
