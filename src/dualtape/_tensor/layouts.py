@@ -129,9 +129,9 @@ class Layouts:
         >>> dt.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(dt.eye(2).to_sparse()).values()
         tensor([1., 4.])
         """
-        from ..sparse.functions import masked
+        from ..sparse import functions
 
-        return masked(self, mask)
+        return functions.masked(self, mask)
 
     def sparse_dim(self: Any) -> int:
         """The number of dimensions that have indices.
@@ -164,9 +164,9 @@ class Layouts:
         >>> dt.eye(2).to_sparse().smm(dt.ones(2, 1)).to_dense().tolist()
         [[1.0], [1.0]]
         """
-        from ..sparse.functions import smm
+        from ..sparse import functions
 
-        return smm(self, mat2)
+        return functions.smm(self, mat2)
 
     def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """:func:`dualtape.sspaddmm` of a sparse matrix, and a sparse and a dense one.
@@ -179,9 +179,9 @@ class Layouts:
         tensor([[2., 1.],
                 [1., 2.]])
         """
-        from ..sparse.functions import sspaddmm
+        from ..sparse import functions
 
-        return sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
+        return functions.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def _compressed(tensor: Any, layout: Any, blocksize: Any, dense_dim: int | None) -> Any:

@@ -597,9 +597,9 @@ def _dense_check(func: Callable[..., Any], inputs: Any, masked: bool) -> tuple[C
     given = _as_tuple(inputs)
     if all(not isinstance(x, dt.Tensor) or not x.layout.name.startswith("sparse") for x in given):
         return func, inputs
-    from ..sparse.checks import strided
+    from ..sparse import checks
 
-    return strided(func, given, masked)
+    return checks.strided(func, given, masked)
 
 
 # -- tensors in and out ----------------------------------------------------------------------------
