@@ -209,7 +209,9 @@ def check_dtypes(row: Any) -> list[str]:
     return ["float64", "complex128"] if row.complex else ["float64"]
 
 
-FIRST, SECOND = first_samples(DIFFERENTIABLE, 4), first_samples([c for c in DIFFERENTIABLE if c[2].second], 2)
+FIRST, ONE_EACH = first_samples(DIFFERENTIABLE, 3), first_samples(DIFFERENTIABLE, 1)
+SECOND = first_samples([c for c in DIFFERENTIABLE if c[2].second and c[1].name in TABLE], 2)
+SECOND += first_samples([c for c in DIFFERENTIABLE if c[2].second and c[1].name not in TABLE], 1)  # made of the others
 
 
 @pytest.mark.parametrize(("row", "sample"), [c[1:] for c in FIRST], ids=[c[0] for c in FIRST])

@@ -150,6 +150,11 @@ _of_matrices("logm", "The logarithm of matrices.", (sample(spd(3, 3)), sample(sp
 def _sylvester(a: Any, b: Any, q: Any) -> Any:
     dtype = np.result_type(a.dtype, b.dtype, q.dtype)
     if a.ndim == q.ndim == b.ndim == 2:
+        if a.shape != (q.shape[0],) * 2 or b.shape != (q.shape[1],) * 2:
+            raise RuntimeError(
+                f"solve_sylvester: expected square matrices that fit Q of shape {list(q.shape)} from both sides, got"
+                f" {list(a.shape)} and {list(b.shape)}"
+            )
         return on_host(lambda *m: scipy_linalg.solve_sylvester(*m).astype(dtype, copy=False), a, b, q)
     raise RuntimeError(f"solve_sylvester: expected three matrices, got {a.ndim}, {b.ndim} and {q.ndim} dimensions")
 
