@@ -26,6 +26,7 @@ LAYERS = [
     {"func", "autograd.functional"},
     {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
+    {"serialization"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
     {"utils", "_C", "_functorch", "_lazy", "data", "cpu"},
