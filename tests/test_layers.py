@@ -29,8 +29,8 @@ LAYERS = [
     {"serialization"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
-    {"utils", "_C", "_functorch", "_lazy", "data", "cpu"},
-    {"tour", "draw", "cli", "__main__", "__init__"},
+    {"utils", "_C", "_functorch", "_lazy", "data", "cpu", "cuda", "jit", "backends", "testing", "multiprocessing"},
+    {"tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch"},
 ]
 
 # Imports upwards, when a function runs: what they wait for, and why it cannot be otherwise.

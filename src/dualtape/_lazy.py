@@ -15,7 +15,7 @@ from .overrides.watching import overridable
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
     "nested", "amp", "cpu", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy",
-    "hips", "serialization",
+    "hips", "serialization", "cuda", "jit", "testing", "backends", "version", "types", "multiprocessing", "as_torch",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",

@@ -11,10 +11,11 @@ from typing import Any
 
 from . import errors
 from ._tensor import dtypes
-from ._tensor.device import CPU
+from ._tensor.device import cupy
 from ._tensor.device import device as _device
 from ._tensor.legacy import TYPES
 from ._tensor.tensor import Tensor
+from .overrides import devices
 
 # --- threads --------------------------------------------------------------------------------------
 
@@ -244,7 +245,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def get_default_device() -> _device:
-    """Where tensors are made unless ``device=`` says otherwise: in the memory of the CPU.
+    """Where tensors are made unless ``device=`` says otherwise.
 
     Examples
     --------
@@ -252,11 +253,11 @@ def get_default_device() -> _device:
     >>> dt.get_default_device()
     device(type='cpu')
     """
-    return CPU
+    return devices.default()
 
 
 def set_default_device(device: Any) -> None:
-    """Refused, unless it is the CPU: say ``device=`` where a tensor is made.
+    """Make tensors on a device from now on, in this thread, unless ``device=`` says otherwise. None: on the CPU.
 
     Examples
     --------
@@ -265,9 +266,8 @@ def set_default_device(device: Any) -> None:
     """
     wanted = device if device is None or isinstance(device, _device) else _device(device)
     if wanted is not None and wanted.type != "cpu":
-        raise NotImplementedError(
-            f"set_default_device: tensors are made in the memory of the CPU: say device={str(wanted)!r} for each"
-        )
+        cupy()
+    devices.set_default(wanted)
 
 
 def get_device(input: Tensor) -> int:
