@@ -47,7 +47,7 @@ def lobpcg(
     Examples
     --------
     >>> import dualtape as dt
-    >>> dt.lobpcg(dt.diag(dt.arange(1.0, 10.0)), k=1)[0]
+    >>> dt.lobpcg(dt.diag(dt.arange(1.0, 10.0)), k=1)[0].round()
     tensor([9.])
     """
     for name, given in (("tracker", tracker), ("ortho_iparams", ortho_iparams), ("ortho_fparams", ortho_fparams),
