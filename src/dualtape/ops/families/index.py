@@ -134,7 +134,7 @@ NAMES = {
         " gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
     "resampling": (
-        " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate upsample"
+        " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate taps upsample"
         " upsample_bilinear upsample_nearest"
     ),
     "scattering": (
