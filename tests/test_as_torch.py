@@ -40,6 +40,8 @@ def test_a_program_finds_dualtape_under_every_name(tmp_path):
         assert importlib.metadata.version("torch") == torch.__version__ == "2.13.0"
         assert torch.cuda.is_available() in (True, False) and torch.version.hip is None
         assert __name__ == "__main__" and sys.argv[1:] == ["--a", "b"]
+        assert str(x.dtype) == "torch.float32" and repr(x.shape) == "torch.Size([2])" and x.type() == "torch.FloatTensor"
+        assert Tensor.__module__ == "torch" and repr(torch.strided) == "torch.strided"
         print("fine")
         """,
         "--a",
@@ -119,6 +121,8 @@ def test_the_doors_can_be_taken_away(tmp_path):
         import torch, torch.nn
         assert torch.__version__ == "2.13.0"
         door.uninstall()
+        import dualtape
+        assert str(dualtape.float32) == "dualtape.float32" and dualtape.Tensor.__module__.startswith("dualtape")
         import torch
         print(torch.__version__)
         """

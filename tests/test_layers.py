@@ -29,7 +29,20 @@ LAYERS = [
     {"serialization"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
-    {"utils", "_C", "_functorch", "_lazy", "data", "cpu", "cuda", "jit", "backends", "testing", "multiprocessing"},
+    {
+        "utils",
+        "_C",
+        "_dynamo",
+        "_functorch",
+        "_lazy",
+        "data",
+        "cpu",
+        "cuda",
+        "jit",
+        "backends",
+        "testing",
+        "multiprocessing",
+    },
     {"tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch"},
 ]
 

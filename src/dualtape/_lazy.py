@@ -14,8 +14,9 @@ from .overrides.watching import overridable
 
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "nested", "amp", "cpu", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy",
-    "hips", "serialization", "cuda", "jit", "testing", "backends", "version", "types", "multiprocessing", "as_torch",
+    "nested", "amp", "cpu", "_C", "_dynamo", "_functorch", "func", "library", "compiler", "control_flow", "numpy",
+    "scipy", "hips", "serialization", "cuda", "jit", "testing", "backends", "version", "types", "multiprocessing",
+    "as_torch",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",

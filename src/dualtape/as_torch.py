@@ -21,6 +21,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ._tensor import naming
+from ._tensor.tensor import Tensor
+
 VERSION = "2.13.0"  # of PyTorch, whose names and behaviour these are
 
 # modules that stand elsewhere here
@@ -144,6 +147,15 @@ class _Torch(importlib.metadata.Distribution):
 _finder = _Finder()
 
 
+_HOME = Tensor.__module__
+
+
+def _shown_as(package: str, home: str) -> None:
+    """Programs ask ``str(x.dtype)`` and the module of a tensor's class which library they have before them."""
+    naming.package = package
+    Tensor.__module__ = home
+
+
 def install() -> None:
     """Let ``import torch`` and ``import functorch`` find dualtape, from now on, in this process.
 
@@ -169,6 +181,7 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+    _shown_as("torch", "torch")
     importlib.import_module("torch")
 
 
@@ -182,6 +195,7 @@ def uninstall() -> None:
     """
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)  # type: ignore[arg-type]
+        _shown_as("dualtape", _HOME)
     for name in [name for name, module in sys.modules.items() if isinstance(module, Door)]:
         del sys.modules[name]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Batched, module_of
+from . import naming
 
 
 class device:
@@ -89,7 +90,7 @@ class layout:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"dualtape.{self.name}"
+        return f"{naming.package}.{self.name}"
 
 
 class memory_format(layout):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays.brief import BRIEF, cast, limits
+from . import naming
 
 __all__ = ["can_cast", "dtype", "finfo", "get_default_dtype", "iinfo", "promote_types", "set_default_dtype"]
 
@@ -88,7 +89,7 @@ class dtype:
         return of(complex_of(self.numpy))
 
     def __repr__(self) -> str:
-        return f"dualtape.{self.name}"
+        return f"{naming.package}.{self.name}"
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, dtype):

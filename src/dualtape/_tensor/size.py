@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
+from . import naming
+
 
 class Size(tuple):
     """A tensor's shape.
@@ -34,7 +36,7 @@ class Size(tuple):
         return prod(self)
 
     def __repr__(self) -> str:
-        return f"dualtape.Size({list(self)})"
+        return f"{naming.package}.Size({list(self)})"
 
     def __add__(self, other: tuple) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented

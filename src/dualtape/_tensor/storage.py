@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, naming
 from .device import CPU
 from .tensor import Tensor
 
@@ -203,7 +203,7 @@ class UntypedStorage:
         >>> dt.UntypedStorage(2).type()
         'dualtape.UntypedStorage'
         """
-        return "dualtape.UntypedStorage"
+        return f"{naming.package}.UntypedStorage"
 
     def __repr__(self) -> str:
         lines = [f" {byte}" for byte in self._bytes[:1000].tolist()] + [" ..."] * (self._bytes.size > 1000)
@@ -392,7 +392,7 @@ class TypedStorage:
         >>> dt.FloatStorage(1).type()
         'dualtape.FloatStorage'
         """
-        return f"dualtape.{self.pickle_storage_type()}"
+        return f"{naming.package}.{self.pickle_storage_type()}"
 
     def pickle_storage_type(self) -> str:
         """The name under which storages of this dtype are known.

@@ -22,7 +22,8 @@ from .replay import Mismatch
 from .variant import Variant, trace
 
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
-_LIMIT = 8  # variants of one function
+_LIMIT = 8  # variants of one function for arguments of the same shapes
+_SHAPES = 8  # times as many for all shapes together
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
 _FLAT = {*kinds(), int, float, bool, str, type(None), np.ndarray}  # arguments that are leaves of their tree
@@ -76,17 +77,21 @@ class Compiled:
             known = self._variants.setdefault(key, [])
             if len(known) > tried:  # another thread has traced in the meantime
                 return self(*args, **kwargs)
-            if len(known) >= self._limit:
+            shapes = tuple([getattr(leaf, "shape", None) for leaf in leaves])
+            alike = sum(variant.facts["shapes of arguments"] == shapes for variant in known)
+            if alike >= self._limit or len(known) >= _SHAPES * self._limit:
+                count, what = (alike, "values") if alike >= self._limit else (len(known), "shapes")
                 self._give_up(
                     key,
-                    f"it was traced {self._limit} times for calls of this kind, and each time other"
-                    " values, shapes or settings led to another program",
+                    f"it was traced {count} times for calls of this kind, and each time other {what} or settings led to"
+                    " another program",
                 )
                 return self._function(*args, **kwargs)
             result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
             if isinstance(variant, str):
                 self._give_up(key, variant)
             else:
+                variant.facts["shapes of arguments"] = shapes
                 known.append(variant)
                 _log.info(
                     "%s: traced, %s instructions, %s kept", self._name, variant.facts["traced"], variant.facts["kept"]
@@ -147,7 +152,8 @@ def compile(
     disable : bool, default False
         Return the function itself.
     recompile_limit : int, optional
-        How many programs one kind of call may have before it runs as it is: 8.
+        How many programs calls with arguments of the same shapes may have before they run as they are: 8; eight times
+        as many for all shapes together.
     isolate_recompiles : bool
         Each compiled function has programs of its own, and a limit of its own, in any case.
     shapes_spec : None

@@ -49,7 +49,7 @@ def save(obj: Any, f: Any) -> None:
     elif hasattr(f, "write"):
         safetensors.write(f, writer.arrays, metadata)
     else:
-        raise AttributeError(f"save: expected a path or an open binary file ('write'), got {type(f).__name__}")
+        raise TypeError(f"save: expected a path or an open binary file ('write'), got {type(f).__name__}")
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:

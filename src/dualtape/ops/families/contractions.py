@@ -262,9 +262,9 @@ def _from_sublists(first: Any, rest: tuple) -> tuple[str, tuple]:
     sample(real(3), real(4), 0),
     sample(real(2, 3, 4), real(4, 3, 2), ([1, 2], [1, 0])), sample(real(3, 4), real(3, 4), 2),
 ))  # fmt: skip
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2, *, axes: Any = None) -> Any:
     """The product of two tensors summed over the last ``dims`` of one and the first of the other, or over the
-    dimensions listed.
+    dimensions listed; ``axes`` is NumPy's name for them.
 
     Examples
     --------
@@ -273,6 +273,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     dualtape.Size([2, 4])
     """
     a, b = as_tensor("tensordot", "a", a), as_tensor("tensordot", "b", b)
+    dims = dims if axes is None else axes
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):

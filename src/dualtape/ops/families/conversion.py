@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..._tensor import dtypes
+from ..._tensor import dtypes, naming
 from ..._tensor.device import channels_last, contiguous_format, move, of
 from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
@@ -113,7 +113,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     ('dualtape.FloatTensor', 'dualtape.LongTensor')
     """
     if dtype is None:
-        return f"dualtape.{_TYPE_NAMES.get(self.dtype.name, self.dtype.name)}"
+        return f"{naming.package}.{_TYPE_NAMES.get(self.dtype.name, self.dtype.name)}"
     if isinstance(dtype, str):
         known = {name: kind for kind, name in _TYPE_NAMES.items()}.get(dtype.rpartition(".")[2])
         if known is None:
