@@ -6,6 +6,7 @@ from . import functional as functional
 from . import init as init
 from . import modules as modules
 from . import parameter as parameter
+from . import utils as utils
 from .modules import *  # noqa: F403 - the layers
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter

@@ -10,8 +10,6 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ..modes import no_grad
-from ..ops import FUNCTIONS
-from ..ops import load as _load
 from ..random import randperm
 
 __all__ = [
@@ -302,11 +300,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         raise ValueError(f"Only tensors with 2 or more dimensions are supported, got {tensor.dim()}")
     if tensor.numel() == 0:
         return tensor
+    from .. import linalg
+
     with no_grad():
         rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
         matrix = tensor.new_empty((max(rows, columns), min(rows, columns))).normal_(0, 1, generator=generator)
-        _load("linalg_qr")
-        q, r = FUNCTIONS["linalg_qr"](matrix)
+        q, r = linalg.qr(matrix)
         q = q * r.diagonal().sign()  # else the signs are those of the algorithm, and not evenly distributed
         return tensor.copy_((q.T if rows < columns else q).reshape(tensor.shape)).mul_(gain)
 

@@ -240,7 +240,7 @@ def _unshaped(cls: type, requires_grad: bool, device: Any, dtype: Any) -> Any:
     return new
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is found out later: it can be converted, and materialised, and nothing else.
 
     Parameters
@@ -266,7 +266,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return _unshaped(cls, requires_grad, device, dtype)
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape is found out later: it can be converted, and materialised, and nothing else.
 
     Examples

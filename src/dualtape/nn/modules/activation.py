@@ -406,7 +406,7 @@ class LeakyReLU(Module):
     tensor([-0.5000,  2.0000])
     """
 
-    __constants__ = ["negative_slope", "inplace"]
+    __constants__ = ["inplace", "negative_slope"]
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()

@@ -107,7 +107,7 @@ class HuberLoss(_Loss):
     tensor(0.7500)
     """
 
-    __constants__ = ["delta", "reduction"]
+    __constants__ = ["reduction", "delta"]
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -262,7 +262,7 @@ class CrossEntropyLoss(_WeightedLoss):
     tensor(0.6931)
     """
 
-    __constants__ = ["ignore_index", "label_smoothing", "reduction"]
+    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
     def __init__(
         self,
@@ -293,6 +293,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     >>> loss(dt.zeros(2, 4), dt.tensor([0, 2])).detach()
     tensor(1.0986)
     """
+
+    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
@@ -350,8 +352,6 @@ class BCEWithLogitsLoss(_Loss):
     >>> dt.nn.BCEWithLogitsLoss()(dt.zeros(1), dt.ones(1))
     tensor(0.6931)
     """
-
-    __constants__ = ["reduction"]
 
     def __init__(
         self,
@@ -485,7 +485,7 @@ class CosineEmbeddingLoss(_Loss):
     --------
     >>> import dualtape as dt
     >>> dt.nn.CosineEmbeddingLoss()(dt.ones(1, 2), dt.ones(1, 2), dt.tensor([-1]))
-    tensor(1.0000)
+    tensor(1.)
     """
 
     __constants__ = ["margin", "reduction"]

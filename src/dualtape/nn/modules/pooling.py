@@ -215,7 +215,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
 
 class _AvgPoolNd(Module):
-    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
     _function: Callable
 
     def __init__(
@@ -253,6 +253,8 @@ class AvgPool1d(_AvgPoolNd):
     >>> dt.nn.AvgPool1d(2)(dt.tensor([[1.0, 3.0, 2.0, 0.0]]))
     tensor([[2., 1.]])
     """
+
+    __constants__ = _AvgPoolNd.__constants__[:-1]
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,

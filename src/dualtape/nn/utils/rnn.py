@@ -183,7 +183,8 @@ def pack_padded_sequence(
 def _places(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Step and sequence of each packed element, for lengths from long to short."""
     there = np.arange(lengths[0])[:, None] < lengths[None, :]
-    return np.nonzero(there)
+    times, rows = np.nonzero(there)
+    return times, rows
 
 
 def pad_packed_sequence(
