@@ -32,8 +32,7 @@ def functional_call(
     ----------
     module : nn.Module or callable object
         An object keeps tensors as attributes, its own or those of objects that are its attributes: ``"layer.weight"``
-        is
-        ``module.layer.weight``.
+        is ``module.layer.weight``.
     parameter_and_buffer_dicts : dict or sequence of dict
         By dotted name, the tensors to call it with. What is not named keeps its own.
     args : tuple or any
