@@ -348,3 +348,39 @@ def test_paths_that_libraries_import_are_there() -> None:
     assert (_single(1), _pair(2), _triple((1, 2, 3)), _ntuple(4)(0)) == ((1,), (2, 2), (1, 2, 3), (0, 0, 0, 0))
     assert isinstance(dt.nn.Linear(1, 1).load_state_dict(dt.nn.Linear(1, 1).state_dict()), _IncompatibleKeys)
     assert isinstance(dt.nn.Linear(1, 1).register_forward_hook(print), RemovableHandle)
+
+
+# --- where it is not as in PyTorch ------------------------------------------------------------------
+
+
+def test_assigning_a_state_leaves_the_metadata_of_the_given_one_alone() -> None:
+    state = dt.nn.Linear(1, 1).state_dict()
+    dt.nn.Linear(1, 1).load_state_dict(state, assign=True)
+    assert state._metadata == {"": {"version": 1}}
+
+
+def test_a_dict_of_parameters_that_refuses_a_name_is_as_it_was() -> None:
+    held = dt.nn.ParameterDict({"a": dt.ones(1)})
+    for name in (3, "keys"):
+        with pytest.raises((TypeError, KeyError)):
+            held[name] = dt.ones(1)
+    assert list(held) == ["a"]
+
+
+def test_an_uninitialised_parameter_says_what_to_do_whatever_is_asked_of_it() -> None:
+    weight = dt.nn.LazyLinear(2).weight
+    for use in (lambda: weight + 1, lambda: weight.shape, lambda: weight[0], lambda: dt.matmul(weight, weight)):
+        for kind in (RuntimeError, ValueError):
+            with pytest.raises(kind, match="uninitialized.*forward"):
+                use()
+
+
+def test_attention_layers_say_what_takes_ragged_batches() -> None:
+    x = dt.nested.nested_tensor([dt.rand(2, 4), dt.rand(3, 4)], layout=dt.jagged)
+    with pytest.raises(AssertionError, match="scaled_dot_product_attention"):
+        dt.nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)
+
+
+def test_memory_is_not_shared_among_processes() -> None:
+    with pytest.raises(NotImplementedError):
+        dt.nn.Linear(1, 1).share_memory()

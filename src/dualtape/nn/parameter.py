@@ -17,6 +17,9 @@ from ..ops.codegen.source import plain_types
 from ..overrides.subclass import disabled_function, make_subclass
 
 
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "is_lazy"]
+
+
 class _ParameterType(type):
     """A tensor of a subclass of its own is a parameter if it was made one."""
 
@@ -287,6 +290,30 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
         new = _unshaped(cls, requires_grad, device, dtype)
         new.__dict__.update(persistent=persistent, _is_buffer=True)
         return new
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a module that say how its tensors are made, given apart or as ``factory_kwargs``, as one dict.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.factory_kwargs({"dtype": dt.float64, "factory_kwargs": {"device": "cpu"}})
+    {'device': 'cpu', 'dtype': dualtape.float64}
+    """
+    if kwargs is None:
+        return {}
+    simple = ("device", "dtype", "memory_format")
+    unknown = kwargs.keys() - {*simple, "factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {sorted(unknown)}: expected {[*simple, 'factory_kwargs']}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for name in simple:
+        if name in kwargs:
+            if name in found:
+                raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+            found[name] = kwargs[name]
+    return found
 
 
 def is_lazy(param: Any) -> bool:

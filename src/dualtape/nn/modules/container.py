@@ -22,8 +22,11 @@ class Container(Module):
     Examples
     --------
     >>> import warnings, dualtape as dt
-    >>> with warnings.catch_warnings(action="ignore"):  # doctest: +SKIP
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     dt.nn.Container(act=dt.nn.ReLU())
+    Container(
+      (act): ReLU()
+    )
     """
 
     def __init__(self, **kwargs: Any) -> None:

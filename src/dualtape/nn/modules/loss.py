@@ -225,7 +225,7 @@ class NLLLoss2d(NLLLoss):
     Examples
     --------
     >>> import warnings, dualtape as dt
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     loss = dt.nn.NLLLoss2d()
     >>> loss(dt.zeros(1, 2, 1, 1), dt.tensor([[[1]]])).item() == 0
     True

@@ -20,7 +20,7 @@ def functional_call(
     --------
     >>> import warnings, dualtape as dt
     >>> layer = dt.nn.Linear(1, 1, bias=False)
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     dt.nn.utils.stateless.functional_call(layer, {"weight": dt.tensor([[3.0]])}, dt.ones(1))
     tensor([3.])
     """

@@ -78,7 +78,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     Examples
     --------
     >>> import warnings, dualtape as dt
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     layer = dt.nn.utils.weight_norm(dt.nn.Linear(4, 2))
     >>> layer.weight_g.shape, layer.weight_v.shape
     (dualtape.Size([2, 1]), dualtape.Size([2, 4]))
@@ -98,7 +98,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     Examples
     --------
     >>> import warnings, dualtape as dt
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     layer = dt.nn.utils.weight_norm(dt.nn.Linear(4, 2))
     >>> [name for name, _ in dt.nn.utils.remove_weight_norm(layer).named_parameters()]
     ['bias', 'weight']
