@@ -16,7 +16,6 @@ from ..arrays.absent import Absent
 from ..ops.codegen.source import plain_types
 from ..overrides.subclass import disabled_function, make_subclass
 
-
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "is_lazy"]
 
 

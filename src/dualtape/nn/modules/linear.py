@@ -78,7 +78,12 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Any) -> Any:
-        return F.linear(input, self.weight, self.bias)
+        own = self.__dict__["_parameters"]
+        try:  # without the search that an attribute of a module is
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # parametrised, or an attribute of another kind
+            weight, bias = self.weight, self.bias
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -170,9 +170,11 @@ class Module(Calls, Tree, State, Conversions):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for where in ("_parameters", "_buffers", "_modules"):
-            if where in own and name in own[where]:
+        for where in ("_parameters", "_modules", "_buffers"):
+            try:
                 return own[where][name]
+            except KeyError:
+                pass
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
