@@ -94,7 +94,7 @@ class _BatchNorm(_NormBase):
         factor = 0.0 if self.momentum is None else self.momentum
         count = self.num_batches_tracked
         if self.training and self.track_running_stats and count is not None:
-            count.add_(1)
+            count.copy_(count + 1)  # quicker than add_, of whole numbers
             if self.momentum is None:
                 factor = 1.0 / float(count)
         mean, var = self.running_mean, self.running_var
