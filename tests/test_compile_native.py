@@ -291,3 +291,62 @@ def test_powers_and_the_error_function_are_right_also_at_their_edges(dtype: str)
     off = np.abs(found - reference) / np.spacing(np.abs(reference).astype(dtype))
     assert np.nanmax(off) <= (2.5 if dtype == "f4" else 4)  # SciPy itself is off by as much in double precision
     assert np.array_equal(np.isnan(found), np.isnan(reference))
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+SHARED = {
+    "elementwise": lambda x: (x.sin() * x.exp()).tanh(),
+    "rows": lambda x: dt.softmax(x * 2, 1),
+    "columns": lambda x: x.t() * 2 + x.t().sin(),
+    "sums of rows": lambda x: (x * x).sin().sum(1),
+    "sums of columns": lambda x: (x * x).sin().sum(0),
+    "a sum": lambda x: (x * x).sin().sum(),
+    "a write": lambda x: (x.clone().mul_(2).sin_())[1:] + x[:-1],
+    "types": lambda x: ((x > 0).double() * 2).sqrt() + (x * 8).round(),
+}
+
+
+@pytest.fixture
+def threads():
+    from dualtape.compiler.native import threads
+
+    before = threads.wanted()
+    yield threads.set_threads
+    threads.set_threads(before)
+
+
+@pytest.mark.parametrize("shape", [(601, 503), (2, 200_001), (300_000, 1)])
+@pytest.mark.parametrize("name", SHARED)
+def test_threads_that_share_a_kernel_change_no_result(name, shape, threads):
+    x = dt.randn(*shape, generator=dt.Generator().manual_seed(0))
+    compiled = dt.compile(SHARED[name])
+    threads(1)
+    compiled(x)
+    alone = compiled(x)
+    dt.testing.assert_close(alone, SHARED[name](x), rtol=1e-5, atol=1e-5)
+    for count in (2, 3, 7):
+        threads(count)
+        for _ in range(3):
+            assert dt.equal(compiled(x), alone)
+
+
+def test_threads_are_there_in_a_child_of_the_process_and_for_several_callers(threads):
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    import warnings
+    from concurrent.futures import ThreadPoolExecutor
+
+    x = dt.randn(700, 701)
+    f = dt.compile(lambda x: (x.sin() * x.exp()).tanh())
+    threads(3)
+    f(x)
+    expected = f(x)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(dt.equal(y, expected) for y in pool.map(lambda _: f(x), range(12)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of forks beside threads: that is what is tried
+        child = os.fork()
+    if not child:
+        os._exit(0 if dt.equal(f(x), expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0

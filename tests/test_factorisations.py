@@ -129,3 +129,35 @@ def test_a_matrix_of_low_rank_is_found_again_and_its_singular_values_have_gradie
 def test_the_triangle_that_is_not_read_has_no_gradient() -> None:
     x = dt.tensor([[2.0, 5.0], [1.0, 3.0]], requires_grad=True)
     assert dt.autograd.grad(dt.cholesky_inverse(x).sum(), x)[0][0, 1] == 0
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("kind", ["dense", "batch", "sparse", "general"])
+def test_lobpcg_finds_the_eigenvalues_at_one_end(kind: str, largest: bool) -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((2, 12, 12)) if kind == "batch" else rng.standard_normal((12, 12))
+    A = root @ np.swapaxes(root, -1, -2) + np.eye(12)
+    B = np.diag(np.arange(1.0, 13.0)) if kind == "general" else None
+    given = dt.tensor(A).to_sparse() if kind == "sparse" else dt.tensor(A)
+    other = None if B is None else dt.tensor(B)
+    X = dt.tensor(rng.standard_normal((*A.shape[:-1], 3)))
+    values, vectors = dt.lobpcg(given, k=2, B=other, X=X, niter=200, tol=1e-9, largest=largest)
+    every = np.linalg.eigvalsh(A if B is None else np.diag(np.diag(B) ** -0.5) @ A @ np.diag(np.diag(B) ** -0.5))
+    wanted = every[..., ::-1][..., :2] if largest else every[..., :2]
+    np.testing.assert_allclose(values.numpy(), wanted, 1e-5)
+    right = vectors if B is None else other @ vectors
+    np.testing.assert_allclose((dt.tensor(A) @ vectors).numpy(), (right * values.unsqueeze(-2)).numpy(), 1e-3, 1e-3)
+    if kind != "sparse":
+        x = dt.tensor(A, requires_grad=True)
+        exact = dt.lobpcg(x, k=2, B=other, largest=largest)[0]
+        np.testing.assert_allclose(exact.detach().numpy(), wanted, 1e-9)
+        assert dt.autograd.gradcheck(lambda a: dt.lobpcg((a + a.mT) / 2, k=2, B=other, largest=largest)[0], x)
+
+
+def test_lobpcg_says_what_it_cannot_do() -> None:
+    with pytest.raises(ValueError, match="3 x the number"):
+        dt.lobpcg(dt.eye(4), k=2)
+    with pytest.raises(NotImplementedError, match="tracker"):
+        dt.lobpcg(dt.eye(4), tracker=print)
+    with pytest.raises(ValueError, match="method"):
+        dt.lobpcg(dt.eye(4), method="other")

@@ -669,3 +669,64 @@ def test_functions_and_hooks_that_pytorch_refuses_inside_transforms_work():
     assert dt.allclose(kept[-1].grad, (2 * x).cos())
     assert dt.func.grad(through)(x).tolist() == [3.0, 3.0]
     assert dt.func.grad(lambda x: (x.requires_grad_() ** 2).sum())(x).tolist() == [2.0, 4.0]
+
+
+PATTERNS = """
+(2, 3, 4)   | a b c -> c a b
+(2, 3, 4)   | a b c -> a (b c)
+(2, 3, 4)   | a b c -> (c a) b
+(2, 12)     | a (b c) -> a c b               | b=3
+(2, 12)     | a (b c) -> b (c a)             | c=3
+(2, 3, 4)   | ... c -> c ...
+(2, 3, 4)   | a ... -> (a ...)
+(2, 3, 4)   | a ... -> a (...)
+(2, 1, 4)   | a 1 c -> 1 c a
+(2, 3)      | a b -> b 1 a 1
+(6,)        | (a b) -> a b                   | a=2 b=3
+(0, 3)      | a b -> b a
+(5, 2, 3)   | b h w -> b (h w)
+"""
+
+
+@pytest.mark.parametrize("line", PATTERNS.strip().splitlines())
+def test_rearrange_moves_splits_and_joins_dimensions(line):
+    shape, pattern, *lengths = (part.strip() for part in line.split("|"))
+    x = dt.randn(eval(shape), requires_grad=True)
+    sizes = {k: int(v) for k, v in (item.split("=") for item in (lengths[0].split() if lengths else ()))}
+    y = dt.func.rearrange(x, pattern, **sizes)
+    back = " -> ".join(reversed(pattern.split(" -> ")))
+    left = pattern.split(" -> ")[0].split()
+    if not set(pattern) & set("(.") or "(" not in pattern.split("->")[0] and "." not in pattern:
+        named = {name: size for name, size in zip(left, x.shape, strict=True) if name != "1"}
+        assert dt.equal(dt.func.rearrange(y, back, **named), x)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+
+
+@needs_torch
+@pytest.mark.parametrize("line", PATTERNS.strip().splitlines())
+def test_rearrange_is_that_of_functorch(line):
+    import torch
+    from functorch.einops.rearrange import rearrange
+
+    shape, pattern, *lengths = (part.strip() for part in line.split("|"))
+    if shape in ("(2, 1, 4)", "(6,)"):
+        return  # which PyTorch's own fails at
+    a = np.arange(int(np.prod(eval(shape)))).reshape(eval(shape))
+    sizes = {k: int(v) for k, v in (item.split("=") for item in (lengths[0].split() if lengths else ()))}
+    theirs = rearrange(torch.tensor(a), pattern, **sizes).numpy()
+    ours = dt.func.rearrange(dt.tensor(a), pattern, **sizes).numpy()
+    assert ours.shape == theirs.shape and (ours == theirs).all()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a b", "a b -> a", "a a -> a", "a (b -> a b", "a b) -> a b", "a ((b)) -> a b", "a b c -> a b c",
+                "a + b -> a b", "... a ... -> a ...", "(a b) c -> a b c", "a b -> a b -> a b", "a (... b) -> a ... b"],
+)  # fmt: skip
+def test_rearrange_refuses_patterns_that_do_not_fit(pattern):
+    with pytest.raises(ValueError, match="rearrange"):
+        dt.func.rearrange(dt.ones(4, 3), pattern)
+    with pytest.raises(ValueError, match="rearrange"):
+        dt.func.rearrange(dt.ones(4, 3), "(a c) b -> a b c", a=3)
+    with pytest.raises(ValueError, match="rearrange"):
+        dt.func.rearrange(dt.ones(4, 3), "a b -> b a", z=3)

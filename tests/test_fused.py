@@ -53,6 +53,45 @@ def test_a_fused_kernel_gives_what_the_op_gives(name: str, dtype: str) -> None:
         np.testing.assert_allclose(ours, theirs, tolerance, tolerance)
 
 
+NORMS: dict[str, Any] = {
+    "layer": ((130, 301), 301, lambda x, w, b: F.layer_norm(x, (301,), w, b)),
+    "layer without weight": ((130, 301), 301, lambda x, w, b: F.layer_norm(x, (301,)) * w + b),
+    "layer of planes": ((40, 30, 30), 900, lambda x, w, b: F.layer_norm(x, (30, 30), w.reshape(30, 30), b.reshape(30, 30))),
+    "batch": ((20, 8, 15, 15), 8, lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True)),
+    "batch of vectors": ((300, 120), 120, lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True)),
+    "group": ((20, 8, 15, 15), 8, lambda x, w, b: F.group_norm(x, 2, w, b)),
+    "instance": ((20, 8, 15, 15), 8, lambda x, w, b: F.instance_norm(x, None, None, w, b)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("far", [0.0, 30.0])
+@pytest.mark.parametrize("name", NORMS)
+def test_a_fused_normalisation_gives_what_the_op_gives(name: str, far: float, dtype: str) -> None:
+    shape, count, function = NORMS[name]
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape) + far, rng.random(count), rng.random(count)]
+    g = dt.tensor(rng.standard_normal(shape).astype(dtype))
+
+    def once() -> list[np.ndarray]:
+        given = [dt.tensor(a.astype(dtype), requires_grad=True) for a in arrays]
+        out = function(*given)
+        return [out.detach().numpy(), *(each.numpy() for each in dt.autograd.grad(out, given, g))]
+
+    before = dt.compiler.fuse_eager(False)
+    try:
+        expected = once()
+        dt.compiler.fuse_eager(True)
+        for _ in range(6):
+            found = once()
+    finally:
+        dt.compiler.fuse_eager(before)
+    tolerance = (2e-5 if far else 5e-6) if dtype == "f4" else 1e-12
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, tolerance, tolerance * max(1.0, np.abs(theirs).max()))
+
+
 def test_a_kernel_is_made_after_a_few_calls_of_one_kind_and_only_for_large_arrays() -> None:
     made = []
 

@@ -26,10 +26,11 @@ LAYERS = [
     {"func", "autograd.functional"},
     {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
+    {"serialization"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
-    {"utils", "_C", "_functorch", "_lazy", "data", "cpu"},
-    {"tour", "draw", "cli", "__main__", "__init__"},
+    {"utils", "_C", "_functorch", "_lazy", "data", "cpu", "cuda", "jit", "backends", "testing", "multiprocessing"},
+    {"tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch"},
 ]
 
 # Imports upwards, when a function runs: what they wait for, and why it cannot be otherwise.
@@ -52,6 +53,7 @@ UPWARDS = {
     ("func.functional_call", "nn"): "modules have parameters",
     ("func.functional_call", "nn.modules"): "batch norms are modules",
     ("nn.modules.module", "compiler"): "module.compile()",
+    ("settings", "compiler.native.threads"): "kernels have threads of their own",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",
     ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",
     ("overrides.subclass", "overrides.dispatch"): "a mode below autograd is asked where one above it declined",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 import subprocess
 import sys
 import types
@@ -184,3 +185,16 @@ def test_linear_ops_declare_it_only_where_it_holds() -> None:
             np.testing.assert_allclose(
                 row.forward(a + b), row.forward(a) + row.forward(b), rtol=1e-12, err_msg=row.name
             )
+
+
+def test_the_page_of_what_each_op_does_lists_every_op():
+    from tools import coverage
+
+    text = coverage.PAGE.read_text()
+    listed = set(re.findall(r"^\| `([^`]+)`", text, re.M))
+    assert listed == {row.name for row in coverage.rows()}, "run python -m tools.coverage"
+    lines = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    for name in ("sin", "matmul", "sort", "all", "clone"):
+        assert coverage.facts({row.name: row for row in coverage.rows()}[name])[1:] == [
+            part.strip() for part in lines[name].split("|")[4:8]
+        ]

@@ -15,7 +15,7 @@ from .overrides.watching import overridable
 _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
     "nested", "amp", "cpu", "_C", "_functorch", "func", "library", "compiler", "control_flow", "numpy", "scipy",
-    "hips",
+    "hips", "serialization", "cuda", "jit", "testing", "backends", "version", "types", "multiprocessing", "as_torch",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",
@@ -116,6 +116,8 @@ _NAMES = {
     **dict.fromkeys(_LAYOUTS, "_tensor.device"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     "GradScaler": "amp",
+    "load": "serialization",
+    "save": "serialization",
     "set_printoptions": "_tensor.printing",
     "layout": "_tensor.device",
     "memory_format": "_tensor.device",

@@ -5,16 +5,16 @@ Each says what it governs here. What cannot be had is refused or answered by Fal
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
 from . import errors
 from ._tensor import dtypes
-from ._tensor.device import CPU
+from ._tensor.device import cupy
 from ._tensor.device import device as _device
 from ._tensor.legacy import TYPES
 from ._tensor.tensor import Tensor
+from .overrides import devices
 
 # --- threads --------------------------------------------------------------------------------------
 
@@ -29,9 +29,10 @@ def _blas() -> Any:
 
 
 def get_num_threads() -> int:
-    """How many threads a product of matrices may use: those of NumPy's BLAS, all else runs in one.
+    """How many threads a product of matrices and a native kernel may use.
 
-    Without ``threadpoolctl`` nobody can tell, and the answer is the number of cores.
+    Those of NumPy's BLAS, which ``threadpoolctl`` knows; without it, what ``OMP_NUM_THREADS`` and its like say, or the
+    cores of this process.
 
     Examples
     --------
@@ -39,28 +40,34 @@ def get_num_threads() -> int:
     >>> dt.get_num_threads() >= 1
     True
     """
+    from .compiler.native import threads
+
     control = _blas()
     pools = [] if control is None else [p["num_threads"] for p in control.threadpool_info() if p["user_api"] == "blas"]
-    return max(pools, default=os.cpu_count() or 1)
+    return max(pools, default=threads.wanted())
 
 
 def set_num_threads(int: int) -> None:
-    """Let products of matrices use this many threads of NumPy's BLAS; a warning says so where ``threadpoolctl``, which
-    can do that, is not installed.
+    """Let native kernels of large arrays, and products of matrices by NumPy's BLAS, use this many threads.
+
+    BLAS is told by ``threadpoolctl``; a warning says so where that is not installed.
 
     Examples
     --------
     >>> import dualtape as dt
     >>> dt.set_num_threads(dt.get_num_threads())  # doctest: +SKIP
     """
+    from .compiler.native import threads
+
     _whole("set_num_threads", int)
     if int <= 0:
         raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {int}")
+    threads.set_threads(int)
     control = _blas()
     if control is None:
         warnings.warn(
-            "set_num_threads has no effect: the threads of NumPy's BLAS are set by threadpoolctl, which is not"
-            " installed, or by OMP_NUM_THREADS before the program starts",
+            "set_num_threads has no effect on products of matrices: the threads of NumPy's BLAS are set by"
+            " threadpoolctl, which is not installed, or by OMP_NUM_THREADS before the program starts",
             UserWarning,
             stacklevel=2,
         )
@@ -244,7 +251,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def get_default_device() -> _device:
-    """Where tensors are made unless ``device=`` says otherwise: in the memory of the CPU.
+    """Where tensors are made unless ``device=`` says otherwise.
 
     Examples
     --------
@@ -252,11 +259,11 @@ def get_default_device() -> _device:
     >>> dt.get_default_device()
     device(type='cpu')
     """
-    return CPU
+    return devices.default()
 
 
 def set_default_device(device: Any) -> None:
-    """Refused, unless it is the CPU: say ``device=`` where a tensor is made.
+    """Make tensors on a device from now on, in this thread, unless ``device=`` says otherwise. None: on the CPU.
 
     Examples
     --------
@@ -265,9 +272,8 @@ def set_default_device(device: Any) -> None:
     """
     wanted = device if device is None or isinstance(device, _device) else _device(device)
     if wanted is not None and wanted.type != "cpu":
-        raise NotImplementedError(
-            f"set_default_device: tensors are made in the memory of the CPU: say device={str(wanted)!r} for each"
-        )
+        cupy()
+    devices.set_default(wanted)
 
 
 def get_device(input: Tensor) -> int:

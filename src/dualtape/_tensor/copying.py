@@ -41,8 +41,8 @@ def deepcopy(tensor: Tensor, memo: dict) -> Tensor:
     return new
 
 
-def _copied(array: Any, memo: dict) -> Any:
-    """A copy of the array; arrays that share memory, copied with one ``memo``, share memory again."""
+def owner_of(array: Any) -> Any:
+    """The array that has the memory on which an array is a view: itself, if nobody is known."""
     owner = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
         # as_strided puts an object between
@@ -50,11 +50,14 @@ def _copied(array: Any, memo: dict) -> Any:
         if not isinstance(base, np.ndarray):
             break
         owner = base
-    if (
-        not isinstance(owner, np.ndarray)
-        or not (owner.flags.c_contiguous or owner.flags.f_contiguous)
-        or owner.dtype.hasobject
-    ):
+    known = isinstance(owner, np.ndarray) and not owner.dtype.hasobject
+    return owner if known and (owner.flags.c_contiguous or owner.flags.f_contiguous) else array
+
+
+def _copied(array: Any, memo: dict) -> Any:
+    """A copy of the array; arrays that share memory, copied with one ``memo``, share memory again."""
+    owner = owner_of(array)
+    if owner is array and (not isinstance(array, np.ndarray) or not array.flags.forc or array.dtype.hasobject):
         return array.copy(order="K")
     memory = memo.get(id(owner))
     if memory is None:

@@ -60,6 +60,18 @@ class device:
     def __reduce__(self) -> tuple:
         return (device, (self.type, self.index))
 
+    def __enter__(self) -> device:
+        """Make tensors on this device, until the context is left."""
+        from ..overrides import devices
+
+        devices.enter(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        from ..overrides import devices
+
+        devices.leave(self)
+
 
 class layout:
     """A memory layout, by name.

@@ -21,6 +21,7 @@ class Lazy:
 special = Lazy("scipy.special")
 scipy_linalg = Lazy("scipy.linalg")
 scipy_lapack = Lazy("scipy.linalg.lapack")
+scipy_fft = Lazy("scipy.fft")
 scipy_stats = Lazy("scipy.stats")
 scipy_signal = Lazy("scipy.signal")
 scipy_integrate = Lazy("scipy.integrate")

@@ -61,7 +61,7 @@ def _place(function: Callable, name: str, public: bool, method: bool | str, also
         if public:
             FUNCTIONS[each] = function
         if method:
-            _add_method(method if isinstance(method, str) else each, function)
+            add_method(method if isinstance(method, str) else each, function)
 
 
 def _place_inplace(op: Op, name: str, method: Any) -> None:
@@ -79,7 +79,7 @@ def _place_inplace(op: Op, name: str, method: Any) -> None:
     if name in _INPLACE_FUNCTIONS:
         FUNCTIONS[name] = function
     if method:
-        _add_method(name, function)
+        add_method(name, function)
 
 
 class _InPlace:
@@ -116,12 +116,12 @@ def publish_inplace(function: Callable) -> None:
     inplace.__doc__ = function.__doc__
     inplace.__wrapped__ = function  # type: ignore[attr-defined] # whose signature is what inspect shows
     public = overridable(inplace)
-    _add_method(name, public)
+    add_method(name, public)
     if name in _INPLACE_FUNCTIONS:
         FUNCTIONS[name] = public
 
 
-def _add_method(name: str, function: Callable) -> None:
+def add_method(name: str, function: Callable) -> None:
     if name not in Tensor.__dict__ or type(Tensor.__dict__[name]) is Later:
         setattr(Tensor, name, function)
 

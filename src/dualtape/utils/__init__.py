@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
+from . import _pytree as _pytree
 from . import checkpoint as checkpoint
-
-
-def __getattr__(name: str) -> Any:
-    if name == "hooks":  # which reads all of nn
-        return import_module(".hooks", __package__)
-    raise AttributeError(f"module 'dualtape.utils' has no attribute {name!r}")
+from . import dlpack as dlpack
+from . import hooks as hooks

@@ -1,10 +1,15 @@
-"""``dualtape.utils.hooks``: the handle that removes a hook, and hooks on the backward of modules."""
+"""``dualtape.utils.hooks``: what registering a hook gives, under the name that PyTorch's users import it by."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..autograd.hooks import RemovableHandle as RemovableHandle
-from ..nn import modules as _modules
 
-BackwardHook = _modules.module.BackwardHook
 
-__all__ = ["BackwardHook", "RemovableHandle"]
+def __getattr__(name: str) -> Any:
+    if name == "BackwardHook":  # of modules, which are read on demand
+        from ..nn import modules
+
+        return modules.module.BackwardHook
+    raise AttributeError(f"module 'dualtape.utils.hooks' has no attribute {name!r}")

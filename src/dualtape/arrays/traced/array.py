@@ -258,16 +258,14 @@ def tape_of(tree: Any) -> Tape | None:
 
 def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool = True) -> Any:
     """Do what is called, write it down, and give traced results."""
+    if not kwargs or "out" not in kwargs:
+        simple = _simple(args, kwargs)
+        if simple is not None:
+            return _recorded_simply(kind, function, kwargs, static, *simple)
     out = kwargs.get("out")
     if kwargs and isinstance(out, tuple) and len(out) == 1:
         out = out[0]
-    raw = plain(args)
-    if kind == CALL:
-        result = function(*raw, **plain(kwargs))
-    elif kind == GETITEM:
-        result = raw[0][raw[1]]
-    else:
-        result = getattr(raw[0], function)(*raw[1:], **plain(kwargs))
+    result = _done(kind, function, plain(args), plain(kwargs))
     tape = tape_of((args, kwargs))
     if out is not None:
         return written(out, kind, function, args, kwargs) if tape is not None else out
@@ -276,6 +274,77 @@ def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool =
     inputs = (mapped(args, lambda leaf: taken(leaf, tape)), mapped(kwargs, lambda leaf: taken(leaf, tape)))
     operands = leaves(inputs)
     constant = all([value.constant is not None and not value.memory.written for value in operands])
+    return _given(tape, kind, function, inputs, operands, constant, result, static)
+
+
+def _done(kind: str, function: Any, raw: tuple, kwargs: dict) -> Any:
+    if kind == CALL:
+        return function(*raw, **kwargs)
+    if kind == GETITEM:
+        return raw[0][raw[1]]
+    return getattr(raw[0], function)(*raw[1:], **kwargs)
+
+
+_PLAIN = {int, float, bool, str, type(None), numpy.dtype, type(Ellipsis)}
+
+
+def _is_plain(item: Any) -> bool:
+    """Whether an argument stands in an instruction as it is, and has no array in it."""
+    kind = type(item)
+    if kind in _PLAIN or isinstance(item, numpy.dtype):
+        return True
+    if kind is tuple:
+        return all([type(part) in _PLAIN or _is_plain(part) for part in item])
+    return kind is slice and {type(item.start), type(item.stop), type(item.step)} <= _PLAIN
+
+
+def _simple(args: tuple, kwargs: dict) -> tuple | None:
+    """Arguments that are traced arrays of one tape and plain values: as NumPy takes them, as they are written down."""
+    tape, raw, inputs, operands, fixed = None, [], [], [], True
+    for item in args:
+        if type(item) is Traced:
+            if tape is None:
+                tape = item.tape
+                if not tape.open:
+                    return None
+            elif item.tape is not tape:
+                return None
+            value = item.value
+            raw.append(item.values)
+            inputs.append(value)
+            operands.append(value)
+            if value.constant is None or value.memory.written:
+                fixed = False
+        elif type(item) in _PLAIN or _is_plain(item):
+            raw.append(item)
+            inputs.append(item)
+        else:
+            return None
+    for item in kwargs.values():
+        if not _is_plain(item):
+            return None
+    return None if tape is None else (tape, raw, tuple(inputs), operands, fixed)
+
+
+def _recorded_simply(
+    kind: str, function: Any, kwargs: dict, static: bool, tape: Tape, raw: list, inputs: tuple, operands: list,
+    fixed: bool,
+) -> Any:  # fmt: skip
+    result = _done(kind, function, raw, kwargs)  # type: ignore[arg-type]
+    if type(result) is not _ndarray:
+        return _given(tape, kind, function, (inputs, kwargs), operands, fixed, result, static)
+    value = Value(result, _memory_of(result, operands), result if fixed else None)
+    tape.add(kind, function, inputs, kwargs, value, operands, [value])
+    if not static and not fixed:
+        tape.add(SHAPE, None, (value, result.shape), {}, ())
+    return Traced(result, value, tape)
+
+
+def _given(
+    tape: Tape, kind: str, function: Any, inputs: tuple[tuple, dict], operands: list, constant: bool, result: Any,
+    static: bool,
+) -> Any:  # fmt: skip
+    """Results of any kind, with values for arrays; the instruction that gives them is added."""
     values: list[tuple[Value, Any]] = []
 
     def given(leaf: Any) -> Any:

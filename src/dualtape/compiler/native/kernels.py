@@ -24,6 +24,7 @@ _LANES = {1: 32, 4: 32, 8: 16}
 _NEUTRAL = {
     "add": 0, "multiply": 1, "maximum": -np.inf, "minimum": np.inf, "logical_or": 0, "logical_and": 1,
 }  # fmt: skip
+_MUCH = 1 << 18  # elements, over all members, from which on threads share a kernel
 _LONG = 1024  # summands from which on single precision is added up in double
 
 
@@ -113,6 +114,7 @@ class Kernel:
         self._count = 0
         self._labels = 0
         self.slots = 0
+        self.rounds: int | None = None  # of the outermost loop, if threads may share it
 
     def fresh(self) -> str:
         self._count += 1
@@ -209,7 +211,14 @@ class Kernel:
             head.append(f"  %a{k} = getelementptr i64, ptr %args, i64 {k}")
             head.append(f"  %p{k} = load ptr, ptr %a{k}, align 8")
         body = "\n".join([*head, *self.lines])
-        return f"define i32 @{name}(ptr noalias %args) #0 {{\nentry:\n{body}\n  ret i32 0\n}}\n"
+        if self.rounds is None:
+            return f"define i32 @{name}(ptr noalias %args) #0 {{\nentry:\n{body}\n  ret i32 0\n}}\n"
+        return (
+            f"define internal i32 @{name}_part(ptr noalias %args, i64 %low, i64 %high) #0"
+            f" {{\nentry:\n{body}\n  ret i32 0\n}}\n"
+            f"define i32 @{name}(ptr noalias %args) #0 {{\n"
+            f"  %done = call i32 @dt_parallel(ptr @{name}_part, ptr %args, i64 {self.rounds})\n  ret i32 %done\n}}\n"
+        )
 
 
 def written(plan: tuple, name: str, library: Library) -> str:
@@ -432,6 +441,7 @@ class _Loop:
         if not prod(self.dims):
             self._neutral("entry")
             return
+        shared = self._shared()
         block = self._neutral("entry")
         outer: list[tuple] = []
         counters: list[str | None] = []
@@ -454,7 +464,10 @@ class _Loop:
         else:
             label, end, chunk, following = kernel.label(), kernel.label(), kernel.fresh(), kernel.fresh()
             lines.append(f"  br label %{label}\n{label}:")
-            lines.append(f"  {chunk} = phi i64 [0, %{block}], [{following}, %{label}]")
+            split = shared and not outer
+            if split:
+                kernel.rounds = self.chunks
+            lines.append(f"  {chunk} = phi i64 [{'%low' if split else 0}, %{block}], [{following}, %{label}]")
             start, places = {}, {}
             for key in [(p[0], part) for p in folded for part in self._parts(p)]:
                 start[key] = kernel.fresh()
@@ -482,17 +495,30 @@ class _Loop:
                         f" [{constant(self.width, kind, neutral)}, %{block}], [{ended[key]}, %{label}]"
                     )
             lines.append(f"  {following} = add i64 {chunk}, 1")
-            more = kernel.emit(f"icmp slt i64 {following}, {self.chunks}")
+            more = kernel.emit(f"icmp slt i64 {following}, {'%high' if split else self.chunks}")
             lines.append(f"  br i1 {more}, label %{label}, label %{end}\n{end}:")
             block = end
             self._flush(counters, ended, folded)
         for label, now, following, size, place, before in reversed(outer):
             end = kernel.label()
-            lines[place] = f"  {now} = phi i64 [0, %{before}], [{following}, %{block}]"
+            split = shared and label == outer[0][0]
+            if split:
+                kernel.rounds = size
+            lines[place] = f"  {now} = phi i64 [{'%low' if split else 0}, %{before}], [{following}, %{block}]"
             lines.append(f"  {following} = add i64 {now}, 1")
-            more = kernel.emit(f"icmp slt i64 {following}, {size}")
+            more = kernel.emit(f"icmp slt i64 {following}, {'%high' if split else size}")
             lines.append(f"  br i1 {more}, label %{label}, label %{end}\n{end}:")
             block = end
+
+    def _shared(self) -> bool:
+        """Whether threads may share the outermost loop: it is long enough, and no two rounds write to one place."""
+        if prod(self.dims) * len(self.members) < _MUCH:
+            return False
+        outermost = next((d for d, n in enumerate(self.dims) if n > 1), len(self.dims) - 1)
+        for p in self.plan:
+            if p[1] == WRITE or p[1] == REDUCE and not (self._once(p) and self.strides[p[4]][outermost]):
+                return False
+        return True
 
     def _folds(self, p: tuple) -> bool:
         """Whether a reduction goes along the last dimension: then a vector is kept until its end."""

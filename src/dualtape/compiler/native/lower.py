@@ -7,6 +7,7 @@ views become accesses; everything else stays the call it was, on arrays over the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 from types import FunctionType
 from typing import Any
@@ -158,7 +159,11 @@ class Lowering:
         node, low = self._of(value)
         if self.nodes[node].dtype != value.dtype or (value.offset - low) % value.dtype.itemsize:
             raise Unsupported
-        return node, (value.offset - low) // value.dtype.itemsize, steps(value.shape, _elements(value))
+        return (
+            node,
+            (value.offset - low) // value.dtype.itemsize,
+            _element_steps(value.shape, value.strides, value.dtype),
+        )
 
     def _made(self, value: Value, node: int) -> None:
         self._keep.append(value.memory)
@@ -247,21 +252,10 @@ class Lowering:
         target = result if out is None else out
         if type(target) is not Value or ufunc.nout != 1:
             raise Unsupported
-        kinds: list[Any] = [a.dtype if isinstance(a, Value) or isinstance(a, np.generic) else type(a) for a in args]
-        try:
-            loop = ufunc.resolve_dtypes((*kinds, None))
-        except TypeError:
-            raise Unsupported from None
-        name = _NAMES.get(ufunc.__name__, ufunc.__name__)
-        given = loop[-1]
-        if any(d not in NATIVE for d in loop) or len({*loop[:-1]}) != 1:
+        found = _loop_of(ufunc, *[a.dtype if isinstance(a, (Value, np.generic)) else type(a) for a in args])  # type: ignore[arg-type]
+        if found is None:
             raise Unsupported
-        inner = loop[0]
-        if ufunc.__name__ in ("bitwise_and", "bitwise_or", "invert", "bitwise_xor") and inner.kind != "b":
-            raise Unsupported
-        known = FLOAT_OPS if inner.kind == "f" else INT_OPS if inner.kind == "i" else BOOL_OPS
-        if name not in known or (given != inner and name not in PREDICATES):
-            raise Unsupported
+        name, inner, given = found
         if out is None:
             order = _order(target)
             shape = tuple([target.shape[d] for d in order])
@@ -681,13 +675,40 @@ def _elements(value: Value) -> tuple:
     return tuple([s // size for s in value.strides])
 
 
-def _order(value: Value) -> list[int]:
+@lru_cache(4096)
+def _element_steps(shape: tuple, strides: tuple, dtype: np.dtype) -> tuple:
+    """Strides in elements, 0 along what has one element."""
+    size = dtype.itemsize
+    return tuple([0 if n == 1 else s // size for n, s in zip(shape, strides, strict=True)])
+
+
+@lru_cache(4096)
+def _axes(shape: tuple, strides: tuple, dtype: np.dtype) -> list[int]:
     """The axes in the order of memory, the slowest first."""
-    return (
-        sorted(range(len(value.shape)), key=lambda d: (-abs(value.strides[d]) if value.shape[d] != 1 else 0, d))
-        if (steps(value.shape, _elements(value)) != dense(value.shape))
-        else list(range(len(value.shape)))
-    )
+    axes = list(range(len(shape)))
+    if _element_steps(shape, strides, dtype) == dense(shape):
+        return axes
+    return sorted(axes, key=lambda d: (-abs(strides[d]) if shape[d] != 1 else 0, d))
+
+
+def _order(value: Value) -> list[int]:
+    return _axes(value.shape, value.strides, value.dtype)
+
+
+@lru_cache(4096)
+def _loop_of(ufunc: np.ufunc, *kinds: Any) -> tuple[str, np.dtype, np.dtype] | None:
+    """The op that a ufunc is for arguments of these types, what it computes in, what it gives; None: none of ours."""
+    try:
+        loop = ufunc.resolve_dtypes((*kinds, None))
+    except TypeError:
+        return None
+    name, inner, given = _NAMES.get(ufunc.__name__, ufunc.__name__), loop[0], loop[-1]
+    if any(d not in NATIVE for d in loop) or len({*loop[:-1]}) != 1:
+        return None
+    if ufunc.__name__ in ("bitwise_and", "bitwise_or", "invert", "bitwise_xor") and inner.kind != "b":
+        return None
+    known = FLOAT_OPS if inner.kind == "f" else INT_OPS if inner.kind == "i" else BOOL_OPS
+    return (name, inner, given) if name in known and (given == inner or name in PREDICATES) else None
 
 
 def _memory_order(array: np.ndarray) -> np.ndarray:

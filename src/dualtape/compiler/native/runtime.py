@@ -19,7 +19,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from . import maths
+from . import maths, threads
 
 _lock = threading.Lock()
 _engines: list[Any] = []  # what holds the machine code
@@ -54,7 +54,7 @@ define i32 @dt_check(ptr %args) #0 {
 }
 
 GEMMS
-
+THREADS
 define ptr @dt_entry(ptr %self, ptr %args, i64 %count) #0 {
 start:
   %t0 = getelementptr i8, ptr %self, i64 HEADER
@@ -157,8 +157,13 @@ def _begin() -> None:
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     _machine = (target, cpu, features)
     header = bytes.__basicsize__ - 1  # where the content of a bytes object begins
-    text = _RUNTIME.replace("HEADER", str(header)).replace("GEMMS", _gemm("dt_sgemm") + _gemm("dt_dgemm"))
-    _load(text, ["dt_copy", "dt_check", "dt_entry", "dt_sgemm_call", "dt_dgemm_call"], 2)
+    gemms = _gemm("dt_sgemm") + _gemm("dt_dgemm")
+    text = _RUNTIME.replace("HEADER", str(header)).replace("GEMMS", gemms).replace("THREADS", threads.TEXT)
+    for name, pointer in threads.symbols().items():
+        llvm.add_symbol(name, pointer)
+    _load(text, ["dt_copy", "dt_check", "dt_entry", "dt_sgemm_call", "dt_dgemm_call", *threads.FUNCTIONS], 2)
+    llvm.add_symbol("dt_parallel", _functions["dt_parallel"])
+    threads.begin(_functions["dt_begin"], _functions["dt_worker"], _functions["dt_set"])
 
 
 def _load(text: str, names: list[str], level: int) -> None:
@@ -193,7 +198,8 @@ def functions(texts: dict[str, str], library: maths.Library, level: int = 2) -> 
         if _machine is None:
             _begin()
         if texts:
-            _load("\n".join([library.text(), *texts.values()]), list(texts), level)
+            declared = "declare i32 @dt_parallel(ptr, ptr, i64)\n"
+            _load("\n".join([declared, library.text(), *texts.values()]), list(texts), level)
 
 
 def address(name: str) -> int:

@@ -15,6 +15,7 @@ from ...arrays.kernels.sums import row_blocks
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use
+from ..publish import add_method
 from ..samples import apart, edge, exact, ours, real, sample
 from ..table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, composite, formula_names, named, op
 from .elementwise import bent
@@ -287,6 +288,7 @@ _masked("softshrink", lambda x, lambd=0.5: np.where(x > lambd, x - lambd, np.whe
    """)  # fmt: skip
 for _name in ("selu", "celu", "threshold", "hardshrink"):  # these PyTorch has in its own namespace, too
     FUNCTIONS[_name] = TABLE[_name].function
+add_method("hardshrink", TABLE["hardshrink"].function)
 
 # --- of more than one value -----------------------------------------------------------------------
 

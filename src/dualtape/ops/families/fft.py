@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.lazy import scipy_fft
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, normal_dims, use
 from ..samples import Sample, edge, exact, real, sample
@@ -33,19 +34,26 @@ def _scaled(x: Any, scale: float, like: Any) -> Any:
     return (x if scale == 1 else x * scale).astype(dtype, copy=False)
 
 
+def _library(x: Any) -> Any:
+    """SciPy's transforms are quicker than NumPy's, which others answer for their arrays."""
+    return scipy_fft if type(x) is np.ndarray else np.fft
+
+
 def _c2c(x: Any, dims: tuple, scale: float, forward: bool) -> Any:
     _check_precision(x)
     if not dims:
         return _scaled(x * x.dtype.type(1) + 0j, scale, x)
-    out = np.fft.fftn(x, axes=dims) if forward else np.fft.ifftn(x, axes=dims, norm="forward")
+    library = _library(x)
+    out = library.fftn(x, axes=dims) if forward else library.ifftn(x, axes=dims, norm="forward")
     return _scaled(out, scale, x)
 
 
 def _r2c(x: Any, dims: tuple, scale: float, forward: bool) -> Any:
     """Half of the spectrum of a real ``x``: in the last of ``dims`` the frequencies that are not negative."""
     _check_precision(x)
-    half = np.fft.rfft(x, axis=dims[-1])
-    full = np.fft.fftn(half, axes=dims[:-1]) if dims[1:] else half
+    library = _library(x)
+    half = library.rfft(x, axis=dims[-1])
+    full = library.fftn(half, axes=dims[:-1]) if dims[1:] else half
     return _scaled(full if forward else full.conj(), scale, x)
 
 
@@ -53,24 +61,27 @@ def _c2r(x: Any, dims: tuple, scale: float, forward: bool, n: int) -> Any:
     """What has ``x`` as its half spectrum, with ``n`` entries in the last of ``dims``."""
     _check_precision(x)
     half = x.conj() if forward else x
-    half = np.fft.ifftn(half, axes=dims[:-1], norm="forward") if dims[1:] else half
-    return _scaled(np.fft.irfft(half, n=n, axis=dims[-1], norm="forward"), scale, x)
+    library = _library(x)
+    half = library.ifftn(half, axes=dims[:-1], norm="forward") if dims[1:] else half
+    return _scaled(library.irfft(half, n=n, axis=dims[-1], norm="forward"), scale, x)
 
 
 def _from_half(g: Any, x_shape: tuple, dims: tuple, scale: float, forward: bool) -> Any:
-    """The adjoint of :func:`_r2c`, before its real part is taken."""
-    missing = list(g.shape)
-    missing[dims[-1]] = x_shape[dims[-1]] - missing[dims[-1]]
-    wide = np.concatenate([g, np.zeros(tuple(missing), g.dtype, like=g)], axis=dims[-1])
-    return use("fft_c2c")(wide, dims, scale, not forward)
+    """The adjoint of :func:`_r2c`: a half spectrum stands for the other half, too, which has no gradient."""
+    n = x_shape[dims[-1]]
+    return use("fft_c2r")(_weighted(g, dims[-1], n, 0.5), dims, scale, not forward, n)
 
 
 def _to_half(g: Any, dims: tuple, scale: float, forward: bool, n: int) -> Any:
     """The adjoint of :func:`_c2r`: a frequency stands for its negative, too, unless it is its own."""
-    half = use("fft_r2c")(g, dims, scale, not forward)
-    before = (slice(None),) * dims[-1]
+    return _weighted(use("fft_r2c")(g, dims, scale, not forward), dims[-1], n, 2)
+
+
+def _weighted(half: Any, dim: int, n: int, weight: float) -> Any:
+    """Half a spectrum with a weight on the frequencies that are not their own negative."""
+    before = (slice(None),) * dim
     zero, both, last = (half[(*before, slice(*v))] for v in ((0, 1), (1, (n + 1) // 2), ((n + 1) // 2, None)))
-    return np.concatenate([zero, both * 2, last] if n > 1 else [zero], axis=dims[-1])
+    return np.concatenate([zero, both * weight, last] if n > 1 else [zero], axis=dim)
 
 
 _c2c_op = op("fft_c2c", _c2c, kind=GENERAL, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",

@@ -41,6 +41,9 @@ NAMES = {
     "distances": (
         " cdist cdist_euclidean gradient histogram histogramdd pdist"
     ),
+    "eigenpairs": (
+        " lobpcg"
+    ),
     "elements": (
         " deg2rad deg2rad_ float_power frexp gcd gcd_ heaviside isin isneginf isposinf isreal lcm lcm_ ldexp"
         " ldexp_ logaddexp2 nextafter rad2deg rad2deg_ sgn"
@@ -134,7 +137,7 @@ NAMES = {
         " gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
     "resampling": (
-        " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate upsample"
+        " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate taps upsample"
         " upsample_bilinear upsample_nearest"
     ),
     "scattering": (
@@ -176,7 +179,7 @@ NAMES = {
 
 METHODS = {
     "activations": (
-        " prelu"
+        " hardshrink prelu"
     ),
     "arrangements": (
         " combinations diagflat dsplit fliplr flipud hsplit rot90 split_with_sizes sum_to_size unsafe_chunk"
@@ -202,6 +205,10 @@ METHODS = {
     ),
     "distances": (
         " histogram renorm_"
+    ),
+    "eigenpairs": (
+        " bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_"
+        " uniform_"
     ),
     "elements": (
         " deg2rad deg2rad_ float_power float_power_ frexp gcd gcd_ heaviside heaviside_ isneginf isposinf"
@@ -305,8 +312,7 @@ METHODS = {
         " set_logical_or_ set_logical_xor_ set_lt_ set_ne_"
     ),
     "random": (
-        " bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_"
-        " uniform_"
+        ""
     ),
 }
 

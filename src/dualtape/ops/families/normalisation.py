@@ -16,6 +16,7 @@ import numpy as np
 from ... import modes
 from ...arrays.brief import cast, limits
 from ...arrays.kernels.basics import add_reduce
+from ...arrays.kernels.fused import fused
 from ...arrays.kernels.numbers import number_array
 from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
 from ...arrays.kernels.updates import add_outer, add_rows, product
@@ -197,10 +198,55 @@ def _gradient_few(g_out: Any, x: Any, weight: Any, mean: Any, variance: Any, eps
     return change if change.shape == x.shape else change.reshape(x.shape)
 
 
+# --- large arrays: one kernel each, where kernels can be made --------------------------------------
+
+
+def _nothing(*args: Any) -> None:
+    """In the place of a kernel that is not there."""
+
+
+def _whole_norm(v: Any, weight: Any, bias: Any, axes: tuple, n: int, eps: float) -> tuple:
+    mean = v.sum(axis=axes, keepdims=True) / n
+    centred = v - mean
+    variance = (centred * centred).sum(axis=axes, keepdims=True) / n
+    out = centred * (1 / np.sqrt(variance + eps))
+    if weight is not None:
+        out = out * weight
+    return out if bias is None else out + bias, mean, variance
+
+
+def _whole_gradient(g: Any, v: Any, weight: Any, mean: Any, variance: Any, axes: tuple, n: int, eps: float) -> Any:
+    scale = 1 / np.sqrt(variance + eps)
+    normal = (v - mean) * scale
+    if weight is not None:
+        g = g * weight
+    along = (g * normal).sum(axis=axes, keepdims=True) / n
+    return (g - g.sum(axis=axes, keepdims=True) / n - normal * along) * scale
+
+
+def _whole_weight(g: Any, v: Any, mean: Any, variance: Any, axes: tuple, eps: float) -> Any:
+    return (g * ((v - mean) * (1 / np.sqrt(variance + eps)))).sum(axis=axes)
+
+
+_norm_kernel = fused(_nothing, _whole_norm)
+_gradient_kernel = fused(_nothing, _whole_gradient)
+_weight_kernel = fused(_nothing, _whole_weight)
+_bias_kernel = fused(_nothing, lambda g, axes: g.sum(axis=axes))
+
+
+def _viewed(parameter: Any, view: tuple) -> Any:
+    return None if parameter is None else parameter.reshape(view)
+
+
 # --- the op, over any dimensions ------------------------------------------------------------------
 
 
 def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple, eps: float, kind: str) -> tuple:
+    if type(x) is np.ndarray:
+        n = max(1, prod([shape[a] for a in axes]))
+        done = _norm_kernel(x.reshape(shape), _viewed(weight, view), _viewed(bias, view), axes, n, eps)
+        if done is not None:
+            return done[0].reshape(x.shape), done[1], done[2]
     size: Any = _as_rows((x, weight, bias), shape, view, axes) if type(x) is np.ndarray else None
     few = _few(size)
     if few or _many(size) and (weight is None or np.isfinite(weight).all()):
@@ -266,6 +312,12 @@ def _norm_gradient_arrays(
     """
     if g_out is None:
         g_out = np.zeros(x_shape, x.dtype)
+    if g_mean is None and g_variance is None:
+        n = max(1, prod([shape[a] for a in axes]))
+        g, v = g_out.reshape(shape), x.reshape(shape)
+        done = _gradient_kernel(g, v, _viewed(weight, view), mean, variance, axes, n, eps)
+        if done is not None:
+            return done.reshape(x_shape)
     size: Any = _as_rows((x, g_out, weight, mean), shape, view, axes)
     if g_mean is None and g_variance is None and _few(size):
         return _gradient_few(g_out, x, weight, mean, variance, eps, size)
@@ -298,10 +350,15 @@ def _norm_gradient_arrays(
     return change if shape == x_shape else change.reshape(x_shape)
 
 
+def _summed(shape: tuple, view: tuple) -> tuple:
+    """The dimensions along which a parameter that is viewed as ``view`` was broadcast to ``shape``."""
+    lead = len(shape) - len(view)
+    return (*range(lead), *(lead + i for i, n in enumerate(view) if n == 1))
+
+
 def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
     """``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was broadcast."""
-    lead = len(v.shape) - len(view)
-    axes = (*range(lead), *(lead + i for i, n in enumerate(view) if n == 1))
+    axes = _summed(v.shape, view)
     return add_reduce(v, axis=axes).reshape(shape) if axes else v.reshape(shape)
 
 
@@ -318,6 +375,9 @@ def _weight_gradient_arrays(
     """:func:`_weight_gradient` in place, and some rows at a time where there are many."""
     if g_out is None:
         return np.zeros(weight_shape, x.dtype)
+    done = _weight_kernel(g_out.reshape(shape), x.reshape(shape), mean, variance, _summed(shape, view), eps)
+    if done is not None:
+        return done.reshape(weight_shape)
     size: Any = _as_rows((x, g_out, mean), shape, view, tuple(range(len(shape) - len(view), len(shape))))
     if mean.shape != (*shape[: -len(view)], *(1,) * len(view)):  # it is one for each column
         size = None
@@ -339,6 +399,9 @@ def _weight_gradient_arrays(
 def _bias_gradient_arrays(g_out: Any, shape: tuple, view: tuple, bias_shape: tuple) -> Any:
     if g_out is None:
         return None
+    done = _bias_kernel(g_out.reshape(shape), _summed(shape, view))
+    if done is not None:
+        return done.reshape(bias_shape)
     if len(view) == 1 and len(shape) == 2:
         return sum_axis(g_out.reshape(shape), 0).reshape(bias_shape)
     return _to_parameter(g_out.reshape(shape), view, bias_shape)

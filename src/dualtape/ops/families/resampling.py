@@ -7,6 +7,7 @@ Interpolation goes one dimension at a time: each new entry is a weighted sum of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from math import floor, prod
 from typing import Any
 
@@ -15,8 +16,9 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import asarray_like
 from ..dispatch import FUNCTIONS
+from ..formulas import use
 from ..samples import edge, exact, real, sample, unit
-from ..table import composite
+from ..table import GENERAL, LINEAR, composite, op
 from .nn import _take_op
 from .pooling import adaptive_avg_pool2d
 from .pools import adaptive_avg_pool1d, adaptive_avg_pool3d
@@ -73,14 +75,84 @@ def _smooth_taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -
     return np.minimum(places, n - 1), weights / weights.sum(0)
 
 
-def _along(x: Any, dim: int, places: np.ndarray, weights: np.ndarray) -> Any:
-    shape = [-1 if d == dim else 1 for d in range(x.ndim)]
+class Taps:
+    """What each entry of a line is made of: ``places`` among ``n`` others and their ``weights``, both (taps, entries).
+
+    Where an entry has fewer taps than others, the last of its weights are 0.
+    """
+
+    def __init__(self, places: np.ndarray, weights: np.ndarray, n: int) -> None:
+        self.places, self.weights, self.n = places, weights, n
+
+    @cached_property
+    def transposed(self) -> Taps:
+        """The taps that gradients go back by: of each of the others, where it went to."""
+        taps, m = self.places.shape
+        source, target = self.places.ravel(), np.tile(np.arange(m), taps)
+        weight = self.weights.ravel()
+        order = np.lexsort((target, source))
+        order = order[weight[order] != 0]
+        source, target, weight = source[order], target[order], weight[order]
+        counts = np.bincount(source, minlength=self.n)
+        rank = np.arange(source.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = np.zeros((max(1, counts.max(initial=0)), self.n), np.int64)
+        weights = np.zeros(places.shape)
+        places[rank, source], weights[rank, source] = target, weight
+        return Taps(places, weights, m)
+
+    @cached_property
+    def parts(self) -> list[tuple]:
+        """For each tap the entries that have one (None: all), their places and weights."""
+        found: list[tuple] = []
+        for place, weight in zip(self.places, self.weights, strict=True):
+            there = np.flatnonzero(weight)
+            if there.size == weight.size or not found:
+                found.append((None, place, weight))
+            elif there.size:
+                within = there[-1] - there[0] + 1 == there.size
+                rows = slice(int(there[0]), int(there[-1]) + 1) if within else there
+                found.append((rows, place[rows], weight[rows]))
+        return found
+
+    def __repr__(self) -> str:
+        return f"<{len(self.places)} taps of {self.n}>"
+
+
+_NODES = ("linear1D", "bilinear2D", "bicubic2D", "trilinear3D", "bilinear2DAa", "bicubic2DAa")
+
+
+def _tapped(x: Any, dim: int, taps: Taps, node: int) -> Any:
+    lead = (slice(None),) * dim
+    shape = (-1,) + (1,) * (x.ndim - dim - 1)
     total: Any = None
-    for place, weight in zip(places, weights, strict=True):
-        part = x.index_select(dim, new_tensor(asarray_like(place, raw(x))))
-        part = part * new_tensor(asarray_like(weight.reshape(shape), raw(x), raw(x).dtype))
-        total = part if total is None else total + part
+    if type(x) is not np.ndarray:
+        for place, weight in zip(taps.places, taps.weights, strict=True):
+            part = np.take(x, asarray_like(place, x), axis=dim) * asarray_like(weight.reshape(shape), x, x.dtype)
+            total = part if total is None else total + part
+        return total
+    for rows, place, weight in taps.parts:
+        part = x.take(place, dim)
+        part *= weight.reshape(shape).astype(x.dtype)
+        if total is None:
+            total = part
+        elif rows is None:
+            total += part
+        else:
+            total[(*lead, rows)] += part
     return total
+
+
+_taps_op = op("taps", _tapped, kind=GENERAL, public=False, method=False, jvp=LINEAR, torch_name="-",
+   node=tuple(f"Upsample{name[0].upper()}{name[1:]}Backward0" for name in _NODES), variant=lambda x, dim, taps, node: node,
+   vjp=dict(x=lambda g, dim, taps, node: use("taps")(g, dim, taps.transposed, node)),
+   samples=(sample(real(2, 3, 4), 1, Taps(np.array([[0, 1, 1, 2], [1, 0, 2, 2]]), np.array([[0.5, 1, 2, 1], [1, 0, 3, 0]]), 3), 0),
+       sample(real(2, 3), 1, Taps(np.array([[0, 0, 2], [0, 2, 1]]), np.array([[0.5, 1, 2], [0.25, 0, 0]]), 3), 1)),
+   doc="""Weighted sums of entries along a dimension.""")  # fmt: skip
+
+
+@lru_cache(256)
+def _line(n: int, m: int, scale: float, mode: str, align_corners: bool, smooth: bool) -> Taps:
+    return Taps(*(_smooth_taps if smooth else _taps)(n, m, scale, mode, align_corners), n)
 
 
 def _nearest(n: int, m: int, scale: float, exact: bool) -> np.ndarray:
@@ -170,9 +242,9 @@ def interpolate(
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, new)
     if mode not in _LINEAR:
         raise NotImplementedError(f"interpolate: there is no mode {mode!r}")
-    taps, x = _smooth_taps if antialias else _taps, input
+    x, node = input, _NODES.index(f"{mode}{dims}D{'Aa' if antialias else ''}")
     for d in reversed(range(dims)):
-        x = _along(x, d + 2, *taps(old[d], new[d], scales[d], mode, bool(align_corners)))
+        x = _taps_op(x, d + 2, _line(old[d], new[d], scales[d], mode, bool(align_corners), bool(antialias)), node)
     return x
 
 

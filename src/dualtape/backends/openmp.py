@@ -1,0 +1,15 @@
+"""OpenMP: not used."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """False.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.backends.openmp.is_available()
+    False
+    """
+    return False

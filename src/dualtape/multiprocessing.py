@@ -1,0 +1,51 @@
+"""``dualtape.multiprocessing``: Python's own, under the name that PyTorch's users import it by.
+
+Tensors go from process to process as pickles: a copy each, where PyTorch shares memory.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as _standard
+from multiprocessing import *  # noqa: F403
+from multiprocessing import get_context as _context
+from typing import Any
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """Empty: tensors are copied.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.multiprocessing.get_all_sharing_strategies()
+    set()
+    """
+    return set()
+
+
+def spawn(
+    fn: Any, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
+) -> Any:
+    """Call ``fn(rank, *args)`` in so many processes; the first that fails ends all, and is named.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.multiprocessing.spawn(print, nprocs=2)  # doctest: +SKIP
+    """
+    context: Any = _context(start_method)
+    processes = [context.Process(target=fn, args=(rank, *args), daemon=daemon) for rank in range(nprocs)]
+    for process in processes:
+        process.start()
+    if not join:
+        return processes
+    waiting = dict(zip((p.sentinel for p in processes), enumerate(processes), strict=True))
+    while waiting:
+        for sentinel in _standard.connection.wait(list(waiting)):
+            rank, process = waiting.pop(sentinel)  # type: ignore[call-overload]
+            process.join()
+            if process.exitcode:
+                for _, other in waiting.values():
+                    other.terminate()
+                raise RuntimeError(f"process {rank} terminated with exit code {process.exitcode}")
+    return None

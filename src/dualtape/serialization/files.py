@@ -1,0 +1,134 @@
+"""``save`` and ``load``: which kind of file it is, and where its tensors go."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import device as devices
+from .._tensor.device import device
+from .._tensor.storage import UntypedStorage
+from .._tensor.tensor import Tensor, wrap
+from . import checkpoints, safetensors, structure
+from .source import FileFormatError, Source, replacing
+
+_KEY = "dualtape"  # under which the structure stands in a file's metadata
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write tensors, and the containers and plain values around them, into a file.
+
+    The file is a ``.safetensors`` file that other programs read as well; the containers stand in its metadata. A
+    mapping of names to tensors, as ``state_dict`` gives it, keeps its names. Tensors over one memory share memory
+    again when they are loaded; gradients and history are not saved.
+
+    Parameters
+    ----------
+    obj : object
+        Tensors, arrays, numbers, strings, bytes, dtypes, devices, in lists, tuples, dicts and sets. Anything else is
+        refused, and named by its place: no file runs code when it is read.
+    f : path or binary file
+        A path is replaced at once, when all is written.
+
+    Examples
+    --------
+    >>> import io
+    >>> import dualtape as dt
+    >>> file = io.BytesIO()
+    >>> dt.save({"weight": dt.ones(2), "epoch": 3}, file)
+    >>> dt.load(io.BytesIO(file.getvalue()))
+    {'weight': tensor([1., 1.]), 'epoch': 3}
+    """
+    writer = structure.Writer(obj)
+    metadata = {_KEY: json.dumps(writer.structure, allow_nan=False, separators=(",", ":"))}
+    if isinstance(f, (str, os.PathLike)):
+        with replacing(f) as file:
+            safetensors.write(file, writer.arrays, metadata)
+    elif hasattr(f, "write"):
+        safetensors.write(f, writer.arrays, metadata)
+    else:
+        raise AttributeError(f"save: expected a path or an open binary file ('write'), got {type(f).__name__}")
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
+    """Read a file of :func:`save`'s, a ``.safetensors`` file, or a checkpoint of PyTorch's.
+
+    No file runs code: a checkpoint of PyTorch's may have tensors and plain containers, and what else it asks for is
+    refused by name.
+
+    Parameters
+    ----------
+    f : path or binary file that can seek
+    map_location : str, device, dict or callable, optional
+        Where tensors are to be: a device, for each device another one, or a function of a storage and of the name of
+        its device that gives a storage, or None. Default: where they were.
+    weights_only : bool, optional
+        PyTorch reads anything where this is False; here the reader is the same, and refuses what would need code.
+    mmap : bool, optional
+        Whether the tensors' memory is the file itself, read when it is touched, and never written back.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.load("model.pt", map_location="cpu")  # doctest: +SKIP
+    """
+    placed = _placing(map_location)
+    with Source.opened(f, bool(mmap)) as source:
+        start = source.read(0, min(9, source.size))
+        if start[:4] == b"PK\x03\x04":
+            return checkpoints.read(source, placed)
+        if start[8:] != b"{":
+            kind = "neither a .safetensors file nor a checkpoint"
+            if start[:1] == b"\x80":
+                kind = "a pickle outside of an archive, as PyTorch wrote before 1.6: load it there and save it again"
+            raise FileFormatError(f"{source.name} is {kind}")
+        arrays, metadata = safetensors.read(source)
+    if _KEY not in metadata:
+        return {name: placed(wrap(array), "cpu") for name, array in arrays.items()}
+    try:
+        tree = json.loads(metadata[_KEY])
+        return structure.Reader(arrays, placed).value(tree)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{source.name}: the structure in its metadata is damaged: {error}") from None
+
+
+def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
+    """What puts a tensor from the CPU's memory where it is to be, given the device it was on."""
+
+    def at(tensor: Tensor, where: Any) -> Tensor:
+        return tensor if device(where).type == "cpu" else tensor.to(where)
+
+    def as_it_was(tensor: Tensor, location: str) -> Tensor:
+        if location != "cpu":
+            try:
+                devices.cupy()
+            except RuntimeError as error:
+                raise RuntimeError(
+                    f"load: the file has a tensor on {location}, which is not here ({error}); load it with"
+                    " map_location='cpu'"
+                ) from None
+        return at(tensor, location)
+
+    if map_location is None:
+        return as_it_was
+    if isinstance(map_location, (str, device)):
+        device(map_location)
+        return lambda tensor, location: at(tensor, map_location)
+    if isinstance(map_location, dict):
+        return lambda tensor, location: as_it_was(tensor, str(map_location.get(location, location)))
+    if not callable(map_location):
+        raise TypeError(f"load: map_location is a device, a dict or a function, not a {type(map_location).__name__}")
+
+    def by_function(tensor: Tensor, location: str) -> Tensor:
+        found = map_location(tensor.untyped_storage(), location)
+        if found is None:
+            return as_it_was(tensor, location)
+        if not isinstance(found, UntypedStorage):
+            raise TypeError(f"load: map_location gave a {type(found).__name__}, not a storage or None")
+        if found is not tensor.untyped_storage():
+            raise NotImplementedError("load: map_location gave another storage: name the device instead")
+        return tensor
+
+    return by_function

@@ -1,0 +1,6 @@
+"""``dualtape.testing``: comparing results with what was expected, and making tensors to try things on."""
+
+from __future__ import annotations
+
+from .comparison import assert_close as assert_close
+from .creation import make_tensor as make_tensor

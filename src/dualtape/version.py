@@ -1,0 +1,11 @@
+"""``dualtape.version``: what this is, in PyTorch's names."""
+
+from __future__ import annotations
+
+from . import __version__ as __version__
+
+cuda = None
+hip = None
+xpu = None
+git_version = None
+debug = False

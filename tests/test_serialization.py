@@ -1,0 +1,439 @@
+"""Saving and loading: round trips, PyTorch's checkpoints, safetensors both ways, and files that mean harm."""
+
+from __future__ import annotations
+
+import collections
+import io
+import json
+import math
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualtape as dt
+from dualtape.serialization.pickles import Refused
+from dualtape.serialization.safetensors import load_file, save_file
+from dualtape.serialization.source import FileFormatError
+from same_program import needs_torch
+
+
+def again(obj, **options):
+    file = io.BytesIO()
+    dt.save(obj, file)
+    file.seek(0)
+    return dt.load(file, **options)
+
+
+PLAIN = [
+    None, True, 3, 2**80, -1.5, "text", "", b"\x00\xff", bytearray(b"ab"), 1 - 2j, (1, (2,)), [1, [2]], {1, 2},
+    frozenset({"a"}), {"a": 1, 2: "b", (1, 2): None, None: 0, 1.5: []}, collections.OrderedDict(b=1, a=2),
+    collections.Counter("aab"), collections.defaultdict(list, a=[1]), range(2, 9, 3), slice(None, 3), ...,
+    dt.Size([2, 3]), dt.float16, dt.bool, dt.device("cpu"), [], {}, (),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("obj", PLAIN, ids=lambda o: f"{type(o).__name__}")
+def test_plain_values_come_back_as_they_were(obj):
+    found = again({"k": obj})["k"]
+    assert found == obj and type(found) is type(obj)
+    assert again(obj) == obj
+
+
+def test_numbers_that_json_has_not_come_back():
+    found = again([math.inf, -math.inf, math.nan, complex(math.nan, -0.0)])
+    assert found[:2] == [math.inf, -math.inf] and math.isnan(found[2])
+    assert math.isnan(found[3].real) and math.copysign(1, found[3].imag) == -1
+
+
+@pytest.mark.parametrize("dtype", sorted({d.name for d in dt._tensor.dtypes.NAMED.values()}))
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (2, 3)])
+def test_every_dtype_and_shape_comes_back(dtype, shape):
+    x = (dt.arange(math.prod(shape)) % 2).reshape(shape).to(getattr(dt, dtype))
+    found = again({"x": x, "list": [x + x]})
+    assert found["x"].dtype == x.dtype and found["x"].shape == x.shape and dt.equal(found["x"], x)
+    assert dt.equal(found["list"][0], x + x)
+    found["x"].zero_()  # the memory can be written
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(3), np.ones((2, 2), np.complex128), np.float32(2.5), np.array([], np.int8), np.bool_(True)]
+)
+def test_arrays_and_numbers_of_numpy_stay_what_they_are(array):
+    found = again([array])[0]
+    assert type(found) is type(array) and found.dtype == array.dtype and np.array_equal(found, array)
+
+
+def test_tensors_over_one_memory_share_it_again():
+    base = dt.arange(12.0).reshape(3, 4)
+    found = again({"column": base[:, 1], "base": base, "transposed": base.t(), "bits": base.view(dt.int32)})
+    found["base"][2, 1] = 100
+    assert found["column"].tolist() == [1, 5, 100] and found["transposed"][1, 2] == 100
+    assert found["bits"][2, 1] == dt.tensor(100.0).view(dt.int32)
+    assert found["transposed"].stride() == (1, 4)
+
+
+def test_a_part_of_a_large_tensor_is_saved_alone():
+    file = io.BytesIO()
+    dt.save(dt.zeros(100_000)[5:7], file)
+    assert len(file.getvalue()) < 1000
+
+
+def test_one_parameter_in_two_places_is_one_parameter():
+    p = dt.nn.Parameter(dt.ones(2))
+    found = again({"a": p, "b": [p], "c": p.detach()})
+    assert found["a"] is found["b"][0] and type(found["a"]) is dt.nn.Parameter and found["a"].requires_grad
+    found["c"][0] = 7
+    assert found["a"].tolist() == [7, 1] and not found["c"].requires_grad
+
+
+def test_flags_attributes_and_order_in_memory_come_back():
+    x = dt.ones(2, 3, 4, 5).contiguous(memory_format=dt.channels_last)
+    y = dt.ones(2, requires_grad=True)
+    y.note = {"by": "hand"}
+    frozen = dt.nn.Parameter(dt.ones(1), requires_grad=False)
+    x2, y2, history, frozen2 = again([x, y, y * 2, frozen])
+    assert x2.stride() == x.stride() and y2.requires_grad and y2.note == {"by": "hand"}
+    assert history.requires_grad and history.is_leaf
+    assert type(frozen2) is dt.nn.Parameter and not frozen2.requires_grad
+
+
+def test_the_versions_in_a_state_dict_come_back():
+    state = collections.OrderedDict(w=dt.ones(1))
+    state._metadata = {"": {"version": 2}}
+    assert again(state)._metadata == {"": {"version": 2}}
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_sparse_tensors_come_back(layout):
+    x = dt.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse(layout=getattr(dt, layout)).requires_grad_()
+    found = again({"x": x})["x"]
+    assert found.layout is x.layout and found.requires_grad and dt.equal(found.to_dense(), x.to_dense())
+
+
+def test_ragged_batches_come_back():
+    x = dt.nested.nested_tensor([dt.ones(2, 2), dt.zeros(3, 2)], layout=dt.jagged)
+    assert [s.shape for s in again(x).unbind()] == [s.shape for s in x.unbind()]
+
+
+class Own(dt.Tensor):
+    pass
+
+
+REFUSED = {
+    "function": lambda: 1,
+    "object": object(),
+    "subclass": dt.ones(1).as_subclass(Own),
+    "objects": np.array([object()], object),
+    "text": np.array(["a"]),
+    "factory": collections.defaultdict(lambda: 1),
+    "generator": dt.Generator(),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_known_is_refused_with_its_place_and_nothing_is_written(name, tmp_path):
+    path = tmp_path / "file"
+    dt.save([1], path)
+    with pytest.raises(TypeError, match=r"the object\['model'\]\[1\]"):
+        dt.save({"model": [0, REFUSED[name]]}, path)
+    assert dt.load(path) == [1] and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_container_in_itself_is_refused():
+    loop: list = [1]
+    loop.append({"me": loop})
+    with pytest.raises(ValueError, match="contains itself"):
+        dt.save(loop, io.BytesIO())
+
+
+def test_a_file_that_fails_in_the_middle_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    dt.save(dt.ones(3), path)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        dt.save(dt.zeros(3), path)
+    assert dt.load(path).tolist() == [1, 1, 1] and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    dt.save(1, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and dt.load(tmp_path / "file") == 1
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(RuntimeError, match="does not exist"):
+        dt.save(1, tmp_path / "none" / "file")
+
+
+def test_a_mapped_file_is_not_written_back(tmp_path):
+    path = tmp_path / "file"
+    dt.save({"x": dt.arange(4.0)}, path)
+    x = dt.load(path, mmap=True)["x"]
+    x.mul_(2)
+    assert x.tolist() == [0, 2, 4, 6] and dt.load(path)["x"].tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="path"):
+        dt.load(io.BytesIO(path.read_bytes()), mmap=True)
+
+
+def test_places_are_mapped():
+    x = dt.ones(2)
+    for where in ("cpu", dt.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage, lambda s, loc: None):
+        assert again(x, map_location=where).tolist() == [1, 1]
+    with pytest.raises(TypeError, match="map_location"):
+        again(x, map_location=3)
+    with pytest.raises(TypeError, match="storage"):
+        again(x, map_location=lambda storage, location: "cpu")
+
+
+def test_an_open_file_is_read_from_where_it_stands():
+    file = io.BytesIO()
+    file.write(b"before")
+    dt.save([1, 2], file)
+    file.seek(6)
+    assert dt.load(file) == [1, 2]
+
+
+# --- safetensors ----------------------------------------------------------------------------------
+
+
+def test_files_go_to_the_safetensors_library_and_back(tmp_path):
+    library = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "x.safetensors"
+    dt.save({"a.w": dt.arange(3.0), "b": dt.tensor([[True]]), "n": dt.tensor(2)}, path)
+    found = library.load_file(path)
+    assert found["a.w"].tolist() == [0, 1, 2] and found["b"].tolist() == [[True]] and found["n"] == 2
+    library.save_file({"h": np.ones((2, 1), np.float16), "i": np.arange(2, dtype=np.uint64)}, path, {"by": "them"})
+    for read in (dt.load, load_file):
+        found = read(path)
+        assert found["h"].dtype == dt.float16 and found["i"].tolist() == [0, 1]
+    save_file({"w": dt.ones(2), "b": dt.ones(3, dtype=dt.bfloat16)}, path, {"format": "pt"})
+    assert load_file(path)["b"].dtype == dt.bfloat16
+    with pytest.raises(ValueError, match="complex128"):
+        save_file({"z": dt.ones(1, dtype=dt.complex128)}, path)
+    assert load_file(path)["w"].tolist() == [1, 1]
+
+
+def made(header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+F = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+DAMAGED = {
+    "too short": b"abc",
+    "empty": b"",
+    "not json": made(b"{nonsense"),
+    "deep": made(b'{"a":' * 100_000),
+    "a list": made(b"[1]"),
+    "huge table": (2**62).to_bytes(8, "little") + b"{}",
+    "truncated": made({"x": F}, b"\0\0"),
+    "too long": made({"x": F}, b"\0" * 8),
+    "unknown type": made({"x": {**F, "dtype": "F99"}}, b"\0" * 4),
+    "huge shape": made({"x": {**F, "shape": [2**62, 2**62]}}, b"\0" * 4),
+    "negative": made({"x": {**F, "shape": [-1]}}, b"\0" * 4),
+    "overlap": made({"x": F, "y": F}, b"\0" * 4),
+    "hole": made({"x": {**F, "data_offsets": [4, 8]}}, b"\0" * 8),
+    "no shape": made({"x": {"dtype": "F32", "data_offsets": [0, 4]}}, b"\0" * 4),
+    "metadata": made({"__metadata__": {"a": 1}}),
+    "structure": made({"__metadata__": {"dualtape": "{"}}),
+    "unknown kind": made({"__metadata__": {"dualtape": '{"__reduce__": 1}'}}),
+    "private kind": made({"__metadata__": {"dualtape": '{"place": 1}'}}),
+    "missing array": made({"__metadata__": {"dualtape": '{"tensor": "x"}'}}),
+    "outside": made(
+        {"__metadata__": {"dualtape": '{"tensor": "x", "dtype": "float32", "shape": [9], "start": 0, "steps": [4]}'},
+         "x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}, b"\0" * 4,
+    ),
+    "plain pickle": pickle.dumps({"a": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_refused(name):
+    with pytest.raises(FileFormatError):
+        dt.load(io.BytesIO(DAMAGED[name]))
+
+
+# --- PyTorch's checkpoints ------------------------------------------------------------------------
+
+
+def archive(data: bytes, members=(), compression=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as z:
+        z.writestr("archive/data.pkl", data)
+        for name, content in members:
+            z.writestr(name, content)
+    file.seek(0)
+    return file
+
+
+def persistent(storage, offset, size, stride):
+    """The pickle of a tensor, written by hand, over the persistent identity of a storage."""
+    words = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n("
+    kind, key, location, count = storage
+    words += b"(X\x07\0\0\0storagectorch\n" + kind + b"\n" + _text(key) + _text(location) + _whole(count) + b"tQ"
+    words += _whole(offset) + b"(" + b"".join(map(_whole, size)) + b"t(" + b"".join(map(_whole, stride)) + b"t"
+    return words + b"\x89ccollections\nOrderedDict\n)RtR."
+
+
+def _text(text):
+    return b"X" + len(text).to_bytes(4, "little") + text.encode()
+
+
+def _whole(number):
+    data = number.to_bytes((number.bit_length() + 8) // 8, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def test_a_tensor_is_read_from_its_storage_without_pytorch():
+    data = persistent((b"FloatStorage", "0", "cpu", 4), 1, (3,), (1,))
+    file = archive(data, [("archive/data/0", np.arange(4, dtype="<f4").tobytes()), ("archive/byteorder", b"little")])
+    assert dt.load(file).tolist() == [1, 2, 3]
+    file = archive(data, [("archive/data/0", np.arange(4, dtype=">f4").tobytes()), ("archive/byteorder", b"big")])
+    assert dt.load(file).tolist() == [1, 2, 3]
+
+
+class Evil:
+    def __init__(self, function, *args):
+        self.how = (function, args)
+
+    def __reduce__(self):
+        return self.how
+
+
+def ran(*_):
+    raise AssertionError("code of the file was run")
+
+
+HOSTILE = {
+    "os.system": (pickle.dumps(Evil(os.system, "echo hacked")), "system"),
+    "eval": (pickle.dumps(Evil(eval, "1")), "eval"),
+    "a function of ours": (pickle.dumps(Evil(ran)), "ran"),
+    "getattr": (pickle.dumps(Evil(getattr, "a", "upper")), "getattr"),
+    "import": (pickle.dumps(Evil(__import__, "os")), "__import__"),
+    "a class of numpy": (pickle.dumps(np.float64(1.0)), "numpy"),
+    "an instance": (pickle.dumps(Path("x")), "Path"),
+    "two words": (b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02ls\x85R.", "os.system"),
+    "a word with a dot": (b"\x80\x04\x8c\x0bcollections\x8c\x10OrderedDict.copy\x93)R.", "OrderedDict.copy"),
+    "inst": (b"(S'ls'\nios\nsystem\n.", "INST|STRING"),
+    "obj": (b"\x80\x02(ccollections\nOrderedDict\no.", "OBJ"),
+    "extension": (b"\x80\x02\x82\x01.", "EXT1"),
+    "buffer": (b"\x80\x05\x97.", "NEXT_BUFFER"),
+    "state of a dict": (b"\x80\x02}}b.", "state"),
+    "state of a word": (b"\x80\x02ccollections\nOrderedDict\n}b.", "state"),
+    "a call of a name": (b"\x80\x02ctorch\nTensor\n)R.", "Tensor"),
+    "a call of a string": (b"\x80\x02X\x01\0\0\0a)R.", "calls"),
+    "a large bytearray": (b"\x80\x02c__builtin__\nbytearray\n\x8a\x06\0\0\0\0\0\x7f\x85R.", "bytes"),
+    "a large list": (b"\x80\x02c__builtin__\nlist\n\x8a\x06\0\0\0\0\0\x7f\x85R.", "list"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_pickle_is_refused_by_name_and_nothing_runs(name, capfd):
+    data, word = HOSTILE[name]
+    with pytest.raises(Refused, match=word):
+        dt.load(archive(data), weights_only=False)
+    assert "hacked" not in capfd.readouterr().out
+
+
+BROKEN = {
+    "truncated pickle": archive(pickle.dumps([1, 2, 3])[:-4]),
+    "no stop": archive(b"\x80\x02]"),
+    "nothing to pop": archive(b"\x80\x02."),
+    "no such memo": archive(b"\x80\x02h\x05."),
+    "huge bytes": archive(b"\x80\x05\x8e\xff\xff\xff\xff\xff\xff\xff\x00."),
+    "huge bytearray": archive(b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x00."),
+    "protocol 200": archive(b"\x80\xc8."),
+    "negative size": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (-1,), (1,)), [("archive/data/0", b"1234")]),
+}  # fmt: skip
+FOREIGN = {
+    "dots": archive(b"\x80\x02N.", [("archive/../../etc/passwd", b"x")]),
+    "absolute": archive(b"\x80\x02N.", [("/etc/passwd", b"x")]),
+    "backslash": archive(b"\x80\x02N.", [("archive\\..\\x", b"x")]),
+    "compressed": archive(b"\x80\x02N.", compression=zipfile.ZIP_DEFLATED),
+    "no storage": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (1,), (1,))),
+    "short storage": archive(persistent((b"FloatStorage", "0", "cpu", 9), 0, (1,), (1,)), [("archive/data/0", b"1234")]),
+    "outside": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (2,), (1,)), [("archive/data/0", b"1234")]),
+    "far away": archive(persistent((b"FloatStorage", "0", "cpu", 1), 2**70, (1,), (1,)), [("archive/data/0", b"1234")]),
+    "huge": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (2**62, 2**62), (0, 0)), [("archive/data/0", b"1234")]),
+    "script": archive(b"\x80\x02N.", [("archive/constants.pkl", b"")]),
+    "byte order": archive(b"\x80\x02N.", [("archive/byteorder", b"middle")]),
+    "no pickle": io.BytesIO(b"PK\x05\x06" + b"\0" * 18),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_pickle_is_refused(name):
+    with pytest.raises(pickle.UnpicklingError):
+        dt.load(BROKEN[name])
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_archive_that_is_not_a_checkpoint_is_refused(name):
+    with pytest.raises(FileFormatError):
+        dt.load(FOREIGN[name])
+
+
+def test_a_truncated_archive_is_refused():
+    whole = archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (1,), (1,)), [("archive/data/0", b"1234")])
+    data = whole.getvalue()
+    assert dt.load(io.BytesIO(data)).shape == (1,)
+    for end in range(0, len(data), 7):
+        with pytest.raises((FileFormatError, pickle.UnpicklingError)):
+            dt.load(io.BytesIO(data[:end]))
+
+
+@needs_torch
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_checkpoint_of_pytorch_is_read(mapped, protocol, tmp_path):
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.randn(4, 2)).square().sum().backward()
+    optimizer.step()
+    base = torch.arange(6.0).reshape(2, 3)
+    saved = {
+        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "views": [base, base[1], base.t()],
+        "types": [torch.ones(2).to(getattr(torch, name)) for name in dt._tensor.dtypes.NAMED],
+        "parameter": torch.nn.Parameter(torch.ones(1)), "leaf": torch.ones(1, requires_grad=True),
+        "plain": (1, None, 2**70, b"ab", {1, 2}, 1j, torch.float64, torch.device("cpu"), torch.Size([1]), ["x"], 2.5),
+        "sparse": torch.eye(2).to_sparse(), "counter": collections.Counter("aab"), "bytes": bytearray(b"xy"),
+    }  # fmt: skip
+    path = tmp_path / "x.pt"
+    torch.save(saved, path, pickle_protocol=protocol)
+    found = dt.load(path, mmap=mapped)
+    for ours, theirs in (
+        (found["model"], saved["model"]),
+        (found["optimizer"]["state"][0], saved["optimizer"]["state"][0]),
+    ):
+        assert list(ours) == list(theirs)
+        for name in theirs:
+            assert np.array_equal(ours[name].numpy(), theirs[name].numpy()), name
+    assert found["model"]._metadata == saved["model"]._metadata
+    assert found["optimizer"]["param_groups"] == saved["optimizer"]["param_groups"]
+    found["views"][0][1, 0] = 7
+    assert found["views"][1][0] == 7 and found["views"][2][0, 1] == 7 and found["views"][2].stride() == (1, 3)
+    assert [str(x.dtype)[9:] for x in found["types"]] == [str(x.dtype)[6:] for x in saved["types"]]
+    assert all(x.float().tolist() == [1, 1] for x in found["types"] if not x.is_complex())
+    assert type(found["parameter"]) is dt.nn.Parameter and found["leaf"].requires_grad
+    assert found["plain"][:6] == saved["plain"][:6] and found["plain"][6:9] == (dt.float64, dt.device("cpu"), (1,))
+    assert found["sparse"].to_dense().tolist() == [[1, 0], [0, 1]]
+    assert found["counter"] == saved["counter"] and found["bytes"] == saved["bytes"]
+
+
+@needs_torch
+def test_what_pytorch_itself_refuses_by_default_is_refused(tmp_path):
+    import torch
+
+    for value in (torch.nn.Linear(1, 1), Path("x"), np.ones(1), torch.nn.functional.relu):
+        torch.save({"x": value}, tmp_path / "x.pt")
+        with pytest.raises(pickle.UnpicklingError):
+            torch.load(tmp_path / "x.pt")
+        with pytest.raises(pickle.UnpicklingError, match="asks for"):
+            dt.load(tmp_path / "x.pt")
