@@ -90,6 +90,8 @@ PROGRAMS = programs("""
     error(lambda: torch.nn.Module(1))
     error(lambda: torch.nn.Module(a=1))
     error(lambda: torch.nn.Module()(1))
+    net.scratch = torch.nn.Parameter(torch.ones(1)); [sorted(net._non_persistent_buffers_set), list(net._buffers), "scratch" in net.state_dict()]
+    del net.scratch; sorted(net._non_persistent_buffers_set)
     # state dicts
     net.state_dict(prefix="a.")["a.seen"]
     [list(d) for d in [net.state_dict(destination={"k": 1})]]
@@ -117,7 +119,19 @@ PROGRAMS = programs("""
     net.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear()); s = net.state_dict(); del s["scale"]; str(net.load_state_dict(s))
     net.register_load_state_dict_post_hook(lambda m, keys: 3); error(lambda: net.load_state_dict(net.state_dict()))
     h = net.register_state_dict_pre_hook(lambda m, p, k: log.append(1)); h.remove(); net.state_dict(); log
+    net.__class__.get_extra_state = lambda self: {"k": 1}; net.__class__.set_extra_state = lambda self, s: log.append(s); s = net.state_dict(); net.load_state_dict(s); [s["_extra_state"], list(s)[-1], log]
+    net.__class__.get_extra_state = lambda self: 5; net.__class__.set_extra_state = lambda self, s: log.append(s); s = net.state_dict(); del s["_extra_state"]; [net.load_state_dict(s, strict=False).missing_keys, error(lambda: net.load_state_dict(s))]
+    s = net.state_dict(); s["_extra_state"] = 1; net.load_state_dict(s, strict=False).unexpected_keys
+    s = net.state_dict(); s["rest._extra_state"] = 1; s["rest.0.odd"] = 1; s["other.a"] = 1; net.load_state_dict(s, strict=False).unexpected_keys
+    m = torch.nn.Module(); m.number = torch.nn.Parameter(torch.tensor(1.0)); m.load_state_dict({"number": torch.tensor([5.0])}); m.number.detach()
+    i = torch.nn.InstanceNorm1d(2); error(lambda: i.load_state_dict({"running_mean": torch.ones(2)}))
+    torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(s := net.first.state_dict(prefix="m."), "m."); [list(s), list(s._metadata)]
     # conversions
+    m = torch.nn.Conv2d(2, 3, 2).to(memory_format=torch.channels_last); [m.weight.stride(), m.bias.stride()]
+    m = torch.nn.Linear(2, 2, dtype=torch.float64, device="cpu"); [m.weight.dtype, m.bias.dtype]
+    [torch.nn.Linear(0, 3).weight.shape, torch.nn.Linear(3, 0)(torch.ones(2, 3)).shape, torch.nn.Linear(0, 2, bias=False)(torch.ones(3, 0))]
+    net.to(torch.complex64); [net.scale.dtype, net.seen.dtype, net.rest[1].num_batches_tracked.dtype]
+    net.scale.data = net.scale.data.half(); net.to(x); net.scale.dtype
     net.double(); [p.dtype for p in net.parameters()] + [b.dtype for b in net.buffers()]
     net.half(); net.bfloat16(); net.float(); [b.dtype for b in net.buffers()]
     p = net.scale; net.to(torch.float64); [net.scale is p, p.dtype]
@@ -138,6 +152,19 @@ PROGRAMS = programs("""
     error(lambda: net.train(1))
     net.apply(lambda m: log.append(type(m).__name__)); log
     # calling
+    type("Mine", (torch.nn.Module,), {"call_super_init": True, "__init__": lambda self: torch.nn.Module.__init__(self)})().training
+    type("Pair", (torch.nn.Module, type("Other", (), {"__init__": lambda self, a: setattr(self, "a", a)})), {"call_super_init": True})(3).a
+    type("Own", (torch.nn.Module,), {"__call__": lambda self, v: v * 2})()(x)
+    type("Old", (torch.nn.Linear,), {"register_buffer": lambda self, name, tensor: torch.nn.Module.register_buffer(self, name, tensor)})(1, 1).register_buffer("b", None)
+    m = type("Old", (torch.nn.Module,), {"register_buffer": lambda self, name, tensor: torch.nn.Module.register_buffer(self, name, tensor)})(); m.b = torch.nn.Buffer(torch.ones(1)); [list(m.state_dict()), error(lambda: setattr(m, "c", torch.nn.Buffer(torch.ones(1), persistent=False)))]
+    h = net.register_forward_hook(lambda m, a, o: h.remove()); net(x); len(net._forward_hooks)
+    with net.register_forward_hook(lambda m, a, o: o * 0): y = net(x)
+    torch.nn.Sequential(net.first, net.rest)(x)
+    m = torch.nn.Module(); m.list = [torch.nn.Linear(1, 1)]; list(m.state_dict())
+    torch.func.functional_call(net, {"first.weight": torch.zeros(3, 2)}, x) - torch.func.functional_call(net, {"tied.weight": torch.zeros(3, 2)}, x)
+    error(lambda: torch.func.functional_call(net, {"first.weight": torch.zeros(3, 2), "tied.weight": torch.ones(3, 2)}, x))
+    torch.func.functional_call(net.eval(), {"first.weight": torch.zeros(3, 2)}, x, tie_weights=False)
+    m = net.rest[1]; b = dict(m.named_buffers()); c = {k: v.clone() for k, v in b.items()}; torch.func.functional_call(m, c, (x,)); [b["running_mean"], c["running_mean"], c["num_batches_tracked"]]
     net(x, factor=2)
     error(lambda: torch.nn.Module().forward(1))
     # hooks on the forward
@@ -178,6 +205,7 @@ PROGRAMS = programs("""
     h = torch.nn.modules.module.register_module_full_backward_hook(lambda m, gi, go: log.append(type(m).__name__)); net(x.requires_grad_()).sum().backward(); h.remove(); log
     h = torch.nn.modules.module.register_module_full_backward_pre_hook(lambda m, go: log.append(type(m).__name__)); net(x.requires_grad_()).sum().backward(); h.remove(); log
     with torch.no_grad(): y = net.register_full_backward_hook(lambda m, gi, go: log.append(1)) and net(x)
+    m = torch.nn.Tanh(); m.register_full_backward_hook(lambda m, gi, go: log.append(len(gi))); x.requires_grad_(); g, = torch.autograd.grad(m(x).sum(), x, create_graph=True); n = len(log); g.sum().backward(); [n, len(log), x.grad]
     # hooks on registration
     h = torch.nn.modules.module.register_module_parameter_registration_hook(lambda m, n, p: log.append(n)); torch.nn.Linear(1, 1); h.remove(); log
     h = torch.nn.modules.module.register_module_buffer_registration_hook(lambda m, n, p: log.append(n)); torch.nn.BatchNorm1d(1); h.remove(); log
@@ -240,6 +268,7 @@ PROGRAMS = programs("""
     v = torch.nn.utils.parameters_to_vector(net.parameters()); torch.nn.utils.vector_to_parameters(v * 2, net.parameters()); [v.detach(), net.scale.detach()]
     l = torch.nn.utils.prune.l1_unstructured(net.first, "weight", 2); l(x).sum().backward(); [list(l.state_dict()), l.weight.detach(), l.weight_orig.grad, torch.nn.utils.prune.is_pruned(net)]
     l = torch.nn.utils.prune.l1_unstructured(net.first, "weight", 0.34); torch.nn.utils.prune.ln_structured(l, "weight", 1, 2, 0); torch.nn.utils.prune.remove(l, "weight"); [l.weight.detach(), list(l.state_dict()), torch.nn.utils.prune.is_pruned(net)]
+    l = torch.nn.utils.prune.l1_unstructured(net.first, "weight", 2); torch.nn.utils.prune.l1_unstructured(l, "weight", 2); [l.weight_mask, len(l._forward_pre_hooks), len(list(l._forward_pre_hooks.values())[0])]
     torch.nn.utils.prune.global_unstructured([(net.first, "weight"), (net.rest[0], "weight")], torch.nn.utils.prune.L1Unstructured, amount=5); [net.first.weight.detach(), net.rest[0].weight.detach()]
     l = torch.nn.utils.prune.custom_from_mask(net.first, "bias", torch.tensor([0, 1, 0])); [l.bias.detach(), copy.deepcopy(net)(x).shape]
     [error(lambda: torch.nn.utils.prune.l1_unstructured(net.first, "weight", a)) for a in (1.5, -1, 99, "x")]

@@ -174,6 +174,8 @@ PROGRAMS = programs("""
     e = nn.Embedding.from_pretrained(torch.arange(6.0).reshape(3, 2)); [e(torch.tensor([2])), e.weight.requires_grad, e.padding_idx]
     e = nn.EmbeddingBag.from_pretrained(torch.arange(6.0).reshape(3, 2), freeze=False, mode="sum"); [e(torch.tensor([[0, 2]])), e.weight.requires_grad]
     nn.Embedding(4, 2, padding_idx=-1).weight[3].detach()
+    [nn.Embedding(4, 2, padding_idx=-1).padding_idx, nn.EmbeddingBag(4, 2, padding_idx=-2).padding_idx]
+    m = nn.BatchNorm1d(2, momentum=None).double(); m(data(3, 2)); m(data(3, 2, seed=1)); m(data(3, 2, seed=2)); [m.running_mean, m.running_var, m.num_batches_tracked]
     nn.Unflatten(1, (2, 2.5))
     nn.FractionalMaxPool2d(2)
     nn.FractionalMaxPool2d(2, output_ratio=1.5)

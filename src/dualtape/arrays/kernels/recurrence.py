@@ -21,7 +21,7 @@ def walked(backs: dict[str, Callable]) -> Callable:
              acts: Any, kind: str) -> tuple:  # fmt: skip
         asked = (g_out, g_cells, g_acts, weight)
         kept, key, found = latest
-        if kept is not None and kept() is out and all([a is b for a, b in zip(key, asked, strict=True)]):
+        if kept is not None and kept() is acts and all([a is b for a, b in zip(key, asked, strict=True)]):
             return found
         g = np.zeros_like(out) if g_out is None else g_out
         found = backs[kind](g, g_cells, g_acts, hidden, memory, weight, out, cells, acts)
@@ -30,7 +30,7 @@ def walked(backs: dict[str, Callable]) -> Callable:
             if latest[0] is reference:
                 latest[:] = None, (), None
 
-        latest[:] = weakref.ref(out, forget), asked, found
+        latest[:] = weakref.ref(acts, forget), asked, found
         return found
 
     return walk
