@@ -29,6 +29,24 @@ def _described(value: Any) -> str:
     return f"{kind} containing: [{typename(value)} of size {size}{where}]"
 
 
+def pairs(what: str, values: Any) -> Iterable[tuple[str, Any]]:
+    """Names and values, of what has both as ``items()``, or of pairs."""
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{what}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
+        )
+    if hasattr(values, "items"):
+        yield from values.items()
+        return
+    for k, pair in enumerate(values):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{what} update sequence element #{k} should be Iterable; is {type(pair).__name__}")
+        both = tuple(pair)
+        if len(both) != 2:
+            raise ValueError(f"{what} update sequence element #{k} has length {len(both)}; 2 is required")
+        yield both
+
+
 class ParameterList(Module):
     """A list whose tensors are parameters; other values are kept as they are.
 
@@ -189,9 +207,7 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Add the values of a mapping, or of pairs of name and value."""
-        from .container import _pairs
-
-        for key, value in _pairs("ParameterDict", parameters):
+        for key, value in pairs("ParameterDict", parameters):
             self[key] = value
 
     def extra_repr(self) -> str:

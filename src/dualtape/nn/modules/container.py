@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
+from ._parameter_containers import ParameterDict, ParameterList, pairs
 from .module import Module, _addindent
 
 if TYPE_CHECKING:
@@ -227,23 +228,6 @@ class ModuleList(_Row):
         return f"{self._get_name()}(\n" + "\n".join(lines) + "\n)"
 
 
-def _pairs(what: str, values: Any) -> Iterable[tuple[str, Any]]:
-    """Names and values, of a mapping or of pairs."""
-    if not isinstance(values, Iterable):
-        raise TypeError(
-            f"{what}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
-        )
-    if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
-        yield from values.items()
-        return
-    for k, pair in enumerate(values):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{what} update sequence element #{k} should be Iterable; is {type(pair).__name__}")
-        if len(pair) != 2:  # type: ignore[arg-type]
-            raise ValueError(f"{what} update sequence element #{k} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
-        yield tuple(pair)  # type: ignore[misc]
-
-
 class ModuleDict(Module):
     """A dict of modules.
 
@@ -300,8 +284,5 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Add the modules of a mapping, or of pairs of name and module."""
-        for name, module in _pairs("ModuleDict", modules):
+        for name, module in pairs("ModuleDict", modules):
             self[name] = module
-
-
-from ._parameter_containers import ParameterDict, ParameterList  # noqa: E402 - their base is above
