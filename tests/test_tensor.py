@@ -686,3 +686,26 @@ def test_numpys_solve_works_before_linalg_is_imported() -> None:
     program = "import numpy as np, dualtape as dt; print(np.linalg.solve(dt.eye(2), dt.ones(2)).tolist())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[1.0, 1.0]"
+
+
+OLD_ORDER = {
+    "x.add(2, y)": "x.add(y, alpha=2)",
+    "dt.add(x, 2.5, y)": "dt.add(x, y, alpha=2.5)",
+    "x.clone().sub_(2, y)": "x.sub(y, alpha=2)",
+    "x.clone().addcmul_(3, x, y)": "x.addcmul(x, y, value=3)",
+    "x.addcdiv(3, x, y)": "x.addcdiv(x, y, value=3)",
+    "x.addmm(2, 3, x, y)": "x.addmm(x, y, beta=2, alpha=3)",
+    "x.clone().addmm_(2, x, y)": "x.addmm(x, y, beta=2)",
+    "x.addr(2, 3, x[0], y[0])": "x.addr(x[0], y[0], beta=2, alpha=3)",
+    "x[0].addmv(2, x, y[0])": "x[0].addmv(x, y[0], beta=2)",
+    "x[None].baddbmm(2, 3, x[None], y[None])": "x[None].baddbmm(x[None], y[None], beta=2, alpha=3)",
+}
+
+
+@pytest.mark.parametrize("old", OLD_ORDER)
+def test_factors_before_tensors_are_taken_with_a_warning(old):
+    space = {"dt": dt, "x": dt.tensor([[1.0, 2.0], [3.0, 4.0]]), "y": dt.tensor([[5.0, 6.0], [7.0, 8.0]])}
+    with pytest.warns(UserWarning, match="factors before tensors are deprecated"):
+        found = eval(old, space)
+    assert dt.equal(found, eval(OLD_ORDER[old], space))
+    assert dt.equal(space["x"].add(2), space["x"] + 2)

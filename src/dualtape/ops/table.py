@@ -9,6 +9,7 @@ read, so that a wrong row fails at import.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -53,6 +54,31 @@ _PUBLIC = {"x": "self", "y": "other", "out": "result", "x_shape": "self_sym_size
 _OUTSIDE = {"x": "input", "y": "other"}  # parameters as PyTorch's documentation names them
 _ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 _SUFFIXES = {"_shape": "shape", "_dtype": "dtype"}
+
+
+# ops whose factors once stood before their tensors: x.add_(2, y), which old programs still say
+_FACTORS = {
+    "add": ("alpha",), "sub": ("alpha",), "addcmul": ("value",), "addcdiv": ("value",),
+    **dict.fromkeys(("addmm", "addmv", "addr", "baddbmm"), ("beta", "alpha")),
+}  # fmt: skip
+_NUMBERS = (int, float, complex)
+
+
+def _factors_last(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Arguments in an older order as they are written now, with a warning; others as they are."""
+    name, first = op.name, 1
+    given = (*args, *[kwargs[param] for param in op.params[len(args) :] if param in kwargs])
+    while first < len(given) and isinstance(given[first], _NUMBERS):
+        first += 1
+    factors, numbers, tensors = _FACTORS[name], given[1:first], given[first:]
+    count = 1 if name in ("add", "sub") else 2
+    if len(numbers) > len(factors) or len(tensors) != count or any(isinstance(t, _NUMBERS) for t in tensors):
+        return args, kwargs
+    named = dict(zip(factors, numbers, strict=False))
+    shown = ", ".join(f"{key}={value}" for key, value in named.items())
+    warnings.warn(f"{name}: factors before tensors are deprecated: write {name}(..., {shown})", stacklevel=4)
+    others = {key: value for key, value in kwargs.items() if key not in op.params}
+    return (args[0], *tensors), {**others, **named}
 
 
 class Op:
@@ -255,6 +281,8 @@ class Op:
         """The arguments of a call, one for each parameter."""
         params = self.params
         at = self.varargs
+        if self.name in _FACTORS and len(args) > 1 and isinstance(args[1], _NUMBERS):
+            args, kwargs = _factors_last(self, args, kwargs)
         if (
             at is not None
             and len(args) > at

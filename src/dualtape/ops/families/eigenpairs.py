@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.lazy import scipy_sparse, scipy_sparse_linalg
-from ...random.draws import randn
+from ...random import randn
 from ..samples import edge
 from ..table import TABLE, composite
 

@@ -44,6 +44,8 @@ def _c2c(x: Any, dims: tuple, scale: float, forward: bool) -> Any:
     if not dims:
         return _scaled(x * x.dtype.type(1) + 0j, scale, x)
     library = _library(x)
+    if library is scipy_fft and x.dtype.kind == "f":  # of real numbers SciPy gives -0 where the imaginary part is 0
+        x = x.astype(np.complex64 if x.dtype.char == "f" else np.complex128)
     out = library.fftn(x, axes=dims) if forward else library.ifftn(x, axes=dims, norm="forward")
     return _scaled(out, scale, x)
 
