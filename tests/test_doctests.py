@@ -20,8 +20,9 @@ load_all()
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
     "", "autograd", "autograd.graph", "autograd.function", "autograd.functional", "autograd.forward_ad", "func",
-    "linalg", "special", "fft", "signal.windows", "nn",
-    "nn.functional", "random", "sparse", "nested", "amp", "cpu", "cpu.amp",
+    "linalg", "special", "fft", "signal.windows", "nn", "nn.parameter", "nn.modules", "nn.modules.module", "nn.modules.lazy", "nn.modules.utils",
+    "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
+    "nn.utils.stateless", "nn.functional", "random", "sparse", "nested", "amp", "cpu", "cpu.amp",
     "hips", "hips.extend", "hips.misc.flatten", "hips.misc.optimizers",
     "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
     "scipy.optimize", "scipy.sparse.linalg",

@@ -64,6 +64,8 @@ UPWARDS = {
     ("autograd.function_forward", "ops.jvp"): "a Function's tangent is laid out as its result is",
     ("arrays.kernels.fused", "compiler.eager"): "a function of many passes is compiled where that pays",
     ("func.functional_call", "nn"): "modules have parameters",
+    ("func.functional_call", "nn.modules"): "batch norms are modules",
+    ("nn.modules.module", "compiler"): "module.compile()",
     ("settings", "compiler.native.threads"): "kernels have threads of their own",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",
     ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",

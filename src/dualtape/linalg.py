@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .ops import namespace
 from .ops.linalg_error import LinAlgError as LinAlgError
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
 
 _FUNCTIONS = namespace("linalg")
 globals().update(_FUNCTIONS)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -50,26 +50,35 @@ class RemovableHandle:
     tensor(1.)
     """
 
-    __slots__ = ("id", "_hooks", "__weakref__")
+    __slots__ = ("id", "_hooks", "_marks", "__weakref__")
 
-    def __init__(self, hooks: dict, key: int) -> None:
+    def __init__(self, hooks: dict, key: int, marks: Iterable[dict] = ()) -> None:
         self.id = key
         self._hooks: dict | None = hooks
+        self._marks = tuple(marks)
 
     @classmethod
-    def add(cls, hooks: dict, fn: Callable) -> RemovableHandle:
-        """Put ``fn`` last into ``hooks`` and return the handle that takes it out."""
+    def add(cls, hooks: dict, fn: Callable, marks: Iterable[dict] = (), prepend: bool = False) -> RemovableHandle:
+        """Put ``fn`` last (or, into an OrderedDict, first) into ``hooks`` and return the handle that takes it out;
+        ``marks`` say more of it, by its number.
+        """
         if not callable(fn):
             raise TypeError(f"a hook must be callable, got {type(fn).__name__}")
-        key = _next_id()
-        hooks[key] = fn
-        return cls(hooks, key)
+        handle = cls(hooks, _next_id(), marks)
+        for mark in handle._marks:
+            mark[handle.id] = True
+        hooks[handle.id] = fn
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)  # type: ignore[attr-defined]
+        return handle
 
     def remove(self) -> None:
         """Take the hook out; once out, nothing happens."""
         hooks, self._hooks = self._hooks, None
         if hooks is not None:
             hooks.pop(self.id, None)
+            for mark in self._marks:
+                mark.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self

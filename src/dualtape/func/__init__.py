@@ -1,6 +1,6 @@
 """``dualtape.func``: functions of functions. They nest in any order, and take NumPy arrays as well as tensors."""
 
-from .functional_call import functional_call, stack_module_state
+from .functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .functionalize import functionalize
 from .jacobians import hessian, jacfwd, jacrev
 from .patterns import rearrange
@@ -10,6 +10,7 @@ from .vmap import chunk_vmap, debug_unwrap, vmap
 
 __all__ = [
     "chunk_vmap", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
-    "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jvp", "linearize", "rearrange", "sparse_hessian",
-    "sparse_jacobian", "stack_module_state", "value_and_grad", "vjp", "vmap",
+    "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jvp", "linearize", "rearrange",
+    "replace_all_batch_norm_modules_", "sparse_hessian", "sparse_jacobian", "stack_module_state", "value_and_grad",
+    "vjp", "vmap",
 ]  # fmt: skip

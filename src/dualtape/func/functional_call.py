@@ -1,5 +1,5 @@
-"""``functional_call``: an object that keeps its parameters as attributes, called with others in their place; and the
-parameters of several such objects, stacked.
+"""``functional_call``: a module, or any object that keeps its parameters as attributes, called with others in their
+place; and the parameters of several of them, stacked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from .._tensor.tensor import Tensor
 from ..ops import FUNCTIONS
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(
@@ -30,9 +30,9 @@ def functional_call(
 
     Parameters
     ----------
-    module : callable object
-        Keeps tensors as attributes, its own or those of objects that are its attributes: ``"layer.weight"`` is
-        ``module.layer.weight``.
+    module : nn.Module or callable object
+        An object keeps tensors as attributes, its own or those of objects that are its attributes: ``"layer.weight"``
+        is ``module.layer.weight``.
     parameter_and_buffer_dicts : dict or sequence of dict
         By dotted name, the tensors to call it with. What is not named keeps its own.
     args : tuple or any
@@ -80,13 +80,14 @@ def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], d
 
     Parameters
     ----------
-    models : sequence of callable objects
+    models : sequence of nn.Module or callable objects
         As :func:`functional_call` takes them.
 
     Returns
     -------
     params, buffers : dict
-        The parameters, as new leaves; and the other tensors. A parameter is an ``nn.Parameter``, or requires grad.
+        The parameters, as new leaves; and the other tensors. A parameter of an object that is no module is an
+        ``nn.Parameter``, or requires grad.
 
     Examples
     --------
@@ -121,9 +122,29 @@ def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], d
         if any(one.requires_grad != first.requires_grad for one in each):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         stacked = FUNCTIONS["stack"]([one.detach() for one in each])
-        is_parameter = isinstance(first, Parameter) or first.requires_grad
+        is_parameter = isinstance(first, Parameter) or (first.requires_grad and not _is_module(models[0]))
         (params if is_parameter else buffers)[name] = stacked.requires_grad_(first.requires_grad)
     return params, buffers
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let the batch norms of a module use the statistics of their batch alone: the running ones cannot be written
+    inside of a transform.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> net = dt.nn.Sequential(dt.nn.BatchNorm1d(2))
+    >>> dt.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
+    from ..nn import modules
+
+    for module in root.modules():
+        if isinstance(module, modules.batchnorm._BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def _merged(dicts: Any) -> dict[str, Any]:
@@ -143,7 +164,13 @@ def _merged(dicts: Any) -> dict[str, Any]:
 
 
 def _tensors(module: Any, prefix: str = "", seen: frozenset = frozenset()) -> Iterator[tuple[str, Tensor]]:
-    """The tensors among an object's attributes, and among those of its attributes, by dotted name."""
+    """The tensors among an object's attributes, and among those of its attributes, by dotted name; of a module its
+    parameters and buffers.
+    """
+    if _is_module(module):
+        yield from module.named_parameters(prefix.removesuffix("."), remove_duplicate=False)
+        yield from module.named_buffers(prefix.removesuffix("."), remove_duplicate=False)
+        return
     for name, value in list(getattr(module, "__dict__", {}).items()):
         if isinstance(value, Tensor):
             yield prefix + name, value
@@ -153,6 +180,10 @@ def _tensors(module: Any, prefix: str = "", seen: frozenset = frozenset()) -> It
                     yield from _tensors(item, f"{prefix}{name}.{k}.", seen | {id(module)})
         elif _is_part(value) and id(value) not in seen:
             yield from _tensors(value, f"{prefix}{name}.", seen | {id(module)})
+
+
+def _is_module(value: Any) -> bool:
+    return {"_parameters", "_buffers", "_modules"} <= getattr(value, "__dict__", {}).keys()
 
 
 def _is_part(value: Any) -> bool:
@@ -200,8 +231,11 @@ def _replaced(module: Any, given: dict[str, Any]) -> Iterator[None]:
     try:
         for name, value in given.items():
             owner, attribute = _owner(module, name)
-            before.insert(0, (owner.__dict__, attribute, getattr(owner, attribute)))
-            owner.__dict__[attribute] = value
+            place = owner.__dict__
+            if _is_module(owner):
+                place = place["_parameters" if attribute in place["_parameters"] else "_buffers"]
+            before.insert(0, (place, attribute, place[attribute]))
+            place[attribute] = value
         yield
     finally:
         deque(restored, 0)  # all in one call: an interrupt finds all of them put back

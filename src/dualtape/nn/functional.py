@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.underived import refuse_history
 from ..ops import FUNCTIONS, namespace
@@ -38,6 +38,11 @@ _CONSTANTS = {  # weights that have no gradient
     "binary_cross_entropy_with_logits": ("weight", "pos_weight"),
     "nll_loss": ("weight",),
 }
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
 
 _FUNCTIONS = namespace("nn.functional")
 globals().update(_FUNCTIONS)

@@ -130,6 +130,9 @@ NAMES = {
         " nn_fractional_max_pool2d nn_fractional_max_pool2d_with_indices nn_fractional_max_pool3d"
         " nn_fractional_max_pool3d_with_indices nn_max_pool2d_with_indices"
     ),
+    "recurrences": (
+        " recurrence"
+    ),
     "recurrent": (
         " gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
@@ -268,6 +271,9 @@ METHODS = {
         ""
     ),
     "pools": (
+        ""
+    ),
+    "recurrences": (
         ""
     ),
     "recurrent": (

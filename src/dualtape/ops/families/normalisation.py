@@ -557,9 +557,9 @@ def batch_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     out, mean, variance = _native_norm(input, weight, bias, shape, view, (0, *range(2, len(shape))), eps, "batch")
     with modes.no_grad():
-        for running, value in ((running_mean, mean), (running_var, variance * (n / (n - 1)))):
+        for running, value, share in ((running_mean, mean, momentum), (running_var, variance, momentum * n / (n - 1))):
             if running is not None:
-                running.mul_(1 - momentum).add_(value.detach().reshape(c) * momentum)
+                running.mul_(1 - momentum).add_(value.reshape(c), alpha=share)
     return out
 
 

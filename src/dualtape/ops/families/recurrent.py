@@ -14,17 +14,18 @@ from ..samples import real, sample
 from ..table import composite
 from .nn import dropout as _dropout
 from .nn import linear
+from .recurrences import recurrence
 
 # --- one step -------------------------------------------------------------------------------------
 
 
-def _check_cell(name: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> None:
+def _check_cell(name: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any, size: int | None = None) -> None:
     if input.shape[-1] != w_ih.shape[1] or hidden.shape[-1] != w_hh.shape[1]:
         raise RuntimeError(
             f"{name}: input has {input.shape[-1]} features and the state {hidden.shape[-1]}, but the weights are of"
             f" {w_ih.shape[1]} and {w_hh.shape[1]}"
         )
-    rows = _STEPS[name.removesuffix("_cell")][1] * hidden.shape[-1]
+    rows = _STEPS[name.removesuffix("_cell")][1] * (size or hidden.shape[-1])
     if w_ih.shape[0] != rows or w_hh.shape[0] != rows:
         raise RuntimeError(f"{name}: expected weights of {rows} rows, got {w_ih.shape[0]} and {w_hh.shape[0]}")
 
@@ -48,7 +49,7 @@ def _gru_step(name: str, x: Any, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_
 
 def _lstm_step(name: str, x: Any, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
     hidden, memory = state
-    _check_cell(name, x, hidden, w_ih, w_hh)
+    _check_cell(name, x, hidden, w_ih, w_hh, memory.shape[-1])
     into, forget, content, out = (linear(x, w_ih, b_ih) + linear(hidden, w_hh, b_hh)).chunk(4, -1)
     memory = forget.sigmoid() * memory + into.sigmoid() * content.tanh()
     return out.sigmoid() * memory.tanh(), memory
@@ -101,9 +102,33 @@ def _joined(states: Sequence[Any], join: Callable) -> Any:
     return tuple(join(part) for part in zip(*states, strict=True)) if isinstance(states[0], tuple) else join(states)
 
 
+def _whole(kind: str, x: Any, state: Any, weights: tuple, backward: bool) -> tuple[Any, Any]:
+    """The outputs of one layer in one direction over sequences of one length, (T, N, features), and its last state."""
+    w_ih, w_hh, b_ih, b_hh, _ = weights
+    hidden, memory = state if kind == "lstm" else (state, None)
+    _check_cell(kind, x, hidden, w_ih, w_hh)
+    apart = kind == "gru"  # where the gates are more than a sum
+    bias = b_ih if apart or b_ih is None else b_ih + b_hh
+    gates = linear(x.flip(0) if backward else x, w_ih, bias)
+    out, cells, _ = recurrence(gates, hidden, memory, w_hh, b_hh if apart else None, kind)
+    last = (out[-1], cells[-1]) if kind == "lstm" else out[-1]
+    return (out.flip(0) if backward else out), last
+
+
+def _projected(step: Callable, projection: Any) -> Callable:
+    """A step whose hidden state is projected."""
+
+    def both(name: str, x: Any, state: Any, *weights: Any) -> Any:
+        hidden, memory = step(name, x, state, *weights)
+        return linear(hidden, projection), memory
+
+    return step if projection is None else both
+
+
 def _one_way(kind: str, steps: list, state: Any, weights: tuple, sizes: list[int], backward: bool) -> tuple[list, Any]:
-    """The outputs of one layer in one direction, and its last state; step t is of the first ``sizes[t]`` sequences."""
-    step = _STEPS[kind][0]
+    """The same step by step; step t is of the first ``sizes[t]`` sequences."""
+    *weights, projection = weights  # type: ignore[assignment]
+    step = _projected(_STEPS[kind][0], projection)
     outputs: list = [None] * len(steps)
     order = range(len(steps) - 1, -1, -1) if backward else range(len(steps))
     first = state
@@ -124,11 +149,14 @@ def _one_way(kind: str, steps: list, state: Any, weights: tuple, sizes: list[int
 
 
 def _layers(
-    kind: str, steps: list, sizes: list[int], hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
+    kind: str, x: Any, sizes: list[int] | None, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool,
-) -> tuple[list, Any]:  # fmt: skip
-    """The outputs of the last layer, step by step, and the last states of all."""
-    each, ways = (4 if has_biases else 2), (2 if bidirectional else 1)
+) -> tuple[Any, Any]:  # fmt: skip
+    """The outputs of the last layer and the last states of all; ``x`` is (T, N, features), or, with the ``sizes`` of
+    its steps, a list of them.
+    """
+    projects = kind == "lstm" and hx[0].shape[-1] != hx[1].shape[-1]
+    each, ways = (4 if has_biases else 2) + projects, (2 if bidirectional else 1)
     if len(params) != each * ways * num_layers:
         raise RuntimeError(f"{kind}: expected {each * ways * num_layers} weights, got {len(params)}")
     count = (hx[0] if kind == "lstm" else hx).shape[0]
@@ -139,15 +167,24 @@ def _layers(
         found = []
         for way in range(ways):
             k = layer * ways + way
-            weights = tuple(params[k * each : (k + 1) * each]) + (None,) * (4 - each)
+            own = list(params[k * each : (k + 1) * each])
+            projection = own.pop() if projects else None
+            weights = (*own, *(None,) * (4 - len(own)), projection)
             state = (hx[0][k], hx[1][k]) if kind == "lstm" else hx[k]
-            outputs, final = _one_way(kind, steps, state, weights, sizes, way == 1)
+            if sizes is None:
+                outputs, final = _whole(kind, x, state, weights, way == 1)
+            else:
+                outputs, final = _one_way(kind, x, state, weights, sizes, way == 1)
             found.append(outputs)
             last.append(final)
-        steps = found[0] if ways == 1 else [FUNCTIONS["cat"]([a, b], -1) for a, b in zip(*found, strict=True)]
-        if dropout and train and layer < num_layers - 1:
-            steps = [_dropout(s, dropout, True) for s in steps]
-    return steps, _joined(last, lambda p: FUNCTIONS["stack"](list(p), 0))
+        drops = bool(dropout and train and layer < num_layers - 1)
+        if sizes is None:
+            x = found[0] if ways == 1 else FUNCTIONS["cat"](found, -1)
+            x = _dropout(x, dropout, True) if drops else x
+        else:
+            x = found[0] if ways == 1 else [FUNCTIONS["cat"]([a, b], -1) for a, b in zip(*found, strict=True)]
+            x = [_dropout(step, dropout, True) for step in x] if drops else x
+    return x, _joined(last, lambda p: FUNCTIONS["stack"](list(p), 0))
 
 
 def _network(kind: str, what: str) -> None:
@@ -167,9 +204,13 @@ def _network(kind: str, what: str) -> None:
         state = state if input.ndim == 3 else _each(state, lambda s: s.unsqueeze(1))
         if not x.shape[0]:
             raise RuntimeError(f"{kind}: Expected sequence length to be larger than 0")
-        steps, last = _layers(kind, list(x.unbind(0)), [x.shape[1]] * x.shape[0], state, params, has_biases, num_layers,
-            dropout, train, bidirectional)  # fmt: skip
-        out = FUNCTIONS["stack"](steps, 1 if batch_first else 0)
+        settings = (state, params, has_biases, num_layers, dropout, train, bidirectional)
+        if kind == "lstm" and state[0].shape[-1] != state[1].shape[-1]:  # projected, step by step
+            steps, last = _layers(kind, list(x.unbind(0)), [x.shape[1]] * x.shape[0], *settings)
+            out = FUNCTIONS["stack"](steps, 0)
+        else:
+            out, last = _layers(kind, x, None, *settings)
+        out = out.transpose(0, 1) if batch_first else out
         if input.ndim == 2:
             out, last = out.squeeze(0 if batch_first else 1), _each(last, lambda s: s.squeeze(1))
         return (out, *last) if kind == "lstm" else (out, last)

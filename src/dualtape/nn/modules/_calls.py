@@ -1,0 +1,322 @@
+"""Calling a module: its forward, between the hooks of the module and those of all modules."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from ..._tensor.tensor import Tensor
+from ...autograd.hooks import RemovableHandle
+from ._backward_hooks import BackwardHook
+from ._state import _WrappedHook
+
+# of all modules, before those of each
+_global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
+_global_backward_hooks: OrderedDict[int, Callable] = OrderedDict()
+_global_forward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
+_global_forward_hooks: OrderedDict[int, Callable] = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_global_full: list[bool | None] = [None]  # whether the global backward hooks are full ones; None: there were none yet
+
+
+class Calls:
+    """How a module is called, and the hooks around it."""
+
+    forward: Callable[..., Any]
+    _backward_pre_hooks: OrderedDict
+    _backward_hooks: OrderedDict
+    _is_full_backward_hook: bool | None
+    _forward_hooks: OrderedDict
+    _forward_hooks_with_kwargs: OrderedDict
+    _forward_hooks_always_called: OrderedDict
+    _forward_pre_hooks: OrderedDict
+    _forward_pre_hooks_with_kwargs: OrderedDict
+    _compiled_call_impl: Callable | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # the dict is read by name: a class that has __getattr__ looks each attribute up the slow way
+        own = self.__dict__
+        try:
+            hooked = (
+                own["_forward_hooks"]
+                or own["_forward_pre_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+                or _global_forward_hooks
+                or _global_forward_pre_hooks
+                or _global_backward_hooks
+                or _global_backward_pre_hooks
+                or "_compiled_call_impl" in own
+            )
+        except KeyError as error:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute {error}: call super().__init__() in its __init__"
+            ) from None
+        if hooked:
+            return (self._compiled_call_impl or self._call_impl)(*args, **kwargs)
+        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        return self(*args, **kwargs)
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """The call with its hooks, in full."""
+        call = _Call(self, args, kwargs)
+        try:
+            return call.run()
+        except Exception:
+            call.call_always()
+            raise
+
+    # --- forward ----------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before the forward; what it returns, if anything, are the new arguments. With
+        ``with_kwargs``, ``hook(module, args, kwargs)`` and a pair.
+        """
+        marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return RemovableHandle.add(self._forward_pre_hooks, hook, marks, prepend)
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after the forward; what it returns, if anything, is the new output. With
+        ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also if something raised.
+        """
+        marks = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        marks += [self._forward_hooks_always_called] if always_call else []
+        return RemovableHandle.add(self._forward_hooks, hook, marks, prepend)
+
+    # --- backward ---------------------------------------------------------------------------------
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` before the module's backward; what it returns, if anything, is the
+        gradient of the outputs.
+        """
+        return RemovableHandle.add(self._backward_pre_hooks, hook, (), prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` after the module's backward; what it returns, if anything, is
+        the gradient of the inputs.
+        """
+        self._set_full(True)
+        return RemovableHandle.add(self._backward_hooks, hook, (), prepend)
+
+    def register_backward_hook(self, hook: Callable) -> RemovableHandle:
+        """The older form, which sees the last operation of the module alone: use the full one."""
+        self._set_full(False)
+        return RemovableHandle.add(self._backward_hooks, hook)
+
+    def _set_full(self, full: bool) -> None:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
+            raise RuntimeError(_BOTH.format("a single Module"))
+        self._is_full_backward_hook = full
+
+    def _get_backward_hooks(self) -> tuple[list, list]:
+        """The full hooks and the others, global ones first."""
+        lists: tuple[list, list] = ([], [])
+        for hooks, full in (
+            (_global_backward_hooks, _global_full[0]),
+            (self._backward_hooks, self._is_full_backward_hook),
+        ):
+            lists[full is False].extend(hooks.values())
+        return lists
+
+    def _get_backward_pre_hooks(self) -> list:
+        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
+
+class _Call:
+    """One call of a module that has hooks, or of any while there are global ones."""
+
+    def __init__(self, module: Any, args: tuple, kwargs: dict) -> None:
+        self.module, self.args, self.kwargs = module, args, kwargs
+        self.result: Any = None
+        self.called: set[int] = set()  # the hooks among those to be called always that were
+
+    def run(self) -> Any:
+        module = self.module
+        full, others = module._get_backward_hooks()
+        before = module._get_backward_pre_hooks()
+        self._prepare()
+        backward = BackwardHook(module, full, before) if full or before else None
+        if backward is not None:
+            self.args = backward.setup_input_hook(self.args)
+        self.result = module.forward(*self.args, **self.kwargs)
+        for number, hook, with_kwargs, always in self._forward_hooks():
+            if always:
+                self.called.add(number)
+            self._follow(hook, with_kwargs)
+        if backward is not None:
+            if not isinstance(self.result, (Tensor, tuple)):
+                warnings.warn(
+                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but"
+                    f" received {type(self.result)}",
+                    stacklevel=4,
+                )
+            self.result = backward.setup_output_hook(self.result)
+        if others:
+            self._attach(others)
+        return self.result
+
+    def call_always(self) -> None:
+        """After something raised: the hooks that are called all the same, if they were not."""
+        for number, hook, with_kwargs, always in self._forward_hooks():
+            if always and number not in self.called:
+                try:
+                    self._follow(hook, with_kwargs)
+                except Exception as error:
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that was silenced as another"
+                        f" error was raised in forward: {error}",
+                        stacklevel=4,
+                    )
+
+    def _prepare(self) -> None:
+        module = self.module
+        for number, hook in (*_global_forward_pre_hooks.items(), *module._forward_pre_hooks.items()):
+            if number in module._forward_pre_hooks_with_kwargs:
+                answer = hook(module, self.args, self.kwargs)
+                if answer is None:
+                    continue
+                if not (isinstance(answer, tuple) and len(answer) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {answer}."
+                    )
+                self.args, self.kwargs = answer
+            else:
+                answer = hook(module, self.args)
+                if answer is not None:
+                    self.args = answer if isinstance(answer, tuple) else (answer,)
+
+    def _forward_hooks(self) -> list[tuple[int, Callable, bool, bool]]:
+        """(number, hook, whether it gets keywords, whether it is called always), global ones first."""
+        found = []
+        for hooks, with_kwargs, always in (
+            (_global_forward_hooks, _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called),
+            (
+                self.module._forward_hooks,
+                self.module._forward_hooks_with_kwargs,
+                self.module._forward_hooks_always_called,
+            ),
+        ):
+            found += [(number, hook, number in with_kwargs, number in always) for number, hook in hooks.items()]
+        return found
+
+    def _follow(self, hook: Callable, with_kwargs: bool) -> None:
+        given = (self.args, self.kwargs) if with_kwargs else (self.args,)
+        answer = hook(self.module, *given, self.result)
+        if answer is not None:
+            self.result = answer
+
+    def _attach(self, hooks: list) -> None:
+        """Hooks of the older form, on the node of the first tensor of the result."""
+        tensor = self.result
+        while not isinstance(tensor, Tensor):
+            if isinstance(tensor, dict):
+                tensor = next(value for value in tensor.values() if isinstance(value, Tensor))
+            else:
+                tensor = tensor[0]
+        node = tensor.grad_fn
+        if node is None:
+            return
+        for hook in hooks:
+            node.register_hook(_WrappedHook(hook, self.module))
+        warnings.warn(
+            "Using a non-full backward hook: it sees the gradients of the module's last operation alone, which may not"
+            " be those of its inputs. Please use register_full_backward_hook",
+            FutureWarning,
+            stacklevel=5,
+        )
+
+
+_BOTH = "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."
+
+
+# --- of all modules -------------------------------------------------------------------------------
+
+
+def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(module, args)`` before the forward of every module.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.nn.modules.module import register_module_forward_pre_hook
+    >>> with register_module_forward_pre_hook(lambda module, args: print(type(module).__name__)):
+    ...     y = dt.nn.Sequential(dt.nn.Linear(2, 1))(dt.ones(2))
+    Sequential
+    Linear
+    """
+    return RemovableHandle.add(_global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, output)`` after the forward of every module, before the hooks of its own.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.nn.modules.module import register_module_forward_hook
+    >>> with register_module_forward_hook(lambda module, args, output: output * 0):
+    ...     dt.nn.Identity()(dt.ones(2))
+    tensor([0., 0.])
+    """
+    marks = [_global_forward_hooks_with_kwargs] if with_kwargs else []
+    marks += [_global_forward_hooks_always_called] if always_call else []
+    return RemovableHandle.add(_global_forward_hooks, hook, marks)
+
+
+def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` before the backward of every module.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.nn.modules.module import register_module_full_backward_pre_hook
+    >>> with register_module_full_backward_pre_hook(lambda module, grads: print(grads)):
+    ...     dt.nn.Identity()(dt.ones(1, requires_grad=True)).backward()
+    (tensor([1.]),)
+    """
+    return RemovableHandle.add(_global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` after the backward of every module.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.nn.modules.module import register_module_full_backward_hook
+    >>> with register_module_full_backward_hook(lambda module, grads, _: print(grads)):
+    ...     dt.nn.Identity()(dt.ones(1, requires_grad=True)).backward()
+    (tensor([1.]),)
+    """
+    _set_global(True)
+    return RemovableHandle.add(_global_backward_hooks, hook)
+
+
+def register_module_backward_hook(hook: Callable) -> RemovableHandle:
+    """The older form of :func:`register_module_full_backward_hook`, which sees a module's last operation alone.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.nn.modules.module import register_module_backward_hook  # doctest: +SKIP
+    >>> handle = register_module_backward_hook(lambda module, grads, _: None)  # doctest: +SKIP
+    """
+    _set_global(False)
+    return RemovableHandle.add(_global_backward_hooks, hook)
+
+
+def _set_global(full: bool) -> None:
+    if _global_full[0] is not None and _global_full[0] is not full:
+        raise RuntimeError(_BOTH.format("all modules, as global Module hooks"))
+    _global_full[0] = full

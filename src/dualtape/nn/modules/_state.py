@@ -1,0 +1,309 @@
+"""What a module keeps and loads: ``state_dict``, ``load_state_dict``, their hooks, and what they report."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from ..._tensor.tensor import Tensor
+from ...autograd.hooks import RemovableHandle
+from ...modes import no_grad
+from ..parameter import Parameter, is_lazy
+
+if TYPE_CHECKING:
+    from .module import Module
+
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
+
+
+class _Keys(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class _IncompatibleKeys(_Keys):
+    """The names that a module has and a state dict has not, and the other way round."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+    __str__ = __repr__
+
+
+class State:
+    """How a module's tensors become a dict and come from one."""
+
+    _version: int = 1
+    _modules: dict[str, Module | None]
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _non_persistent_buffers_set: set[str]
+    _state_dict_hooks: OrderedDict
+    _state_dict_pre_hooks: OrderedDict
+    _load_state_dict_pre_hooks: OrderedDict
+    _load_state_dict_post_hooks: OrderedDict
+
+    def get_extra_state(self) -> Any:
+        """What a subclass wants kept in the state dict beside its tensors."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called: a class that defines"
+            " set_extra_state defines get_extra_state too"
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what :meth:`get_extra_state` had given."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called: a class that defines"
+            " get_extra_state defines set_extra_state too"
+        )
+
+    def _overrides(self, name: str) -> bool:
+        return getattr(type(self), name) is not getattr(State, name)
+
+    def _persistent(self) -> dict[str, Tensor]:
+        """The parameters and persistent buffers of this module alone, those that are there."""
+        kept = {k: b for k, b in self._buffers.items() if k not in self._non_persistent_buffers_set}
+        return {name: tensor for name, tensor in {**self._parameters, **kept}.items() if tensor is not None}
+
+    # --- out --------------------------------------------------------------------------------------
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        for name, tensor in self._persistent().items():
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        if self._overrides("get_extra_state"):
+            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
+
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """The parameters and persistent buffers of this module and those below it, by dotted name.
+
+        Parameters
+        ----------
+        destination : dict, optional
+            Where they are put; default: a new OrderedDict.
+        prefix : str
+            Stands before each name.
+        keep_vars : bool
+            The tensors themselves, and not what ``detach()`` gives of them.
+        """
+        if len(args) > 3:
+            raise TypeError(f"state_dict() takes destination, prefix and keep_vars, got {len(args)} arguments")
+        if args:  # by place they are of an older form, where what was given by keyword counts as well
+            import warnings
+
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead: state_dict(destination=..., prefix=...)",
+                FutureWarning,
+                stacklevel=2,
+            )
+            destination = args[0] if destination is None else destination
+            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
+            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_dict_hooks.values():
+            result = hook(self, destination, prefix, local_metadata)
+            if getattr(hook, "_from_public_api", False):
+                if result is not None:
+                    raise RuntimeError("state_dict post-hook must return None: change the dict that it is given")
+            elif result is not None:
+                destination = result
+        return destination
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(module, prefix, keep_vars)`` before :meth:`state_dict`."""
+        return RemovableHandle.add(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after :meth:`state_dict`, to change it."""
+        hook._from_public_api = True  # type: ignore[attr-defined]
+        return RemovableHandle.add(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable) -> RemovableHandle:
+        """As the public one, but what the hook returns takes the place of the dict."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was registered with"
+                " register_state_dict_post_hook: there it may return nothing, here it may"
+            )
+        return RemovableHandle.add(self._state_dict_hooks, hook)
+
+    # --- in ---------------------------------------------------------------------------------------
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
+        before the module loads; it may change the dict and the lists.
+        """
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> RemovableHandle:
+        return RemovableHandle.add(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(module, incompatible_keys)`` after the module has loaded; it may change the two lists."""
+        return RemovableHandle.add(self._load_state_dict_post_hooks, hook)
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Load this module alone; what is wrong is added to the lists."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        own = self._persistent()
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, tensor in own.items():
+            key = prefix + name
+            if key in state_dict:
+                wrong = self._load_one(name, key, tensor, state_dict[key], assign)
+                error_msgs.extend([wrong] if wrong else [])
+            elif strict:
+                missing_keys.append(key)
+        extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX
+        if self._overrides("set_extra_state"):
+            if extra_key in state_dict:
+                self.set_extra_state(state_dict[extra_key])
+            elif strict:
+                missing_keys.append(extra_key)
+        elif strict and extra_key in state_dict:
+            unexpected_keys.append(extra_key)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra_key:
+                    name, *below = key.removeprefix(prefix).split(".", 1)
+                    if name not in (self._modules if below else own):
+                        unexpected_keys.append(key)
+
+    def _load_one(self, name: str, key: str, tensor: Tensor, new: Any, assign: bool) -> str | None:
+        """Copy or assign one tensor; what is wrong with it, in words."""
+        if not isinstance(new, Tensor) and not hasattr(type(new), "__torch_function__"):
+            return (
+                f'While copying the parameter named "{key}", expected a Tensor or Tensor-like object from checkpoint'
+                f" but received {type(new)}"
+            )
+        lazy = is_lazy(tensor)
+        if not lazy and not tensor.shape and tuple(new.shape) == (1,):
+            new = new[0]  # of old checkpoints, where a number was a row of one
+        if not lazy and new.shape != tensor.shape:
+            return (
+                f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in current"
+                f" model is {tensor.shape}."
+            )
+        try:
+            with no_grad():
+                if not assign:
+                    tensor.copy_(new)
+                    return None
+                if isinstance(tensor, Parameter):
+                    if isinstance(new, Parameter):
+                        new.requires_grad_(tensor.requires_grad)
+                    else:
+                        new = Parameter(new, requires_grad=tensor.requires_grad)
+                setattr(self, name, new)
+        except Exception as error:
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the model are {tensor.size()} and'
+                f" whose dimensions in the checkpoint are {new.size()}, an exception occurred : {error.args}."
+            )
+        return None
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copy the tensors of a state dict into this module and those below it.
+
+        Parameters
+        ----------
+        state_dict : mapping
+            By dotted name, as :meth:`state_dict` gives it.
+        strict : bool
+            The names must be those of the module; else the answer says which were not.
+        assign : bool
+            The given tensors become the module's, and are not copied; only ``requires_grad`` stays as it was.
+
+        Returns
+        -------
+        missing_keys, unexpected_keys : list of str
+            Names of the module that were not given; given names that are not the module's.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        found = _IncompatibleKeys([], [])
+        wrong: list[str] = []
+        metadata = getattr(state_dict, "_metadata", None)
+        given: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            given._metadata = metadata
+        _load(cast("Module", self), given, "", metadata, assign, found, wrong)
+        if strict:
+            for keys, what in ((found.unexpected_keys, "Unexpected"), (found.missing_keys, "Missing")):
+                if keys:
+                    quoted = ", ".join(f'"{key}"' for key in keys)
+                    wrong.insert(0, f"{what} key(s) in state_dict: {quoted}. ")
+        if wrong:
+            listed = "\n\t".join(wrong)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+        return found
+
+
+def _load(
+    module: Module, given: Any, prefix: str, metadata: Any, assign: bool, found: _IncompatibleKeys, wrong: list[str]
+) -> None:
+    """Load a module and those below it; what is wrong is added to the lists, so that all of it is reported at once."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata = {**local_metadata, "assign_to_params_buffers": True}
+    module._load_from_state_dict(given, prefix, local_metadata, True, found.missing_keys, found.unexpected_keys, wrong)
+    for name, child in module._modules.items():
+        if child is not None:
+            below = f"{prefix}{name}."
+            part = {key: value for key, value in given.items() if key.startswith(below)}
+            _load(child, part, below, metadata, assign, found, wrong)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, found) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values:"
+                " change incompatible_keys in place"
+            )
+
+
+class _WrappedHook:
+    """A hook that is given the module first, which it does not keep alive; as it was, if there is no module."""
+
+    def __init__(self, hook: Callable, module: Any = None) -> None:
+        self.hook = hook
+        self.with_module = module is not None
+        if module is not None:
+            self.module = weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> dict:
+        state = {"hook": self.hook, "with_module": self.with_module}
+        return {**state, "module": self.module()} if self.with_module else state
+
+    def __setstate__(self, state: dict) -> None:
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])

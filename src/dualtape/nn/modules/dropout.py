@@ -1,0 +1,115 @@
+"""Dropout: in training, elements or whole channels are replaced at random, so that no one of them is relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import functional as F
+from .module import Module
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
+
+class _DropoutNd(Module):
+    """A function of the input, a probability, whether this is training, and whether to write into the input."""
+
+    __constants__ = ["p", "inplace"]
+    p: float
+    inplace: bool
+    _function: Callable
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if p < 0 or p > 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input: Any) -> Any:
+        return self._function(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_DropoutNd):
+    """In training, elements become zero with probability ``p``, and the others are scaled up by ``1 / (1 - p)``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> layer = dt.nn.Dropout(1.0)
+    >>> layer(dt.ones(2)), layer.eval()(dt.ones(2))
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+
+    _function = staticmethod(F.dropout)
+
+
+class Dropout1d(_DropoutNd):
+    """In training, whole channels of (N, C, L) or (C, L) become zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.Dropout1d(1.0)(dt.ones(1, 2, 1)).flatten()
+    tensor([0., 0.])
+    """
+
+    _function = staticmethod(F.dropout1d)
+
+
+class Dropout2d(_DropoutNd):
+    """In training, whole channels of (N, C, H, W) or (N, C, L) become zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.Dropout2d(1.0)(dt.ones(1, 2, 1, 1)).flatten()
+    tensor([0., 0.])
+    """
+
+    _function = staticmethod(F.dropout2d)
+
+
+class Dropout3d(_DropoutNd):
+    """In training, whole channels of (N, C, D, H, W) or (C, D, H, W) become zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.Dropout3d(1.0)(dt.ones(1, 2, 1, 1, 1)).flatten()
+    tensor([0., 0.])
+    """
+
+    _function = staticmethod(F.dropout3d)
+
+
+class AlphaDropout(_DropoutNd):
+    """In training, elements become the least value of a selu, and all are moved so that mean and variance stay.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.AlphaDropout().eval()(dt.ones(2))
+    tensor([1., 1.])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """:class:`AlphaDropout` of whole channels.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.FeatureAlphaDropout().eval()(dt.ones(2, 1, 1))
+    tensor([[[1.]],
+    <BLANKLINE>
+            [[1.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.feature_alpha_dropout(input, self.p, self.training)

@@ -1,0 +1,73 @@
+"""Layers that learn the shapes of their parameters from their first input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..parameter import is_lazy
+
+__all__ = ["LazyModuleMixin"]
+
+
+class LazyModuleMixin:
+    """To be inherited before a Module: its parameters may be uninitialised until the first call, which calls
+    ``initialize_parameters`` with its arguments; after that the module is one of ``cls_to_become``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.nn.modules.lazy import LazyModuleMixin
+    >>> class Scale(LazyModuleMixin, dt.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factors = dt.nn.UninitializedParameter()
+    ...     def initialize_parameters(self, x):
+    ...         self.factors.materialize(x.shape[-1:])
+    ...         dt.nn.init.ones_(self.factors)
+    ...     def forward(self, x):
+    ...         return self.factors * x
+    >>> Scale()(dt.ones(2)).shape
+    dualtape.Size([2])
+    """
+
+    cls_to_become: type | None = None
+    _parameters: dict
+    _buffers: dict
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)  # type: ignore[attr-defined]
+        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)  # type: ignore[attr-defined]
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        for name, tensor in self._persistent().items():  # type: ignore[attr-defined]
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
+
+    def _lazy_load_hook(self, state_dict: dict, prefix: str, *others: Any) -> None:
+        """What is loaded says the shapes."""
+        for name, tensor in (*self._parameters.items(), *self._buffers.items()):
+            new = state_dict.get(prefix + name)
+            if is_lazy(tensor) and new is not None and not is_lazy(new):
+                tensor.materialize(new.shape)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give the parameters the shapes that the arguments of the first call ask for."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether there are parameters or buffers without a shape."""
+        return any(is_lazy(tensor) for tensor in (*self._parameters.values(), *self._buffers.values()))
+
+    def _infer_parameters(self, module: Any, args: tuple, kwargs: dict | None = None) -> None:
+        module.initialize_parameters(*args, **(kwargs or {}))
+        if module.has_uninitialized_params():
+            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")  # type: ignore[attr-defined]
+        module._initialize_hook.remove()
+        module._load_hook.remove()
+        del module._initialize_hook
+        del module._load_hook
+        if module.cls_to_become is not None:
+            module.__class__ = module.cls_to_become
+
+    def _replicate_for_data_parallel(self) -> Any:
+        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`: run a batch first")

@@ -1,0 +1,147 @@
+"""Losses of pairs and triples: how near to each other, or how far apart, they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import functional as F
+from ._loss_bases import _Loss
+from .distance import PairwiseDistance
+
+__all__ = [
+    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]  # fmt: skip
+
+
+class HingeEmbeddingLoss(_Loss):
+    """The input where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.HingeEmbeddingLoss()(dt.tensor([0.3, 0.4]), dt.tensor([1, -1]))
+    tensor(0.4500)
+    """
+
+    __constants__ = ["margin", "reduction"]
+
+    def __init__(
+        self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+
+
+class CosineEmbeddingLoss(_Loss):
+    """One minus the cosine of two vectors where the target is 1, their cosine above ``margin`` where it is -1.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.CosineEmbeddingLoss()(dt.ones(1, 2), dt.ones(1, 2), dt.tensor([-1]))
+    tensor(1.)
+    """
+
+    __constants__ = ["margin", "reduction"]
+
+    def __init__(
+        self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class MarginRankingLoss(_Loss):
+    """By how much the first is not above (target 1) or below (target -1) the second by ``margin``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.MarginRankingLoss()(dt.tensor([1.0]), dt.tensor([3.0]), dt.tensor([1.0]))
+    tensor(2.)
+    """
+
+    __constants__ = ["margin", "reduction"]
+
+    def __init__(
+        self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    """By how much an anchor is not nearer to the positive than to the negative by ``margin``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.TripletMarginLoss()(dt.zeros(1, 2), dt.zeros(1, 2), dt.zeros(1, 2))
+    tensor(1.)
+    """
+
+    __constants__ = ["margin", "p", "eps", "swap", "reduction"]
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        return F.triplet_margin_loss(
+            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """:class:`TripletMarginLoss` by a distance of one's own.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> loss = dt.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1))
+    >>> loss(dt.zeros(1, 2), dt.ones(1, 2), dt.ones(1, 2))
+    tensor(1.)
+    """
+
+    __constants__ = ["margin", "swap", "reduction"]
+
+    def __init__(
+        self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(reduction=reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+            )
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip

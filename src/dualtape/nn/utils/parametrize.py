@@ -1,0 +1,355 @@
+"""Parameters that are functions of others: a tensor of a module, replaced by what modules make of an original."""
+
+from __future__ import annotations
+
+import copy
+import copyreg
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..._tensor.tensor import Tensor
+from ...modes import no_grad
+from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
+from ..parameter import Parameter
+
+__all__ = [
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+    "transfer_parametrizations_and_params", "type_before_parametrizations",
+]  # fmt: skip
+
+_cached = 0  # how many contexts are open
+_cache: dict[tuple[int, str], Tensor | None] = {}
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """While parametrised tensors are computed once, and not at each access.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> layer = dt.nn.utils.parametrizations.weight_norm(dt.nn.Linear(2, 2))
+    >>> with dt.nn.utils.parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
+    """
+    global _cached
+    _cached += 1
+    try:
+        yield
+    finally:
+        _cached -= 1
+        if not _cached:
+            _cache.clear()
+
+
+def _register(module: Module, name: str, value: Any) -> None:
+    (module.register_parameter if isinstance(value, Parameter) else module.register_buffer)(name, value)
+
+
+def _set(target: Any, source: Tensor) -> None:
+    """Give ``target`` the values of ``source``, in its place, whatever its shape."""
+    if target is not source:
+        target.data = source.data
+
+
+def _same(what: str, name: str, value: Any, shape: Any, dtype: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{what} must return a tensor. Got {type(value).__name__}.")
+    for kind, wanted, found in (("dtype", dtype, value.dtype), ("shape", shape, value.shape)):
+        if wanted != found:
+            raise ValueError(
+                f"{what} may not change the {kind} of the tensor {name!r}, unless the `unsafe` flag is enabled:"
+                f" {wanted} before, {found} after"
+            )
+
+
+class ParametrizationList(ModuleList):
+    """The modules of one parametrised tensor, and the original, or originals, that they make it of.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> layer = dt.nn.utils.parametrizations.weight_norm(dt.nn.Linear(2, 2))
+    >>> type(layer.parametrizations.weight).__name__
+    'ParametrizationList'
+    """
+
+    original: Any
+    unsafe: bool
+
+    def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
+        with no_grad():
+            new: Any = original
+            for module in reversed(list(self)):
+                if hasattr(module, "right_inverse"):
+                    try:
+                        new = module.right_inverse(new)
+                    except NotImplementedError:  # then the original stays
+                        pass
+        if not isinstance(new, (Tensor, Sequence)):
+            raise ValueError(
+                f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got"
+                f" {type(new).__name__}"
+            )
+        self.is_tensor = isinstance(new, Tensor)
+        self.ntensors = 1 if isinstance(new, Tensor) else len(new)
+        if isinstance(new, Tensor):
+            if original.dtype != new.dtype or original.device != new.device:
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype or the device:"
+                    f" {original.dtype} on {original.device} before, {new.dtype} on {new.device} after"
+                )
+            _set(original, new)
+            _register(self, "original", original)
+        else:
+            for k, each in enumerate(new):
+                if not isinstance(each, Tensor):
+                    raise ValueError(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element"
+                        f" {k} of the sequence with type {type(each).__name__}."
+                    )
+                if isinstance(original, Parameter):
+                    each = Parameter(each, original.requires_grad)
+                each.requires_grad_(original.requires_grad)
+                _register(self, f"original{k}", each)
+        if not unsafe:
+            _same("Registering a parametrization", "original", self(), shape, dtype)
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Give the originals the values from which ``value`` is made."""
+        with no_grad():
+            new: Any = value
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                new = module.right_inverse(new)
+            if self.is_tensor:
+                originals, values = [self.original], [new]
+                if not isinstance(new, Tensor):
+                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
+            else:
+                if not isinstance(new, Sequence) or len(new) != self.ntensors:
+                    raise ValueError(
+                        f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got"
+                        f" {type(new).__name__}"
+                    )
+                originals, values = [getattr(self, f"original{k}") for k in range(self.ntensors)], list(new)
+            for original, each in zip(originals, values, strict=True):
+                if not isinstance(each, Tensor) or each.dtype != original.dtype:
+                    raise ValueError(
+                        f"the tensor returned by `right_inverse` is {getattr(each, 'dtype', type(each).__name__)}, and"
+                        f" the original {original.dtype}"
+                    )
+            for original, each in zip(originals, values, strict=True):
+                _set(original, each)
+
+    def forward(self) -> Any:
+        first, *others = self
+        if self.is_tensor:
+            x = first(self.original)
+        else:
+            x = first(*[getattr(self, f"original{k}") for k in range(self.ntensors)])
+        for module in others:
+            x = module(x)
+        return x
+
+
+# --- the class of a parametrised module -----------------------------------------------------------
+
+
+def _deepcopy(self: Any, memo: dict) -> Any:
+    if id(self) in memo:
+        return memo[id(self)]
+    replica = self.__new__(type(self))
+    memo[id(self)] = replica
+    replica.__dict__ = copy.deepcopy(self.__dict__, memo)
+    for slot in copyreg._slotnames(type(self)):  # type: ignore[attr-defined]
+        if hasattr(self, slot):
+            setattr(replica, slot, copy.deepcopy(getattr(self, slot), memo))
+    return replica
+
+
+def _getstate(self: Any) -> Any:
+    raise RuntimeError("Serialization of parametrized modules is only supported through state_dict()")
+
+
+def _inject_new_class(module: Module) -> None:
+    """A class of the module's own, on which properties stand for its parametrised tensors."""
+    cls = type(module)
+    members: dict[str, Any] = {"__getstate__": _getstate}
+    if not hasattr(cls, "__deepcopy__"):
+        members["__deepcopy__"] = _deepcopy
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
+
+
+def _inject_property(module: Module, name: str) -> None:
+    def get(self: Any) -> Any:
+        parametrization = self.parametrizations[name]
+        if not _cached:
+            return parametrization()
+        key = (id(self), name)
+        if key not in _cache:
+            _cache[key] = parametrization()
+        return _cache[key]
+
+    def put(self: Any, value: Tensor) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(get, put))
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Let a parameter or buffer of a module be what another module makes of it.
+
+    Parameters
+    ----------
+    module : Module
+    tensor_name : str
+        If it is parametrised already, the new one comes after those that are there.
+    parametrization : Module
+        Its forward gives the tensor from the original; a method ``right_inverse``, if it has one, gives the original,
+        or several, from a tensor, and makes the attribute assignable.
+    unsafe : bool
+        It may change shape and dtype.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Symmetric(dt.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.triu() + x.triu(1).T
+    >>> layer = dt.nn.utils.parametrize.register_parametrization(dt.nn.Linear(3, 3), "weight", Symmetric())
+    >>> bool((layer.weight == layer.weight.T).all()), [name for name, _ in layer.named_parameters()]
+    (True, ['bias', 'parametrizations.weight.original'])
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            before = getattr(module, tensor_name)
+            after = parametrization(before)
+            _same("Registering a parametrization", tensor_name, after, before.shape, before.dtype)
+            if hasattr(parametrization, "right_inverse"):
+                try:
+                    back = parametrization.right_inverse(after)
+                except NotImplementedError:
+                    pass
+                else:
+                    _same("parametrization.right_inverse", tensor_name, back, before.shape, before.dtype)
+        module.parametrizations[tensor_name].append(parametrization)
+        module.parametrizations[tensor_name].unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        listed = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _inject_new_class(module)
+            module.parametrizations = ModuleDict()
+        _inject_property(module, tensor_name)
+        module.parametrizations[tensor_name] = listed
+    else:
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name"
+            f" '{tensor_name}'"
+        )
+    return module
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a module has parametrised tensors, or this one.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.utils.parametrize.is_parametrized(dt.nn.Linear(2, 2))
+    False
+    """
+    there = getattr(module, "parametrizations", None)
+    if not isinstance(there, ModuleDict):
+        return False
+    return len(there) > 0 if tensor_name is None else tensor_name in there
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Make a parametrised tensor an ordinary one: as it is, or the original if not ``leave_parametrized``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> layer = dt.nn.utils.parametrizations.weight_norm(dt.nn.Linear(2, 2))
+    >>> dt.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    Linear(in_features=2, out_features=2, bias=True)
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    listed = module.parametrizations[tensor_name]
+    if listed.is_tensor:
+        original = listed.original
+        if leave_parametrized:
+            with no_grad():
+                _set(original, getattr(module, tensor_name))
+    elif leave_parametrized:
+        now = getattr(module, tensor_name)
+        original = Parameter(now.detach()) if now.requires_grad else now
+    else:
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a"
+            " sequence of tensors."
+        )
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _register(module, tensor_name, original)
+    if not is_parametrized(module):
+        delattr(module, "parametrizations")
+        module.__class__ = type(module).__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class that a module had before it was parametrised.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> layer = dt.nn.utils.parametrizations.weight_norm(dt.nn.Linear(2, 2))
+    >>> dt.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    'Linear'
+    """
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give a module the parametrisations of another, with their originals; of one tensor, or of all.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> layer = dt.nn.utils.parametrizations.weight_norm(dt.nn.Linear(2, 2))
+    >>> other = dt.nn.utils.parametrize.transfer_parametrizations_and_params(layer, dt.nn.Linear(2, 2))
+    >>> bool((other.weight == layer.weight).all())
+    True
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]
+    for name in names:
+        source = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            _register(to_module, name, source.original if source.is_tensor else source.original0)
+        for parametrization in source:
+            register_parametrization(to_module, name, parametrization, unsafe=source.unsafe)
+        target = to_module.parametrizations[name]
+        kept = ["original"] if source.is_tensor else [f"original{k}" for k in range(source.ntensors)]
+        for each in kept:
+            setattr(target, each, getattr(source, each))
+    return to_module

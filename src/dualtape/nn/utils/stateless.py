@@ -1,0 +1,34 @@
+"""PyTorch's older place of ``functional_call``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...func import functional_call as _call
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module: Any, parameters_and_buffers: dict, args: Any = None, kwargs: dict | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """:func:`dualtape.func.functional_call`, which has taken its place.
+
+    Examples
+    --------
+    >>> import warnings, dualtape as dt
+    >>> layer = dt.nn.Linear(1, 1, bias=False)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     dt.nn.utils.stateless.functional_call(layer, {"weight": dt.tensor([[3.0]])}, dt.ones(1))
+    tensor([3.])
+    """
+    warnings.warn(
+        "This API is deprecated as of PyTorch 2.0: use dualtape.func.functional_call instead",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _call(  # type: ignore[operator]
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
