@@ -24,7 +24,7 @@ MODULES = [
     "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
     "nn.utils.stateless", "nn.functional", "random", "sparse", "nested", "amp", "cpu", "cpu.amp",
     "hips", "hips.extend", "hips.misc.flatten", "hips.misc.optimizers",
-    "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
+    "optim", "optim.optimizer", "optim.lr_scheduler", "utils.data", "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
     "scipy.optimize", "scipy.sparse.linalg",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")

@@ -26,7 +26,7 @@ LAYERS = [
     {"func", "autograd.functional"},
     {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
-    {"serialization"},
+    {"serialization", "optim"},
     {"numpy", "hips", "scipy"},
     {"compiler"},
     {

@@ -65,5 +65,7 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0, scale: float = 
     return (np.random.default_rng(seed).normal(size=shape) * scale).astype(dtype)
 
 
-for _module in ("operations", "programs", "derivatives", "graph_features", "networks", "modules", "large", "families"):
+for _module in (
+    "operations", "programs", "derivatives", "graph_features", "networks", "modules", "large", "families", "training",
+):  # fmt: skip
     import_module(f"benchmarks.workloads.{_module}")

@@ -20,6 +20,7 @@ class Lazy:
 
 special = Lazy("scipy.special")
 scipy_linalg = Lazy("scipy.linalg")
+scipy_blas = Lazy("scipy.linalg.blas")
 scipy_lapack = Lazy("scipy.linalg.lapack")
 scipy_fft = Lazy("scipy.fft")
 scipy_stats = Lazy("scipy.stats")

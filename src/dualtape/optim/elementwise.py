@@ -1,0 +1,103 @@
+"""Optimizers whose rule treats each number of a parameter by itself: what they have in common is their step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import modes
+from .._tensor.creation import full, zeros_like
+from .._tensor.tensor import Tensor, wrap
+from ..arrays import zeros
+from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable
+
+
+class Elementwise(Optimizer):
+    """An optimizer that collects what its rule needs of each parameter that has a gradient."""
+
+    _since: dict[str, Any] = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False}
+    _numbers: tuple[str, ...] = ("step",)  # entries of a state that are tensors of one element
+    _sparse: str | None = ""  # what to say of sparse gradients; None: they are taken
+
+    def _states(self, group: dict[str, Any], params: list) -> list[dict]:
+        """The state of each parameter; those that have none yet get it."""
+        states = [self.state.get(p) for p in params]
+        if not all(states):
+            begun = [state or self._begin(p, group) for p, state in zip(params, states, strict=True)]
+            self.state.update(zip(params, begun, strict=True))
+            return begun
+        return states  # type: ignore[return-value]
+
+    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter that has none yet."""
+        raise NotImplementedError
+
+    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+        """Change the parameters of a group."""
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self._since.items():  # which checkpoints of earlier versions do not have
+                group.setdefault(name, value)
+            for p in group["params"]:
+                kept = self.state.get(p)
+                for name in self._numbers if kept else ():
+                    if not isinstance(kept[name], Tensor):  # type: ignore[index]
+                        kept[name] = scalar(kept[name], p, group)  # type: ignore[index]
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters once, by their gradients.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss anew, gradients and all, and returns it: it is called first.
+
+        Returns
+        -------
+        object
+            What the closure returned; None without one.
+        """
+        loss = None
+        if closure is not None:
+            with modes.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            grads = [p.grad for p in params]
+            if self._sparse is not None and {*map(type, grads)} != {Tensor} and any(g.is_sparse for g in grads):
+                raise RuntimeError(f"{type(self).__name__} cannot use a sparse gradient{self._sparse}")
+            if params:
+                self._update(group, params, grads, self._states(group, params))
+        return loss
+
+
+def scalar(value: Any, p: Tensor, group: dict[str, Any]) -> Tensor:
+    """A number of a parameter's state: beside the parameter if it is to stay on its device."""
+    fused = group.get("fused")
+    dtype = _get_scalar_dtype(fused)
+    if not fused and not group.get("capturable"):
+        return full((), float(value), dtype=dtype, device="cpu")
+    array = zeros((), dtype.numpy, p._array)
+    array[...] = float(value)
+    return wrap(array)
+
+
+def zeros_beside(p: Tensor) -> Tensor:
+    """Zeros that lie in memory as a parameter does."""
+    return zeros_like(p.detach())
+
+
+def check_fused(p: Tensor) -> None:
+    """Raise unless a parameter is one that fused steps are for."""
+    if not p.is_floating_point():
+        raise RuntimeError(f"fused=True is for real floating-point parameters, got {p.dtype!r}: pass fused=False")
+
+
+def check_capturable(capturable: bool, params: list[Tensor]) -> None:
+    """Raise if steps are to be captured on a device that captures nothing."""
+    if capturable and any(p.device.type != "cuda" for p in params):
+        raise AssertionError("capturable=True, but a parameter is not on a CUDA device: pass capturable=False")

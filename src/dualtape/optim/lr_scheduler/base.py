@@ -1,0 +1,221 @@
+"""What all schedules are: a count of steps, and learning rates that are put into the optimizer's groups."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from weakref import ref
+
+from ..._tensor.tensor import Tensor
+from ..optimizer import Optimizer, _to_scalar
+
+EPOCH_DEPRECATION_WARNING = (
+    "scheduler.step(epoch) is deprecated: call scheduler.step(). With an epoch, the closed form of the schedule is used"
+    " where there is one."
+)
+
+
+class LRScheduler:
+    """A schedule of learning rates; :meth:`get_lr` of a subclass computes them.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose groups' ``"lr"`` is set.
+    last_epoch : int
+        The number of the last step; -1 begins a schedule, at the rates that the groups have.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> class Halving(dt.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [base / 2 ** self.last_epoch for base in self.base_lrs]
+    >>> optimizer = dt.optim.SGD([dt.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = Halving(optimizer)
+    >>> optimizer.step(); scheduler.step(); scheduler.get_last_lr()
+    [0.5]
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False  # during the step that begins a schedule
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for number, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"group {number} has no 'initial_lr', from which a schedule goes on: load the optimizer's state"
+                    " first, or set it to the rate the schedule began with"
+                )
+        self.base_lrs: list[Any] = rates(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        _notice_steps(optimizer)
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> optimizer = dt.optim.SGD([dt.ones(1, requires_grad=True)], lr=1.0)
+        >>> dt.optim.lr_scheduler.StepLR(optimizer, 10).state_dict()["step_size"]
+        10
+        """
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what :meth:`state_dict` gave."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self) -> list[Any]:
+        """The rates of the groups, as this schedule set them last."""
+        return self._last_lr
+
+    def get_lr(self) -> list[Any]:
+        """The rates of the groups at ``last_epoch``."""
+        raise NotImplementedError(f"{type(self).__name__} has no get_lr(): write one")
+
+    def step(self, epoch: int | None = None) -> None:
+        """Set the next learning rates; to be called after the optimizer's step.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Deprecated: the number of the step.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> optimizer = dt.optim.SGD([dt.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = dt.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        >>> optimizer.step(); scheduler.step(); optimizer.param_groups[0]["lr"]
+        0.5
+        """
+        if self._step_count == 1:
+            if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
+                warnings.warn(
+                    "the optimizer's step was overridden since the schedule was made: whether it comes before the"
+                    " schedule's, as it should, is not known",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            elif not getattr(self.optimizer, "_opt_called", False):
+                warnings.warn(
+                    "the schedule made its step before the optimizer, so that its first rate was never used: call"
+                    " optimizer.step() first",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self._get_lr_called_within_step = True
+        try:
+            self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+            closed: Callable | None = getattr(self, "_get_closed_form_lr", None)
+            values = self.get_lr() if epoch is None or closed is None else closed()
+        finally:
+            self._get_lr_called_within_step = False
+        self._set(values)
+
+    def _set(self, values: list[Any]) -> None:
+        for group, value in zip(self.optimizer.param_groups, values, strict=True):
+            set_rate(group, value)
+        self._last_lr = rates(self.optimizer)
+
+    def _times(self, factor: float) -> list[Any]:
+        """The rates that the groups have now, times a factor."""
+        return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+
+class _LRScheduler(LRScheduler):
+    """The name that schedules had before."""
+
+
+def _notice_steps(optimizer: Any) -> None:
+    """Let the optimizer remember that it made a step."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    known, function = ref(optimizer), optimizer.step.__func__  # weakly: what is dropped is to be freed at once
+
+    @wraps(function)
+    def step(*args: Any, **kwargs: Any) -> Any:
+        owner = known()
+        owner._opt_called = True  # type: ignore[union-attr]
+        return function.__get__(owner, type(owner))(*args, **kwargs)
+
+    step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = step
+
+
+# --- what schedules are written with --------------------------------------------------------------
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Raise unless it is one."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def copied(value: Any) -> Any:
+    """A rate that stays what it is when a group's, which may be a tensor, is changed."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def rates(optimizer: Optimizer, key: str = "lr") -> list[Any]:
+    """A value of each group."""
+    return [copied(group[key]) for group in optimizer.param_groups]
+
+
+def set_rate(group: dict[str, Any], value: Any) -> None:
+    """Set a group's learning rate: a tensor keeps its place."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(_to_scalar(value))
+    else:
+        group["lr"] = value
+
+
+def of_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """A value for each group: given as a list, or one for all."""
+    groups = optimizer.param_groups
+    if not isinstance(value, (list, tuple)):
+        value = [value] * len(groups)
+    elif len(value) != len(groups):
+        raise ValueError(
+            f"{name} has {len(value)} values for {len(groups)} groups of parameters: pass one for each, or a number"
+        )
+    return [copied(each) for each in value]
+
+
+def warn_outside_step(scheduler: LRScheduler) -> None:
+    """``get_lr()`` computes the next rates: who asks for the last ones asks elsewhere."""
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "get_lr() computes the next rates: get_last_lr() has those that are set",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def state_of_callable(function: Any) -> dict[str, Any] | None:
+    """What of a callable goes into a checkpoint: the attributes of an object; of a function, nothing."""
+    return None if isinstance(function, types.FunctionType) else function.__dict__.copy()

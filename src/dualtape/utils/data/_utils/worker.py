@@ -1,0 +1,197 @@
+"""What runs in a worker process: it is given numbers of samples, and sends batches back.
+
+A worker has two threads beside the one that computes: one takes messages in and one sends batches out, so that neither
+end of a pipe that is full waits for the other. Arrays are sent as they lie in memory, after the pickle that refers to
+them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import random
+import threading
+import traceback
+import warnings
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
+from typing import Any
+
+import numpy as np
+
+from .... import settings
+from ....random import manual_seed
+from . import fetch
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What a worker knows of itself: its number, how many there are, its seed, and its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker process, what it knows of itself; None elsewhere.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> print(dt.utils.data.get_worker_info())
+    None
+    """
+    return _worker_info
+
+
+@dataclass(frozen=True)
+class Task:
+    """Numbers to fetch; ``number`` orders the batches."""
+
+    number: int
+    index: Any
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Begin again; sent back when everything before it is."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Instead of a batch: the worker's iterable dataset has no more."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Instead of a batch: what went wrong, and where."""
+
+    kind: type[BaseException]
+    text: str
+
+    @staticmethod
+    def of(error: BaseException, worker: int) -> Failure:
+        """What is said of an exception; it is called where it was caught."""
+        text = f"{type(error).__name__}, raised in worker {worker} of a DataLoader. There:\n{traceback.format_exc()}"
+        return Failure(type(error), text)
+
+    def raised(self) -> BaseException:
+        """The exception, of its own type if that takes a message."""
+        try:
+            return self.kind(_Text(self.text))
+        except Exception:
+            return RuntimeError(self.text)
+
+
+class _Text(str):
+    """A message that also a KeyError, which shows the repr of what it has, shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def send(connection: Any, message: Any) -> None:
+    """Send a message that was packed."""
+    head, buffers = message
+    connection.send_bytes(head)
+    for buffer in buffers:
+        connection.send_bytes(buffer)
+
+
+def packed(number: Any, data: Any) -> tuple[bytes, list]:
+    """A message: a pickle, and the memory of the arrays it refers to."""
+    buffers: list[Any] = []
+    body = pickle.dumps((number, data), protocol=5, buffer_callback=buffers.append)
+    raw = [buffer.raw() for buffer in buffers]
+    return pickle.dumps((body, [part.nbytes for part in raw])), raw
+
+
+def receive(connection: Any) -> Any:
+    """(number, data) of a message; arrays get memory of their own, which may be written."""
+    body, sizes = pickle.loads(connection.recv_bytes())
+    buffers = []
+    for size in sizes:
+        buffer = np.empty(size, np.uint8)
+        connection.recv_bytes_into(buffer) if size else connection.recv_bytes()
+        buffers.append(buffer)
+    return pickle.loads(body, buffers=buffers)
+
+
+def _take_in(connection: Any, messages: queue.SimpleQueue) -> None:
+    parent: Any = parent_process()
+    try:
+        while True:
+            if connection not in wait([connection, parent.sentinel]):
+                os._exit(1)  # who would take the batches is gone
+            messages.put(connection.recv())
+    except (EOFError, OSError):  # the loader wants no more
+        messages.put(None)
+
+
+def _send_out(connection: Any, messages: queue.SimpleQueue) -> None:
+    try:
+        while (message := messages.get()) is not None:
+            send(connection, message)
+    except OSError:  # who receives is gone
+        pass
+
+
+def run(
+    iterable: bool, dataset: Any, connection: Any, auto_collation: bool, collate_fn: Any, drop_last: bool,
+    base_seed: int, init_fn: Any, worker: int, workers: int, inherited: list,
+) -> None:  # fmt: skip
+    """The whole life of a worker."""
+    global _worker_info
+    for pipe in inherited:  # the loader's ends: while a copy is open, nobody notices that it closed its own
+        pipe.close()
+    incoming: queue.SimpleQueue = queue.SimpleQueue()
+    outgoing: queue.SimpleQueue = queue.SimpleQueue()
+    threading.Thread(target=_take_in, args=(connection, incoming), daemon=True).start()
+    sender = threading.Thread(target=_send_out, args=(connection, outgoing), daemon=True)
+    sender.start()
+    try:
+        with warnings.catch_warnings():  # where threads cannot be set, workers have as many as NumPy gives them
+            warnings.simplefilter("ignore")
+            settings.set_num_threads(1)
+        seed = base_seed + worker
+        random.seed(seed)
+        manual_seed(seed)
+        np.random.seed(np.random.SeedSequence([worker, base_seed]).generate_state(4))  # noqa: NPY002 - users draw from it
+        _worker_info = WorkerInfo(worker, workers, seed, dataset)
+        kind = fetch._IterableDatasetFetcher if iterable else fetch._MapDatasetFetcher
+        failure, fetcher = None, None
+        try:
+            if init_fn is not None:
+                init_fn(worker)
+            fetcher = kind(dataset, auto_collation, collate_fn, drop_last)
+        except Exception as error:
+            failure = Failure.of(error, worker)
+        while (message := incoming.get()) is not None:
+            if isinstance(message, Resume):
+                fetcher = kind(dataset, auto_collation, collate_fn, drop_last)
+                outgoing.put(packed(message, None))
+                continue
+            try:
+                if failure is not None:
+                    data, failure = failure, None
+                else:
+                    data = fetcher.fetch(message.index)  # type: ignore[union-attr]
+                answer = packed(message.number, data)
+            except StopIteration as end:
+                answer = packed(message.number, Ended() if iterable else Failure.of(end, worker))
+            except Exception as error:
+                answer = packed(message.number, Failure.of(error, worker))
+            outgoing.put(answer)
+        outgoing.put(None)
+        sender.join()
+    except KeyboardInterrupt:  # the parent has it, too, and says so
+        pass

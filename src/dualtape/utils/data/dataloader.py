@@ -1,0 +1,413 @@
+"""The DataLoader: batches of a dataset, made here or by worker processes."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from math import ceil
+from multiprocessing import connection as pipes
+from multiprocessing import context as contexts
+from multiprocessing import get_all_start_methods, get_context
+from typing import Any, Generic, TypeVar
+
+from ...random import Generator
+from ._utils import fetch, worker
+from ._utils.collate import default_collate, default_convert
+from ._utils.worker import get_worker_info as get_worker_info
+from .dataset import Dataset, IterableDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, drawn_seed
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+T_co = TypeVar("T_co", covariant=True)
+_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+
+class _DatasetKind:
+    """Whether samples are taken by number, or one after the other."""
+
+    Map = 0
+    Iterable = 1
+
+
+class _InfiniteConstantSampler(Sampler):
+    """The numbers of samples that have none."""
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield None
+
+
+class DataLoader(Generic[T_co]):
+    """An iterable over batches of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        By number, or iterable.
+    batch_size : int, optional
+        Samples of a batch; None: samples come as they are.
+    shuffle : bool, optional
+        A random order, a new one each time.
+    sampler, batch_sampler : iterable, optional
+        The numbers of samples, or lists of them, instead.
+    num_workers : int
+        How many processes make batches; 0: this one does.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples; default: :func:`default_collate`.
+    pin_memory : bool
+        Memory is never pinned here: a warning says so.
+    drop_last : bool
+        Whether a last batch that is not full is left out.
+    timeout : float
+        Seconds to wait for a worker; 0: for ever.
+    worker_init_fn : callable, optional
+        Called with its number in each worker, after seeding.
+    multiprocessing_context : str or context, optional
+        How processes are started.
+    generator : Generator, optional
+        For orders and seeds.
+    prefetch_factor : int, optional
+        How many batches ahead each worker is; default: 2.
+    persistent_workers : bool
+        Whether workers live as long as the loader.
+    pin_memory_device : str
+        Deprecated; see ``pin_memory``.
+    in_order : bool
+        Whether batches of workers come in the order of the sampler, or as they are ready.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> data = dt.utils.data.TensorDataset(dt.arange(4), dt.arange(4.0) ** 2)
+    >>> for x, y in dt.utils.data.DataLoader(data, batch_size=2):
+    ...     print(x, y)
+    tensor([0, 1]) tensor([0., 1.])
+    tensor([2, 3]) tensor([4., 9.])
+    """
+
+    _initialized = False
+    _iterator: Any = None
+
+    def __init__(
+        self, dataset: Dataset[T_co], batch_size: int | None = 1, shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None, batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0, collate_fn: Callable[[list], Any] | None = None, pin_memory: bool = False,
+        drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None, generator: Generator | None = None, *,
+        prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:  # fmt: skip
+        if num_workers < 0:
+            raise ValueError(f"num_workers must be 0 or more, got {num_workers}; 0 loads in this process")
+        if timeout < 0:
+            raise ValueError(f"timeout must be 0 or more seconds, got {timeout}")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError("prefetch_factor says how far workers are ahead, and num_workers is 0: leave it out")
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError(f"prefetch_factor must be 0 or more, got {prefetch_factor}")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers=True, and num_workers is 0: there are no workers to keep")
+        kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        if kind == _DatasetKind.Iterable:
+            for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+                if value is not None:
+                    raise ValueError(f"an IterableDataset has its own order: leave out {name}, got {name}={value}")
+        if sampler is not None and shuffle:
+            raise ValueError("a sampler decides the order: leave out shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "a batch_sampler decides order and batches: leave out batch_size, shuffle, sampler, drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("without batches (batch_size=None) there is no last one to drop: leave out drop_last")
+        if sampler is None:
+            if kind == _DatasetKind.Iterable:
+                sampler = _InfiniteConstantSampler()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]
+            else:
+                sampler = SequentialSampler(dataset)  # type: ignore[arg-type]
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self._dataset_kind = kind
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.generator = generator
+        default = default_collate if self._auto_collation else default_convert
+        self.collate_fn = collate_fn if collate_fn is not None else default
+        self.persistent_workers = persistent_workers
+        self._IterableDataset_len_called: int | None = None
+        self._initialized = True
+        self.check_worker_number_rationality()
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How worker processes are started; None: as the platform does."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, value: Any) -> None:
+        if value is not None:
+            if self.num_workers == 0:
+                raise ValueError(
+                    "multiprocessing_context says how workers are started, and num_workers is 0: leave it out"
+                )
+            if isinstance(value, str):
+                if value not in get_all_start_methods():
+                    raise ValueError(
+                        f"unknown multiprocessing_context {value!r}: this system starts processes by"
+                        f" {', '.join(get_all_start_methods())}"
+                    )
+                value = get_context(value)
+            if not isinstance(value, contexts.BaseContext):
+                raise TypeError(
+                    "multiprocessing_context is a context of multiprocessing's, or the name of one; got a"
+                    f" {type(value).__name__}"
+                )
+        self._context = value
+
+    def __setattr__(self, attr: str, val: Any) -> None:
+        if self._initialized and attr in _FIXED:
+            raise ValueError(f"{attr} of a {type(self).__name__} cannot be changed: make another")
+        super().__setattr__(attr, val)
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        return _MultiProcessingDataLoaderIter(self) if self.num_workers else _SingleProcessDataLoaderIter(self)
+
+    def __iter__(self) -> _BaseDataLoaderIter:
+        if not self.persistent_workers or not self.num_workers:
+            return self._get_iterator()
+        if self._iterator is None:
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset(self)
+        return self._iterator
+
+    def __len__(self) -> int:
+        if self._dataset_kind == _DatasetKind.Map:
+            return len(self._index_sampler)
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return length
+        return length // self.batch_size if self.drop_last else ceil(length / self.batch_size)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warn if there are to be more workers than processors."""
+        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if self.num_workers and (count is None or self.num_workers > count):
+            warnings.warn(
+                f"{self.num_workers} workers are more than the {count} processors here: with fewer it may be quicker",
+                stacklevel=3,
+            )
+
+
+class _BaseDataLoaderIter:
+    """One way through the batches."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        if loader.pin_memory:
+            warnings.warn(
+                "pin_memory=True, but memory is not pinned here: batches are in ordinary memory",
+                stacklevel=4,
+            )
+        self._loader_kind = loader._dataset_kind
+        self._dataset = loader.dataset
+        self._index_sampler = loader._index_sampler
+        self._auto_collation = loader._auto_collation
+        self._collate_fn = loader.collate_fn
+        self._drop_last = loader.drop_last
+        self._base_seed = drawn_seed(loader.generator)
+        self._begin(loader)
+
+    def _begin(self, loader: DataLoader) -> None:
+        self._sampler_iter = iter(self._index_sampler)
+        self._num_yielded = 0
+        self._expected = loader._IterableDataset_len_called
+
+    def __iter__(self) -> Any:
+        return self
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def __next__(self) -> Any:
+        data = self._next_data()
+        self._num_yielded += 1
+        if self._expected is not None and self._num_yielded > self._expected:
+            warnings.warn(
+                f"{self._num_yielded} samples have come of {type(self._dataset).__name__}, whose length is"
+                f" {self._expected}: each worker may have loaded all of it",
+                stacklevel=2,
+            )
+        return data
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Batches that are made here."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        super().__init__(loader)
+        iterable = self._loader_kind == _DatasetKind.Iterable
+        kind = fetch._IterableDatasetFetcher if iterable else fetch._MapDatasetFetcher
+        self._fetcher = kind(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
+
+    def _next_data(self) -> Any:
+        return self._fetcher.fetch(next(self._sampler_iter))
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Batches that worker processes make: tasks go round, and batches are given out in the order of the tasks."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        self._workers: list[Any] = []
+        self._pipes: list[Any] = []
+        super().__init__(loader)
+        self._persistent = loader.persistent_workers
+        self._timeout = loader.timeout
+        self._ahead = max(1, loader.prefetch_factor or 1) * loader.num_workers
+        self._in_order = loader.in_order
+        context = loader.multiprocessing_context or get_context()
+        for number in range(loader.num_workers):
+            ours, theirs = context.Pipe()
+            process = context.Process(
+                target=worker.run,
+                args=(
+                    self._loader_kind == _DatasetKind.Iterable, self._dataset, theirs, self._auto_collation,
+                    self._collate_fn, self._drop_last, self._base_seed, loader.worker_init_fn, number,
+                    loader.num_workers, [*self._pipes, ours] if context.get_start_method() == "fork" else [],
+                ),
+                daemon=True,
+            )  # fmt: skip
+            process.start()
+            theirs.close()
+            self._workers.append(process)
+            self._pipes.append(ours)
+        self._start()
+
+    def _start(self) -> None:
+        self._active = set(range(len(self._workers)))  # that may have more
+        self._turn = 0  # whose turn it is
+        self._given = 0  # tasks given out
+        self._wanted = 0  # the task whose batch comes next
+        self._owner: dict[int, int] = {}  # tasks under way, and their workers
+        self._ready: dict[int, Any] = {}  # batches that came before their turn
+        for _ in range(self._ahead):
+            self._give_task()
+
+    def _reset(self, loader: DataLoader) -> None:
+        """Begin again with the same workers; what they still send of the last time is dropped."""
+        for pipe in self._pipes:
+            pipe.send(worker.Resume())
+        waiting = len(self._pipes)
+        while waiting:
+            number, _ = self._receive()[1]
+            waiting -= isinstance(number, worker.Resume)
+        self._begin(loader)
+        self._start()
+
+    def _give_task(self) -> None:
+        if not self._active:
+            return
+        try:
+            index = next(self._sampler_iter)
+        except StopIteration:
+            return
+        turn = min(self._active, key=lambda k: (k - self._turn) % len(self._workers))
+        self._turn = turn + 1
+        self._pipes[turn].send(worker.Task(self._given, index))
+        self._owner[self._given] = turn
+        self._given += 1
+
+    def _receive(self) -> tuple[int, tuple]:
+        """The number of a worker, and what it sent."""
+        by_pipe = {self._pipes[k]: k for k in range(len(self._pipes)) if not self._pipes[k].closed}
+        sentinels = [self._workers[k].sentinel for k in by_pipe.values()]
+        found = pipes.wait([*by_pipe, *sentinels], self._timeout or None)
+        if not found:
+            raise RuntimeError(f"no worker has sent a batch for {self._timeout} seconds (timeout)")
+        for pipe in found:
+            if pipe in by_pipe:
+                try:
+                    return by_pipe[pipe], worker.receive(pipe)
+                except (EOFError, ConnectionError):
+                    continue
+        gone = [process.pid for process in self._workers if not process.is_alive()]
+        self._shutdown()
+        raise RuntimeError(f"a worker process has died (pid {', '.join(map(str, gone))}): nothing more comes from it")
+
+    def _next_data(self) -> Any:
+        while True:
+            if self._wanted in self._ready:
+                return self._finished(self._ready.pop(self._wanted))
+            if not self._owner and not self._ready:
+                if not self._persistent:
+                    self._shutdown()
+                raise StopIteration
+            if self._wanted not in self._owner:  # its worker had no more
+                self._wanted += 1
+                continue
+            number, data = self._receive()[1]
+            owner = self._owner.pop(number)
+            if isinstance(data, worker.Ended):
+                self._active.discard(owner)
+                self._give_task()
+            elif self._in_order and number != self._wanted:
+                self._ready[number] = data
+            else:
+                return self._finished(data)
+
+    def _finished(self, data: Any) -> Any:
+        if self._in_order:
+            self._wanted += 1
+        else:
+            self._wanted = min(self._owner, default=self._given)
+        self._give_task()
+        if isinstance(data, worker.Failure):
+            raise data.raised()
+        return data
+
+    def _shutdown(self) -> None:
+        for pipe in self._pipes:
+            try:
+                pipe.send(None)
+            except OSError:
+                pass
+            pipe.close()
+        for process in self._workers:
+            process.join(5)
+            if process.is_alive():
+                process.terminate()
+                process.join()
+        self._workers, self._pipes = [], []
+
+    def __del__(self) -> None:
+        self._shutdown()

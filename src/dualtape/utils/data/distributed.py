@@ -1,0 +1,71 @@
+"""A sampler for one of several processes that share a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
+
+from ...random import Generator, randperm
+from .sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler[int]):
+    """Every ``num_replicas``-th number, from ``rank`` on, of an order that is the same in all processes.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    num_replicas, rank : int
+        How many processes there are, and which this is: both are to be given, as processes know nothing of one
+        another here.
+    shuffle : bool
+        Whether the order is random: by ``seed`` and the epoch.
+    seed : int
+    drop_last : bool
+        Whether what cannot be shared out is left out; else some samples are taken twice.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> list(dt.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 0]
+    """
+
+    def __init__(
+        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ) -> None:  # fmt: skip
+        if num_replicas is None or rank is None:
+            raise RuntimeError("which process is this, and of how many? Pass num_replicas and rank")
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"rank {rank} is not one of {num_replicas} processes: they count from 0")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        total = len(dataset)
+        self.num_samples = total // num_replicas if drop_last else ceil(total / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            generator = Generator()
+            generator.manual_seed(self.seed + self.epoch)
+            order = randperm(len(self.dataset), generator=generator).tolist()
+        while 0 < len(order) < self.total_size:
+            order += order[: self.total_size - len(order)]
+        return iter(order[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes, so that its order is another."""
+        self.epoch = epoch
