@@ -709,3 +709,20 @@ def test_factors_before_tensors_are_taken_with_a_warning(old):
         found = eval(old, space)
     assert dt.equal(found, eval(OLD_ORDER[old], space))
     assert dt.equal(space["x"].add(2), space["x"] + 2)
+
+
+def test_functions_made_of_others_write_into_out():
+    x, o = dt.tensor([[2.0, 0.0], [0.0, 3.0]]), dt.empty(0)
+    assert dt.hstack([x, x], out=o) is o and o.shape == (2, 4)
+    level, info = dt.empty(2, 2), dt.empty((), dtype=dt.int32)
+    assert dt.linalg.cholesky_ex(x, out=(level, info))[0] is level and level[1, 1] == 3**0.5
+    before = o._version
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        dt.outer(x[0].requires_grad_(), x[1], out=o)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        dt.inner(x.detach(), x.detach(), out=dt.empty(2, 2, dtype=dt.int64))
+    with pytest.raises(TypeError, match="2 tensors"):
+        dt.var_mean(x.detach(), out=o)
+    with pytest.raises(TypeError, match="'out' must be a Tensor"):
+        dt.kron(x.detach(), x.detach(), out=3)
+    assert o._version == before

@@ -9,7 +9,7 @@ NARROW = frozenset(
     """
     addbmm addmm affine_grid baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
     conv_transpose3d convolution einsum_pair linear lstm matmul matmul_batched mm prelu scaled_dot_product_attention
-    vecdot
+    rnn_relu rnn_tanh vecdot
     """.split()
 )
 SINGLE = frozenset(

@@ -530,42 +530,69 @@ def store(target: Tensor, result: Any, name: str, node: Any = None) -> None:
 
 def _into(op: Op, values: list, out: Any) -> Any:
     """The form with ``out=``: write the result there, without history."""
-    outs = (out,) if isinstance(out, Tensor) else tuple(out)
-    if any(not isinstance(o, Tensor) for o in outs):
-        raise TypeError(f"{op.name}(): argument 'out' must be a Tensor, got {type(out).__name__}")
+    outs = _outs(op.name, out)
     raws = unwrap(op, values)
     mode = modes.current()
     if (mode.grad and (_needs(op, values) or any(o.requires_grad for o in outs))) or (
         mode.levels and (_moving(op, values, mode) or any(_has_tangent(o, mode) for o in outs))
     ):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the"
-            " arguments"
-            " requires grad or has a tangent: drop out=, or compute under no_grad()"
-        )
+        raise _no_out(op.name)
     for o in outs:
         check_write(o, op.name, False)
     arrays = compute(op, raws)
-    results = [as_array(a) for a in arrays] if op.outputs is not None else [as_array(arrays)]
+    _fill(op.name, outs, [as_array(a) for a in arrays] if op.outputs is not None else [as_array(arrays)])
+    return out
+
+
+def written_out(name: str, out: Any, result: Any) -> Any:
+    """``out``, into which the result of a function made of other ops is written."""
+    outs, results = _outs(name, out), (result,) if isinstance(result, Tensor) else tuple(result)
+    if len(outs) != len(results):
+        raise TypeError(f"{name}(): argument 'out' must be {len(results)} tensors, got {len(outs)}")
+    mode = modes.current()
+    moving = mode.levels and any(_has_tangent(t, mode) for t in (*outs, *results))
+    if moving or mode.grad and any(t.requires_grad for t in (*outs, *results)):
+        raise _no_out(name)
+    for o in outs:
+        check_write(o, name, False)
+    _fill(name, outs, [r._array for r in results])
+    return out
+
+
+def _outs(name: str, out: Any) -> tuple:
+    outs = (out,) if isinstance(out, Tensor) else tuple(out) if isinstance(out, (tuple, list)) else (None,)
+    if any(not isinstance(o, Tensor) for o in outs):
+        raise TypeError(f"{name}(): argument 'out' must be a Tensor, got {type(out).__name__}")
+    return outs
+
+
+def _no_out(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
+        " requires grad or has a tangent: drop out=, or compute under no_grad()"
+    )
+
+
+def _fill(name: str, outs: tuple, results: list) -> None:
+    """Write results into tensors, all or none of them."""
     for o, result in zip(outs, results, strict=True):
         if not dtypes.writes_to(result.dtype, o._array.dtype):
-            raise errors.dtype_write(op.name, result.dtype, o._array.dtype)
+            raise errors.dtype_write(name, result.dtype, o._array.dtype)
         if o._array.shape != result.shape:
             if o._array.size:
                 warnings.warn(
-                    f"{op.name}: an output with one or more elements was resized since it had shape"
+                    f"{name}: an output with one or more elements was resized since it had shape"
                     f" {list(o._array.shape)}, which does not"
                     f" match the required output shape {list(result.shape)}: pass an empty tensor, or one of the right"
                     " shape",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         elif type(result) is Batched and not holds(o._array, result):
-            raise errors.batched_write(op.name)
+            raise errors.batched_write(name)
     for o, result in zip(outs, results, strict=True):
         bump(o._shared_counter)
         if o._array.shape == result.shape:
             o._array[...] = result
         else:
             o._array = cast(result, o._array.dtype)
-    return out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +17,7 @@ from ..autograd.views import check_write
 from ..overrides.watching import Declined, overridable, overrides
 from . import table
 from .codegen import functions
-from .dispatch import FUNCTIONS, NAMESPACES, check_store
+from .dispatch import FUNCTIONS, NAMESPACES, check_store, written_out
 from .table import UFUNCS, Op
 
 # In-place forms are methods; PyTorch has these as functions, too.
@@ -93,9 +95,41 @@ class _InPlace:
         return self._op.signature(out=False)
 
 
+# functions made of other ops that PyTorch has with out=, and whose own code has it not
+_TAKING_OUT = frozenset(
+    """
+    bucketize cholesky_inverse cholesky_solve cross diag histc histogram hstack inner kron linalg_cholesky_ex
+    linalg_cond linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv_ex linalg_ldl_factor
+    linalg_ldl_factor_ex linalg_ldl_solve linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve
+    linalg_matrix_norm linalg_matrix_rank linalg_multi_dot linalg_norm linalg_pinv linalg_qr linalg_solve_ex
+    linalg_svdvals linalg_tensorinv linalg_tensorsolve linalg_vecdot lu_solve lu_unpack masked_select matrix_power
+    nanmean nanquantile narrow_copy ormqr outer polar polygamma quantile renorm searchsorted solve_triangular
+    special_ndtr std_mean take_along_dim var_mean vstack
+""".split()
+)
+
+
+def _with_out(function: Callable, name: str) -> Callable:
+    """The function with ``out=``, into which its result is written."""
+    parameters = inspect.signature(function).parameters
+    if "out" in parameters:
+        return function
+
+    @wraps(function)
+    def public(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result if out is None else written_out(name, out, result)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    out = inspect.Parameter("out", kind, default=None, annotation="Any")
+    public.__signature__ = inspect.Signature([*parameters.values(), out])  # type: ignore[attr-defined]
+    return public
+
+
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
     """Give a function made of other ops its names."""
-    row.function = overridable(row.function, composite=row.name)
+    function = _with_out(row.function, row.name) if row.name in _TAKING_OUT else row.function
+    row.function = overridable(function, composite=row.name)
     _place(row.function, row.name, public, method, also)
     return row.function
 
