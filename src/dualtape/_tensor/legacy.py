@@ -76,3 +76,25 @@ TYPES: dict[str, type] = {
     )
 }  # fmt: skip
 globals().update(TYPES)
+
+
+class _Elsewhere(_ByDtype):
+    """The same for tensors of another device or layout."""
+
+    def __call__(cls, *data: Any) -> Tensor:  # type: ignore[override]
+        return cls._make(cls._dtype, *data)  # type: ignore[attr-defined]
+
+    def __instancecheck__(cls, tensor: Any) -> bool:
+        return isinstance(tensor, Tensor) and tensor.dtype == cls._dtype and cls._holds(tensor)  # type: ignore[attr-defined]
+
+
+def types_of(space: str, make: Any, holds: Any) -> dict[str, type]:
+    """The old types of a namespace: ``make(dtype, *data)`` makes its tensors, ``holds(tensor)`` knows them."""
+    return {
+        name: _Elsewhere(
+            name, (),
+            {"_dtype": kind._dtype, "_make": staticmethod(make), "_holds": staticmethod(holds),  # type: ignore[attr-defined]
+             "__module__": f"dualtape.{space}", "__doc__": f"Tensors of {kind._dtype!r} of dualtape.{space}."},  # type: ignore[attr-defined]
+        )
+        for name, kind in TYPES.items()
+    }  # fmt: skip

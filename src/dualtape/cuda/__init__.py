@@ -5,6 +5,7 @@ What needs a GPU raises without one. Streams and events are CuPy's; memory is th
 
 from __future__ import annotations
 
+from .._tensor import legacy as _legacy
 from . import amp as amp
 from .devices import can_device_access_peer as can_device_access_peer
 from .devices import current_device as current_device
@@ -45,3 +46,7 @@ from .streams import current_stream as current_stream
 from .streams import default_stream as default_stream
 from .streams import is_current_stream_capturing as is_current_stream_capturing
 from .streams import stream as stream
+
+globals().update(
+    _legacy.types_of("cuda", lambda dtype, *data: _legacy._made(data, dtype.numpy).to("cuda"), lambda t: t.is_cuda)
+)

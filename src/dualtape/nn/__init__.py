@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import attention as attention
 from . import functional as functional
 from . import init as init
 from . import modules as modules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._tensor import legacy as _legacy
 from .checks import as_sparse_gradcheck as as_sparse_gradcheck
 from .compressed import CompressedTensor as CompressedTensor
 from .compressed import sparse_bsc_tensor as sparse_bsc_tensor
@@ -23,3 +24,9 @@ from .functions import spsolve as spsolve
 from .functions import sspaddmm as sspaddmm
 from .functions import sum as sum
 from .invariants import check_sparse_tensor_invariants as check_sparse_tensor_invariants
+
+globals().update(
+    _legacy.types_of(
+        "sparse", lambda dtype, *data: sparse_coo_tensor(*data, dtype=dtype), lambda t: t.layout.name == "sparse_coo"
+    )
+)
