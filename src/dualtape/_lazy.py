@@ -10,6 +10,7 @@ import numpy as np
 
 from . import errors
 from .ops import FUNCTIONS, load, load_all
+from .ops.foreach import foreach
 from .overrides.watching import overridable
 
 _MODULES = (
@@ -172,6 +173,8 @@ def __getattr__(name: str) -> Any:
             value = overridable(value, leaf=True)
     elif name in _SAME:
         value = getattr(package, _SAME[name])
+    elif name.startswith("_foreach_") and (value := foreach(name)) is not None:
+        pass
     elif name.startswith("_"):
         raise AttributeError(f"module 'dualtape' has no attribute {name!r}")
     else:

@@ -88,13 +88,23 @@ class _Elsewhere(_ByDtype):
         return isinstance(tensor, Tensor) and tensor.dtype == cls._dtype and cls._holds(tensor)  # type: ignore[attr-defined]
 
 
+_DOC_ELSEWHERE = """Tensors of {0!r} of dualtape.{1}: an old way to make and to recognise them.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> isinstance(dt.ones(2), dt.{1}.{2})
+    False
+    """
+
+
 def types_of(space: str, make: Any, holds: Any) -> dict[str, type]:
     """The old types of a namespace: ``make(dtype, *data)`` makes its tensors, ``holds(tensor)`` knows them."""
     return {
         name: _Elsewhere(
             name, (),
             {"_dtype": kind._dtype, "_make": staticmethod(make), "_holds": staticmethod(holds),  # type: ignore[attr-defined]
-             "__module__": f"dualtape.{space}", "__doc__": f"Tensors of {kind._dtype!r} of dualtape.{space}."},  # type: ignore[attr-defined]
+             "__module__": f"dualtape.{space}", "__doc__": _DOC_ELSEWHERE.format(kind._dtype, space, name)},  # type: ignore[attr-defined]
         )
         for name, kind in TYPES.items()
     }  # fmt: skip
