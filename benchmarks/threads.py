@@ -1,4 +1,4 @@
-"""``python -m benchmarks.threads [COUNT ...]``: kernels of large arrays shared by threads, beside PyTorch with as many."""
+"""``python -m benchmarks.threads [COUNT ...]``: kernels of large arrays shared by threads, beside PyTorch."""
 
 from __future__ import annotations
 
