@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
+from ...arrays.kernels.basics import asarray_like, host
 from ...arrays.lazy import scipy_sparse, scipy_sparse_linalg
 from ...random import randn
 from ..samples import edge
@@ -15,7 +16,7 @@ from ..table import TABLE, composite
 
 
 @composite("lobpcg", method=False, torch_name="-", complex=False,
-           samples=(edge(np.diag([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]), 1),))  # fmt: skip
+           samples=(edge(np.diag([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]), 1, None, np.ones((6, 1))),))  # fmt: skip
 def lobpcg(
     A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None,
     niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None,
@@ -99,7 +100,7 @@ def _iterated(A: Any, B: Any, X: Any, iK: Any, n: int, k: int, niter: int, tol: 
             values, vectors = scipy_sparse_linalg.lobpcg(a, x, b, m, tol=tol, maxiter=steps, largest=largest)
         found.append((values[:k], vectors[:, :k]))
     sides = [np.stack(side).reshape(*batch, *side[0].shape) for side in zip(*found, strict=True)]
-    return tuple(new_tensor(side.astype(raw(start).dtype)) for side in sides)
+    return tuple(new_tensor(asarray_like(side, raw(start), raw(start).dtype)) for side in sides)
 
 
 def _for_scipy(tensor: Any, place: tuple) -> Any:
@@ -107,6 +108,6 @@ def _for_scipy(tensor: Any, place: tuple) -> Any:
         return None
     if tensor.is_sparse:
         tensor = tensor.coalesce()
-        parts = [raw(each) for each in (tensor.values(), tensor.indices())]
+        parts = [host(raw(each)) for each in (tensor.values(), tensor.indices())]
         return scipy_sparse.coo_array((parts[0], tuple(parts[1])), tensor.shape).tocsr()
-    return raw(tensor)[place]
+    return host(raw(tensor))[place]
