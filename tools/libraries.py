@@ -56,7 +56,7 @@ LIBRARIES = [
     Library("lion-pytorch==0.2.5", "optimizers", program="optimizers.py", needs=("schedulefree", "madgrad")),
     Library("ema-pytorch==0.8.3", "averages of weights", ("tests",)),
     Library("local-attention==1.11.2", "attention, a small GPT", ("tests",), needs=("einops", "hyper_connections")),
-    Library("tensorly==0.10.0", "tensor decompositions", ("tensorly/tests", "tensorly/tenalg/core_tenalg/tests"),
+    Library("tensorly==0.10.0", "tensor decompositions", ("tensorly/tests", "tensorly/tenalg/tests"),
             settings={"TENSORLY_BACKEND": "pytorch"}),
 ]  # fmt: skip
 
