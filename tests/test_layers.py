@@ -23,7 +23,7 @@ LAYERS = [
     {"_tensor", "autograd", "overrides", "random"},
     {"ops", "overrides.dispatch", "overrides.listing"},
     {"sparse", "nested"},
-    {"func", "autograd.functional"},
+    {"func", "autograd.functional", "profiler", "autograd.profiler"},
     {"amp"},
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"serialization", "optim"},

@@ -35,6 +35,7 @@ _ALSO = {
     "anomaly_mode": ".anomaly",
     "grad_mode": "..modes",
     "forward_ad": ".forward_ad",
+    "profiler": ".profiler",
     "functional": ".functional",
 }
 _MODULES = ("function", "graph")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -71,6 +72,7 @@ class GraphTask:
         "anomaly",
         "roots",
         "depth",
+        "profiler",
     )
 
     def __init__(self, record: bool, keep: bool) -> None:
@@ -88,6 +90,7 @@ class GraphTask:
         self.roots: Sequence[Node] = ()
         self.depth = 1  # how many runs this one is inside of, itself counted
         self.anomaly: Any = None  # in anomaly mode: what looks at the nodes as they run
+        self.profiler: Any = None  # what takes their times
 
     def free(self) -> Freed:
         """What the nodes of this run hold once their saved values are released: it knows where the run was started."""
@@ -185,7 +188,7 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
         if asked:
             task.record = True
             roots = [(edge, shown_gradient(grad)) for edge, grad in roots]
-    task.anomaly = mode.anomaly
+    task.anomaly, task.profiler = mode.anomaly, mode.profiler
     before, silent = fp_errors(), True
     try:
         _running.task = task
@@ -219,8 +222,8 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     wanted = task.wanted = None if everything else reached  # formulas whose result nobody waits for are not run
     if not everything and task.captures is None:  # backward(inputs=...) runs their own nodes, too, as PyTorch does
         reached.update({node: True for node in task.targets or () if node in reached and type(node) is not leaf})
-    record, anomaly = task.record, task.anomaly
-    usual = anomaly is None and not (record and watching)
+    record, anomaly, profiler = task.record, task.anomaly, task.profiler
+    usual = anomaly is None and profiler is None and not (record and watching)
     freed = None if task.keep else task.free()
     # they need not run
     stops: Collection[Node] = (
@@ -261,7 +264,10 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
         if accumulators:
             node, buffer = accumulators.pop(0)
             task.node = node
-            accumulate(node, buffer, task)
+            if profiler is None:
+                accumulate(node, buffer, task)
+            else:
+                profiler.node(node, partial(accumulate, node, buffer, task))
             continue
         if only is not None:
             node, grad, only, complete = only, complete, None, None
@@ -291,7 +297,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 raise
         if pairs is None:
             grad = grad if type(grad) is list else [grad]  # which a node may empty: gradients go as soon as may be
-            pairs = _general(node, grad, task)
+            pairs = _general(node, grad, task) if profiler is None else _watched(node, grad, task, freed)
         for edge, grad in pairs:
             child = edge[0]
             if grad is not None:
@@ -341,6 +347,21 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 heappush(ready, (-child._seq, child, grad))
         pairs = grad = array = held = state = None  # a leaf may take an array over only if nothing else holds it
     task.node = None
+
+
+def _watched(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> Sequence[tuple[Edge, Any]]:
+    """Run a node while a profile is taken: as it would run otherwise."""
+
+    def run() -> Any:
+        grad = buffer[0] if len(buffer) == 1 else buffer
+        plain = not task.record and task.anomaly is None and task.wanted is None and node._extra is None
+        if plain and (type(grad) is ndarray or type(grad) is list):
+            pairs = node._vjp(grad, None, freed)
+            if pairs is not None:
+                return pairs
+        return _general(node, buffer, task)
+
+    return task.profiler.node(node, run)
 
 
 def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, Any]]:

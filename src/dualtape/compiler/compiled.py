@@ -50,6 +50,8 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         mode = modes.current()
+        if mode.profiler is not None:
+            return mode.profiler.program(f"compiled: {self._name}", mode, lambda: self(*args, **kwargs))
         if not mode.plain or mode.batches:
             return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
         leaves: Any = args

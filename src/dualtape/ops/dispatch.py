@@ -47,6 +47,8 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
         if answer is not MISS:
             return answer
     mode = modes.current()
+    if mode.profiler is not None:
+        return mode.profiler.op(op, op.function, args, kwargs, mode, op.name)
     if mode.tracing is not None:
         mode.tracing.look((*args, *kwargs.values()))
     if mode.saved_hooks:
@@ -398,9 +400,11 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         answer = _asked(_inplace_method(op), args, kwargs)
         if answer is not MISS:
             return answer
-    tracing = modes.current().tracing
-    if tracing is not None:
-        tracing.look((*args, *kwargs.values()))
+    mode = modes.current()
+    if mode.profiler is not None:
+        return mode.profiler.op(op, _inplace_method(op), args, kwargs, mode, _inplace_name(op))
+    if mode.tracing is not None:
+        mode.tracing.look((*args, *kwargs.values()))
     try:
         return _write(op, op.bind(args, kwargs))
     except Exception:

@@ -1,0 +1,12 @@
+"""``dualtape.profiler``: where the time of a program goes, op by op and node by node, in PyTorch's names."""
+
+from __future__ import annotations
+
+from .events import DeviceType as DeviceType
+from .recorder import record_function as record_function
+from .session import ProfilerAction as ProfilerAction
+from .session import ProfilerActivity as ProfilerActivity
+from .session import profile as profile
+from .session import schedule as schedule
+from .session import supported_activities as supported_activities
+from .traces import tensorboard_trace_handler as tensorboard_trace_handler

@@ -1,0 +1,178 @@
+"""The recorder: what ops and the engine tell while a profile is taken.
+
+It stands in the modes' record (``modes.Mode.profiler``), which makes ops go the general way; there an op is handed to
+:meth:`Recorder.op`, which runs it by its short cut, as if nobody looked, and takes the time.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from .. import modes
+from .._tensor.tensor import Tensor
+from .events import FunctionEvent
+
+_HERE = __file__.rpartition("profiler")[0]
+
+
+class _Open(threading.local):
+    """The events of a thread that have begun and not ended, the innermost last."""
+
+    def __init__(self) -> None:
+        self.events: list[FunctionEvent] = []
+
+
+class Recorder:
+    """Collects events.
+
+    Parameters
+    ----------
+    shapes, memory, stack : bool
+        What is noted of each op beside its time.
+    """
+
+    def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False) -> None:
+        self.shapes, self.memory, self.stack = shapes, memory, stack
+        self.events: list[FunctionEvent] = []
+        self._open = _Open()
+        self._without: dict[modes.Mode, modes.Mode] = {}
+
+    def begin(self, name: str, kind: str) -> FunctionEvent:
+        """An event begins."""
+        opened = self._open.events
+        event = FunctionEvent(
+            name, kind, perf_counter_ns(), threading.get_ident(), opened[-1] if opened else None
+        )  # fmt: skip
+        opened.append(event)
+        self.events.append(event)
+        if self.stack:
+            event.stack = _stack()
+            event.start_ns = perf_counter_ns()  # looking at the stack is not the program's time
+        return event
+
+    def end(self, event: FunctionEvent) -> None:
+        """It has ended, and all that began inside of it."""
+        event.end_ns = perf_counter_ns()
+        opened = self._open.events
+        while opened and opened.pop() is not event:
+            pass
+
+    def op(self, op: Any, function: Callable, args: tuple, kwargs: dict, mode: modes.Mode, name: str) -> Any:
+        """Run an op on a user's arguments as if nobody looked, and take its time."""
+        without = self._without.get(mode)
+        if without is None:
+            without = self._without[mode] = mode.replace(profiler=None)
+        event = self.begin(f"aten::{name}", "op")
+        try:
+            modes._set(without)
+            result = function(*args, **kwargs)
+        finally:
+            modes._set(mode)
+            self.end(event)
+        if self.shapes:
+            event.input_shapes = [_shape(value) for value in (*args, *kwargs.values())]
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for each in results:
+            if isinstance(each, Tensor):
+                if each._edge is not None:
+                    event.sequence_nr = each._edge[0]._seq
+                if self.memory and getattr(each._array, "base", None) is None and not name.endswith("_"):
+                    event.own_memory += getattr(each._array, "nbytes", 0)
+        return result
+
+    def node(self, node: Any, run: Callable[[], Any]) -> Any:
+        """Run a node of the graph, and take its time."""
+        event = self.begin(node._title(), "node")
+        event.sequence_nr = node._seq
+        try:
+            pairs = run()
+        finally:
+            self.end(event)
+        if self.memory and pairs is not None:
+            event.own_memory = sum(
+                getattr(g, "nbytes", 0) for _, g in pairs if getattr(g, "base", None) is None and g is not None
+            )
+        return pairs
+
+    def program(self, name: str, mode: modes.Mode, run: Callable[[], Any]) -> Any:
+        """Run a compiled program, and take its time."""
+        event = self.begin(name, "program")
+        try:
+            modes._set(mode.replace(profiler=None))
+            return run()
+        finally:
+            modes._set(mode)
+            self.end(event)
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return list(value.shape)
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+        return [_shape(item) for item in value]
+    return []
+
+
+def _stack() -> list[str]:
+    """The lines of the user's that led here, the innermost first."""
+    lines: list[str] = []
+    frame: Any = sys._getframe(2)
+    while frame is not None and len(lines) < 32:
+        name = frame.f_code.co_filename
+        if not name.startswith((_HERE, "<")):
+            lines.append(f"{name}({frame.f_lineno}): {frame.f_code.co_name}")
+        frame = frame.f_back
+    return lines
+
+
+class record_function:
+    """A stretch of the user's own in a profile: a context, or a decorator.
+
+    Parameters
+    ----------
+    name : str
+    args : str, optional
+        Shown in the trace beside it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> with dt.profiler.profile() as p:
+    ...     with dt.profiler.record_function("mine"):
+    ...         y = dt.ones(2) * 2
+    >>> [event.name for event in p.events()]
+    ['mine', 'aten::mul']
+    """
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"record_function: expected a name, got {type(name).__name__}")
+        self.name, self.args = name, args
+        self._events: list[tuple[Any, Any]] = []
+
+    def __enter__(self) -> record_function:
+        recorder = modes.current().profiler
+        event = None
+        if recorder is not None:
+            event = recorder.begin(self.name, "range")
+            event.details = self.args or ""
+        self._events.append((recorder, event))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        recorder, event = self._events.pop()
+        if recorder is not None:
+            recorder.end(event)
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return recorded
