@@ -64,6 +64,7 @@ UPWARDS = {
     ("autograd.function_forward", "ops.jvp"): "a Function's tangent is laid out as its result is",
     ("arrays.kernels.fused", "compiler.eager"): "a function of many passes is compiled where that pays",
     ("func.functional_call", "nn"): "modules have parameters",
+    ("autograd.graph", "profiler.memory"): "the report on what a graph keeps is found where graphs are",
     ("func.functional_call", "nn.modules"): "batch norms are modules",
     ("nn.modules.module", "compiler"): "module.compile()",
     ("settings", "compiler.native.threads"): "kernels have threads of their own",

@@ -120,6 +120,7 @@ _NAMES = {
     "GradScaler": "amp",
     "load": "serialization",
     "save": "serialization",
+    "memory_summary": "profiler.memory",
     "set_printoptions": "_tensor.printing",
     "layout": "_tensor.device",
     "memory_format": "_tensor.device",

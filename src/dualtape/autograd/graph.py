@@ -232,3 +232,11 @@ def _current_graph_task_execution_order() -> list[Node]:
 
     task = _task()
     return [] if task is None else execution_order(task.roots, task.targets)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "saved":  # a report, which is made of more than the graph
+        from ..profiler.memory import saved
+
+        return saved
+    raise AttributeError(f"module 'dualtape.autograd.graph' has no attribute {name!r}")
