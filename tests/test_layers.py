@@ -43,7 +43,7 @@ LAYERS = [
         "testing",
         "multiprocessing",
     },
-    {"tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch"},
+    {"tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch", "commands"},
 ]
 
 # Imports upwards, when a function runs: what they wait for, and why it cannot be otherwise.

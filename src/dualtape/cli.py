@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from dualtape import __version__
 
@@ -30,20 +32,158 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="the folder for the pictures, made if missing (default: %(default)s)",
     )
+    _more(commands)
     return parser
 
 
+def _more(commands: Any) -> None:
+    """The commands beside the tour."""
+
+    def command(name: str, words: str, *names: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+        if "json" in names:
+            made.add_argument("--json", action="store_true", help="print JSON")
+        return made
+
+    ops = command("ops", "list the ops, or those in whose name or description all WORDS stand", "json")
+    ops.add_argument("words", nargs="*", metavar="WORDS")
+    ops.add_argument("--missing", action="store_true", help="what of PyTorch's is left out, and why")
+    explain = command("explain", "tell what an op computes, saves and how it is differentiated", "json")
+    explain.add_argument("op", metavar="OP")
+    for name, words in (
+        ("check", "compare the gradients of a function with differences, and guess what is wrong"),
+        ("graph", "draw the graph that a function records"),
+    ):
+        made = command(name, words, "json")
+        made.add_argument("function", metavar="module:function", help="or file.py:function")
+        made.add_argument("--shape", action="append", default=[], metavar="3,4", help="of each argument in turn")
+        if name == "graph":
+            made.add_argument("--out", type=Path, metavar="FILE", help="where the SVG goes (default: standard output)")
+    profile = command("profile", "run a script, print where its time goes, write a trace and a picture")
+    profile.add_argument("--out", type=Path, default=Path("dualtape-profile"), metavar="DIR")
+    profile.add_argument("--rows", type=int, default=30, metavar="N", help="lines of the table (default: %(default)s)")
+    profile.add_argument("script", type=Path)
+    profile.add_argument("arguments", nargs=argparse.REMAINDER)
+    command("doctor", "tell what is installed, and what each missing thing would give", "json")
+    completion = command("completion", "print what makes a shell complete this command")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
+    """Run the command line and return its exit status: 0, 1 where what was looked at is not right, 2 for wrong use.
 
     Parameters
     ----------
     arguments : sequence of str, optional
         The words after `dualtape`; those of the process by default.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return _COMMANDS[options.command](options, parser)
+    except BrokenPipeError:  # whoever read has seen enough
+        return 0
+
+
+def _tour(options: Any, parser: argparse.ArgumentParser) -> int:
     if options.out.exists() and not options.out.is_dir():
-        _parser().error(f"--out: expected a folder, but {options.out} is a file; name another place")
+        parser.error(f"--out: expected a folder, but {options.out} is a file; name another place")
     from dualtape.tour import run
 
     return 0 if run(options.out) else 1
+
+
+def _ops(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands import ops
+
+    if options.missing:
+        try:
+            found: Any = ops.missing()
+        except FileNotFoundError as error:
+            parser.error(str(error))
+        text = "\n".join(f"{reason}: {' '.join(names)}" for reason, names in found.items())
+    else:
+        found = ops.listed(options.words)
+        wide = max([len(row["name"]) for row in found], default=0)
+        text = "\n".join(f"{row['name']:{wide}}  {row['summary']}" for row in found)
+    print(json.dumps(found, indent=1) if options.json else text)
+    return 0 if found else 1
+
+
+def _explain(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands import ops
+
+    try:
+        told = ops.explained(options.op)
+    except KeyError as error:
+        parser.error(str(error.args[0]))
+    print(json.dumps(told, indent=1) if options.json else ops.shown(told))
+    return 0
+
+
+def _check(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands import check, functions
+
+    try:
+        function = functions.found(options.function)
+        report = check.checked(function, functions.arguments(function, options.shape))
+    except ValueError as error:
+        parser.error(str(error))
+    print(json.dumps(report, indent=1) if options.json else check.shown(report, options.function))
+    return 0 if report["right"] else 1
+
+
+def _graph(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands import functions
+    from dualtape.draw import graph_svg
+
+    try:
+        function = functions.found(options.function)
+        inputs = functions.arguments(function, options.shape)
+        result = function(*inputs)
+        result = result[0] if isinstance(result, (list, tuple)) else result
+        picture = graph_svg(result, names={f"argument {k}": x for k, x in enumerate(inputs)}, title=options.function)
+    except (ValueError, AttributeError) as error:
+        parser.error(str(error))
+    if options.json:
+        print(json.dumps({"function": options.function, "svg": picture}))
+    elif options.out is None:
+        print(picture)
+    else:
+        options.out.write_text(picture)
+        print(options.out)
+    return 0
+
+
+def _profile(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands.profiling import profiled
+
+    if not options.script.is_file():
+        parser.error(f"expected a script, but there is no file {options.script}")
+    profile, failure = profiled(options.script, options.arguments, options.out)
+    print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=options.rows))
+    print(f"{options.out / 'trace.json'}  {options.out / 'flames.svg'}")
+    if failure is not None:
+        raise failure
+    return 0
+
+
+def _doctor(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands import doctor
+
+    found = doctor.examined()
+    print(json.dumps(found, indent=1) if options.json else doctor.shown(found))
+    return 0
+
+
+def _completion(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands.completion import script
+
+    print(script(options.shell, parser), end="")
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[Any, argparse.ArgumentParser], int]] = {
+    "tour": _tour, "ops": _ops, "explain": _explain, "check": _check, "graph": _graph, "profile": _profile,
+    "doctor": _doctor, "completion": _completion,
+}  # fmt: skip

@@ -1,0 +1,60 @@
+"""Functions of the user's, by name: ``module:function``, and the arguments to try them on."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dualtape as dt
+
+
+def found(name: str) -> Any:
+    """The function that ``module:function`` or ``file.py:function`` names."""
+    place, _, path = name.rpartition(":")
+    if not place or not path:
+        raise ValueError(f"expected module:function or file.py:function, got {name!r}")
+    if place.endswith(".py"):
+        file = Path(place).resolve()
+        if not file.exists():
+            raise ValueError(f"there is no file {place}")
+        sys.path.insert(0, str(file.parent))
+        place = file.stem
+    else:
+        sys.path.insert(0, "")
+    try:
+        target: Any = importlib.import_module(place)
+    except ImportError as error:
+        raise ValueError(f"{place} cannot be imported: {error}") from None
+    for part in path.split("."):
+        if not hasattr(target, part):
+            raise ValueError(f"{place} has no {path}")
+        target = getattr(target, part)
+    if not callable(target):
+        raise ValueError(f"{name} is a {type(target).__name__}, not a function")
+    return target
+
+
+def arguments(function: Any, shapes: list[str], seed: int = 0) -> list[dt.Tensor]:
+    """Random tensors for a function: of the shapes given ("3,4", "scalar"), or a vector of 3 for each parameter."""
+    if not shapes:
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            raise ValueError("its parameters are not known: name the shapes of its arguments with --shape") from None
+        needed = [
+            p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        shapes = ["3"] * len(needed)
+    rng = np.random.default_rng(seed)
+    made = []
+    for shape in shapes:
+        words = [] if shape in ("scalar", "") else shape.replace("x", ",").split(",")
+        if not all(word.strip().isdigit() for word in words):
+            raise ValueError(f"expected a shape like 3,4 or scalar, got {shape!r}")
+        made.append(dt.tensor(rng.standard_normal([int(word) for word in words]), requires_grad=True))
+    return made

@@ -1,0 +1,131 @@
+"""The command ``dualtape``: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dualtape.cli import main
+
+WRONG = """
+import dualtape as dt
+class Wrong(dt.autograd.Function):
+    factor = 1.0
+    @classmethod
+    def make(cls, backward):
+        return type("W", (dt.autograd.Function,), {"forward": staticmethod(lambda ctx, x: (ctx.save_for_backward(x), x**2)[1]), "backward": staticmethod(backward)})
+def right(x, y): return (x * y).sin()
+def sign(x): return Wrong.make(lambda ctx, g: -2 * ctx.saved_tensors[0] * g).apply(x)
+def factor(x): return Wrong.make(lambda ctx, g: 6 * ctx.saved_tensors[0] * g).apply(x)
+def turned(x): return Wrong.make(lambda ctx, g: (2 * ctx.saved_tensors[0] * g).t()).apply(x)
+def detached(x, y): return x * y.detach()
+def by_numpy(x): return dt.tensor(x.detach().numpy() ** 2)
+number = 3
+"""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    (tmp_path / "program.py").write_text(WRONG)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "program", raising=False)
+    return "program.py"
+
+
+GUESSES = [("sign", "sign is turned", []), ("factor", "factor of 3", []), ("turned", "transposed", ["--shape", "3,3"]),
+           ("detached", "nothing arrives", []), ("by_numpy", "no result has a history", [])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "words", "more"), GUESSES)
+def test_check_names_the_entry_and_guesses_the_mistake(program, name, words, more, capsys):
+    assert main(["check", f"{program}:{name}", *more]) == 1
+    assert words in capsys.readouterr().out
+    assert main(["check", f"{program}:{name}", *more, "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["right"] and report["problems"]
+    if name == "sign":
+        problem = report["problems"][0]
+        assert problem["input"] == 0 and problem["analytic"] == pytest.approx(-problem["numerical"], rel=1e-4)
+
+
+def test_check_of_a_right_function(program, capsys):
+    assert main(["check", f"{program}:right", "--shape", "2,3", "--shape", "scalar"]) == 0
+    assert "are right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["check", "program.py:nothing"], ["check", "program.py:number"], ["check", "nonsense"],
+                                   ["check", "no_such_module:f"], ["check", "program.py:right", "--shape", "a"],
+                                   ["explain", "sinn"], ["graph", "program.py:by_numpy"], ["profile", "nothing.py"],
+                                   ["nothing"], []])  # fmt: skip
+def test_wrong_use_is_told_with_status_two(program, words, capsys):
+    with pytest.raises(SystemExit) as error:
+        main(words)
+    assert error.value.code == 2 and capsys.readouterr().err
+
+
+def test_ops_are_listed_and_searched(capsys):
+    assert main(["ops", "softmax"]) == 0
+    assert "log_softmax" in capsys.readouterr().out
+    assert main(["ops", "--json", "logarithm"]) == 0
+    assert any(row["name"] == "log" for row in json.loads(capsys.readouterr().out))
+    assert main(["ops", "no such words at all"]) == 1
+    capsys.readouterr()
+    assert main(["ops", "--missing"]) == 0
+    assert "quantis" in capsys.readouterr().out
+
+
+def test_an_op_is_explained(capsys):
+    assert main(["explain", "tanh", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["node"] == ["TanhBackward0"] and "out" in told["saves"] and told["in place"]
+    for name in ("torch.linalg.solve", "nn.functional.relu", "softmax", "einsum"):
+        assert main(["explain", name]) == 0
+        assert "defined" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["explain", "sinn"])
+    assert "sin" in capsys.readouterr().err
+
+
+def test_a_graph_is_drawn(program, tmp_path, capsys):
+    assert main(["graph", f"{program}:right", "--out", str(tmp_path / "graph.svg")]) == 0
+    assert "SinBackward0" in (tmp_path / "graph.svg").read_text()
+    capsys.readouterr()
+    assert main(["graph", f"{program}:right"]) == 0
+    assert capsys.readouterr().out.startswith("<svg")
+
+
+def test_a_script_is_profiled(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import sys, dualtape as dt\nx = dt.ones(3, requires_grad=True)\nx.exp().sum().backward()\nprint(sys.argv[1:])"
+    )
+    command = [sys.executable, "-m", "dualtape", "profile", "--out", "here", "script.py", "--a", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "['--a', '1']" in done.stdout and "ExpBackward0" in done.stdout
+    assert json.loads((tmp_path / "here" / "trace.json").read_text())["traceEvents"]
+    assert "script.py" in (tmp_path / "here" / "flames.svg").read_text()
+    (tmp_path / "script.py").write_text("import dualtape as dt\ndt.ones(1).sin()\nraise SystemExit(3)")
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 3 and "aten::sin" in done.stdout
+
+
+def test_doctor_tells_what_is_there(capsys):
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["numpy"] and "gives" in found["optional"]["cupy"]
+    assert main(["doctor"]) == 0
+    assert "threads" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_the_command(shell, capsys):
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert "explain" in text and "doctor" in text and "missing" in text
+    if shell == "bash":
+        script = f"{text}\nCOMP_WORDS=(dualtape exp); COMP_CWORD=1; _dualtape; echo $COMPREPLY"
+        assert subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout.strip() == "explain"
