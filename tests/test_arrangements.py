@@ -65,3 +65,8 @@ def test_unsafe_pieces_have_memory_of_their_own() -> None:
     x = dt.zeros(4)
     dt.unsafe_split(x, 2)[0].fill_(1)
     assert x.tolist() == [0.0] * 4
+
+
+@needs_torch
+def test_what_has_the_broadcast_shape_is_itself() -> None:
+    same("x, y = torch.ones(2, 3), torch.ones(3); a, b = torch.broadcast_tensors(x, y); (a is x, b is y)")

@@ -25,7 +25,9 @@ MODULES = [
     "nn.utils.stateless", "nn.functional", "random", "sparse", "nested", "amp", "cpu", "cpu.amp",
     "hips", "hips.extend", "hips.misc.flatten", "hips.misc.optimizers",
     "optim", "optim.optimizer", "optim.lr_scheduler", "utils.data", "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
-    "scipy.optimize", "scipy.sparse.linalg",
+    "scipy.optimize", "scipy.sparse.linalg", "distributions", "distributions.constraints",
+    "distributions.constraint_registry", "distributions.utils", "distributions.relaxed_bernoulli",
+    "distributions.relaxed_categorical",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")
 NEEDS_NO_EXAMPLE = {

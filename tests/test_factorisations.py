@@ -161,3 +161,10 @@ def test_lobpcg_says_what_it_cannot_do() -> None:
         dt.lobpcg(dt.eye(4), tracker=print)
     with pytest.raises(ValueError, match="method"):
         dt.lobpcg(dt.eye(4), method="other")
+
+
+@needs_torch
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_of_no_matrices_there_is_nothing_to_tell(dtype: str) -> None:
+    same(f"torch.linalg.cholesky_ex(torch.ones(0, 2, 2, dtype=torch.{dtype})).info")
+    same(f"torch.linalg.cholesky_ex(torch.ones(3, 0, 2, 2, dtype=torch.{dtype})).info.shape")

@@ -28,6 +28,7 @@ LAYERS = [
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"serialization", "optim"},
     {"numpy", "hips", "scipy"},
+    {"distributions"},
     {"compiler"},
     {
         "utils",

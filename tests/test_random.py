@@ -372,3 +372,60 @@ def test_draws_from_dirichlet_distributions_have_the_gradient_of_their_parts() -
     x = dt.tensor([2.0, 3.0], dtype=dt.float64, requires_grad=True)
     (g,) = dt.autograd.grad(dt._sample_dirichlet(x)[0], x)
     assert g[0] > 0 > g[1]
+
+
+# shapes, a draw, how it moves with the first shape: from distribution functions of 50 digits, their differences
+GAMMA_SLOPES = [
+    (0.001, 1e-200, 4.599414466669988e-195), (0.001, 0.001, 6.339511118616954), (0.001, 2.0, 723.9961222022795),
+    (0.1, 1e-08, 1.799692597541417e-6), (0.1, 0.5, 5.11969156720947), (1.0, 0.01, 0.05055692236986734),
+    (1.0, 1.0, 1.173563027224727), (1.0, 30.0, 4.010702785322668), (8.0, 2.0, 0.4711591093587146),
+    (8.0, 8.0, 1.021074394151715), (8.0, 40.0, 2.051134778613565), (100.0, 60.0, 0.7675054027398051),
+    (100.0, 101.0, 1.006660056717011), (100.0, 180.0, 1.32470186187851), (1e4, 9500.0, 0.974588834973852),
+    (1e4, 1e4, 1.000016666833324), (1e4, 10500.0, 1.024610522935506),
+]  # fmt: skip
+BETA_SLOPES = [
+    (0.001, 0.001, 0.25, 94009.87190033723), (0.001, 5.0, 1e-09, 1.864135501662281e-5),
+    (0.1, 2.0, 0.01, 0.373836734104767), (2.0, 0.1, 0.99, 0.006221016555554094), (1.0, 1.0, 0.5, 0.3465735902799727),
+    (3.0, 4.0, 0.9, 0.02265859676833049), (30.0, 20.0, 0.55, 0.0087189099939658), (1e3, 1e4, 0.09, 8.232845915419065e-5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-5)])
+def test_slopes_of_quantiles_are_exact_for_every_shape_and_in_both_tails(dtype, tolerance: float) -> None:
+    from dualtape.random.slopes import beta_slope, gamma_slope
+
+    alpha, x, expected = np.array(GAMMA_SLOPES if dtype is np.float64 else GAMMA_SLOPES[1:]).T
+    np.testing.assert_allclose(gamma_slope(alpha.astype(dtype), x.astype(dtype)), expected, rtol=tolerance)
+    alpha, beta, x, expected = np.array(BETA_SLOPES).T
+    slope = x * (1 - x) * beta_slope(alpha.astype(dtype), beta.astype(dtype), x.astype(dtype))
+    np.testing.assert_allclose(slope, expected, rtol=max(tolerance, 1e-9) if dtype is np.float64 else 1e-4)
+
+
+def test_slopes_keep_the_shape_of_what_they_are_of() -> None:
+    from dualtape.random.slopes import beta_slope, gamma_slope
+
+    assert gamma_slope(np.ones((2, 1)), np.ones(3)).shape == (2, 3) and gamma_slope(np.ones(0), np.ones(0)).shape == (
+        0,
+    )
+    many = gamma_slope(np.full(5000, 2.0), np.linspace(0, 9, 5000))  # in blocks
+    np.testing.assert_allclose(many[4999], gamma_slope(np.array(2.0), np.array(9.0)))
+    assert np.isfinite(many).all() and np.isfinite(beta_slope(np.ones(2), np.ones(2), np.array([0.0, 1.0]))).all()
+
+
+def test_proportions_of_tiny_concentrations_are_drawn_and_move() -> None:
+    alpha = dt.full((1000, 2), 1e-3, dtype=dt.float64, requires_grad=True)
+    x = dt._sample_dirichlet(alpha)
+    (slope,) = dt.autograd.grad(x[:, 0].sum(), alpha)
+    assert bool(((x.sum(-1) - 1).abs() < 1e-12).all()) and 350 < int((x[:, 0] > 0.5).sum()) < 650
+    assert bool(slope.isfinite().all()) and float(slope[:, 0].min()) >= 0
+    with pytest.raises(RuntimeError, match="positive concentrations"):
+        dt._sample_dirichlet(dt.tensor([0.0, 1.0]))
+
+
+def test_rows_that_are_drawn_at_once_and_one_by_one_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = dt.rand(5, 7, generator=dt.Generator().manual_seed(1))
+    drawn = []
+    for limit in (10**6, 0):
+        monkeypatch.setattr(dt.random.draws, "_AT_ONCE", limit)
+        drawn.append(dt.multinomial(weights, 50, True, generator=dt.Generator().manual_seed(2)))
+    assert bool((drawn[0] == drawn[1]).all()) and drawn[0].dtype is dt.int64

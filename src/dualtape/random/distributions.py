@@ -9,10 +9,10 @@ import numpy as np
 from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, new_tensor, raw
-from ..arrays.lazy import special
 from ..autograd.function import Function
 from ..autograd.underived import underived
 from .generator import Generator, source
+from .slopes import beta_slope, gamma_slope
 
 
 def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) -> Tensor:
@@ -79,25 +79,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return underived("binomial", drawn, count, prob)
 
 
-def gamma_slope(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """How a draw ``x`` of a gamma distribution moves with its shape ``alpha``, at the same quantile.
-
-    -(dP/d alpha) / (dP/dx) with P the distribution function, whose power series gives both: the factor before it
-    cancels.
-    """
-    a, x = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(x, np.float64))
-    safe = np.where(x > 0, x, 1)
-    term, total, weighted, harmonic = np.ones(a.shape), np.ones(a.shape), np.zeros(a.shape), np.zeros(a.shape)
-    n = 0
-    while np.any(term > 1e-17 * total):
-        n += 1
-        term = term * safe / (a + n)
-        harmonic = harmonic + 1 / (a + n)
-        total, weighted = total + term, weighted + term * harmonic
-    slope = -(safe / a) * (total * (np.log(safe) - special.digamma(a + 1)) - weighted)
-    return np.where(x > 0, slope, 0)
-
-
 class StandardGamma(Function):
     """The node of draws from gamma distributions: the gradient moves them along their quantiles."""
 
@@ -129,6 +110,35 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     return StandardGamma.apply(input, generator)
 
 
+class Dirichlet(Function):
+    """The node of draws from Dirichlet distributions: with its concentration, a part moves along its quantiles, and
+    the others give way in proportion.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, generator: Any) -> Any:  # type: ignore[override]
+        alpha = input._array
+        # of small concentrations, the logarithms of gamma variables: they themselves would be zero
+        gammas = _drawn("_sample_dirichlet", generator, "standard_gamma", alpha.astype(np.float64) + 1)._array
+        uniform = source(generator).random(alpha.shape)
+        logs = np.log(gammas) + np.log1p(-uniform) / alpha
+        parts = np.exp(logs - logs.max(-1, keepdims=True))
+        limits = np.finfo(alpha.dtype)
+        drawn = np.clip((parts / parts.sum(-1, keepdims=True)).astype(alpha.dtype), limits.tiny, 1 - limits.epsneg)
+        out = new_tensor(drawn)
+        ctx.save_for_backward(input, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        input, out = ctx.saved_tensors
+        alpha, x = input._array, out._array
+        others = alpha.sum(-1, keepdims=True) - alpha
+        slope = new_tensor((x * beta_slope(alpha, others, x)).astype(x.dtype))
+        slope = underived("_dirichlet_grad", slope, input, out)
+        return slope * (g - (out * g).sum(-1, keepdim=True)), None
+
+
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Draws from Dirichlet distributions of the concentrations in the last dimension, with their gradient.
 
@@ -138,5 +148,12 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
     >>> dt._sample_dirichlet(dt.ones(3)).sum()
     tensor(1.)
     """
-    draws = _standard_gamma(input, generator)
-    return draws / draws.sum(-1, keepdim=True)  # type: ignore[attr-defined]
+    _floats("_sample_dirichlet", input)
+    if not input.dim() or not np.all(raw(input) > 0):
+        raise RuntimeError("_sample_dirichlet: expected positive concentrations along the last dimension")
+    return Dirichlet.apply(input, generator)
+
+
+def von_mises(loc: Tensor, concentration: Tensor, generator: Generator | None = None) -> Tensor:
+    """Angles between -pi and pi from von Mises distributions."""
+    return _drawn("von_mises", generator, "vonmises", loc._array, concentration._array)

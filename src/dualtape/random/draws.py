@@ -241,6 +241,9 @@ def _check_chance(chance: Any) -> None:
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1: probabilities lie between 0 and 1")
 
 
+_AT_ONCE = 100_000  # comparisons of multinomial's that are made in one go; of more, each row is searched
+
+
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -269,8 +272,13 @@ def multinomial(
             f" {weights.shape[-1]}"
         )
     rng = source(generator)
-    rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
-    result = np.stack(rows).astype(np.int64)
+    if replacement and type(weights) is np.ndarray and weights.size * num_samples < _AT_ONCE:
+        shares = weights.cumsum(-1)
+        shares /= shares[:, -1:]
+        result = (rng.random((len(weights), num_samples, 1)) >= shares[:, None]).sum(-1)
+    else:
+        rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
+        result = np.stack(rows).astype(np.int64)
     return _finished(result[0] if input._array.ndim == 1 else result, None, False)
 
 

@@ -279,7 +279,7 @@ def dstack(tensors: Any, *, out: Any = None) -> Any:
     sample(real(2, 1), real(3)), sample(real(), real(2)), sample(real(2, 3)),
 ))  # fmt: skip
 def broadcast_tensors(*tensors: Any) -> tuple:
-    """The tensors, each broadcast to the shape that they have together, without copying.
+    """The tensors, each broadcast to the shape that they have together, without copying; one that has it is itself.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def broadcast_tensors(*tensors: Any) -> tuple:
             f"broadcast_tensors: the sizes {', '.join([str(list(t.shape)) for t in tensors])} do not match at a dimension"
             " where none of them is 1"
         ) from None
-    return tuple([shapes.expand(t, shape) for t in tensors])
+    return tuple([t if t._array.shape == shape else shapes.expand(t, shape) for t in tensors])
 
 
 @composite("sum_to_size", public=False, torch_name="Tensor.sum_to_size", samples=(

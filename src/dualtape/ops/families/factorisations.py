@@ -273,7 +273,7 @@ def _potrf(A: np.ndarray) -> tuple:
 def _info(x: Any, routine: str) -> Any:
     """Of each matrix 0, or where a factorisation of it fails."""
     if not all(x.shape[:-2]):
-        return x.reshape((*x.shape[:-2], -1))[..., :0].sum(-1).astype(_INFO)
+        return np.sum(x.real, (-2, -1)).astype(_INFO)  # of no matrices
     if routine == "potrf":
         return on_host(lambda a: _each_matrix(_potrf, a)[0], x)
     return on_host(lambda a: _each_matrix(lambda m: _getrf(m)[2:], a)[0], x)

@@ -1,0 +1,129 @@
+"""The continuous Bernoulli distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dualtape as dt
+
+from .._tensor.tensor import Tensor
+from . import constraints
+from ._odds import Odds
+from .distribution import batch_shape_of
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all, clamp_probs, shown
+
+__all__ = ["ContinuousBernoulli"]
+
+
+class ContinuousBernoulli(Odds, ExponentialFamily):
+    """Continuous Bernoulli distributions: on ``[0, 1]``, with a density in proportion to ``p**x * (1-p)**(1-x)``.
+
+    Near ``p = 1/2``, between ``lims``, the formulas' Taylor series are used.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.ContinuousBernoulli(0.5).mean
+    tensor(0.5000)
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:  # fmt: skip
+        name, given = self._given(probs, logits)
+        (value,) = broadcast_all(given)
+        if name == "probs":
+            validate = self._validate_args if validate_args is None else validate_args
+            if validate and not self.arg_constraints["probs"]._holds(value):
+                raise ValueError(
+                    f"ContinuousBernoulli: parameter probs has to be between 0 and 1, got invalid values:\n{shown(value)}"
+                )
+            value = clamp_probs(value)
+        self.__dict__[name] = value
+        self._lims = lims
+        super().__init__(batch_shape_of(given), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> ContinuousBernoulli:
+        return self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits", "_lims")
+
+    def _outside(self) -> Tensor:
+        """Where the formulas are used, and not their series."""
+        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+
+    def _cut_probs(self) -> Tensor:
+        return dt.where(self._outside(), self.probs, self._lims[0])
+
+    def _log_norm(self) -> Tensor:
+        """The logarithm of the density's normalising factor, 2 atanh(1 - 2p) / (1 - 2p)."""
+        cut = self._cut_probs()
+        exact = ((-cut).log1p() - cut.log()).abs().log() - (1 - 2 * cut).abs().log()
+        x = (self.probs - 0.5) ** 2
+        return dt.where(self._outside(), exact, math.log(2.0) + (4 / 3 + 104 / 45 * x) * x)
+
+    @property
+    def mean(self) -> Tensor:
+        cut = self._cut_probs()
+        exact = cut / (2 * cut - 1) + 1 / ((-cut).log1p() - cut.log())
+        x = self.probs - 0.5
+        return dt.where(self._outside(), exact, 0.5 + (1 / 3 + 16 / 45 * x**2) * x)
+
+    @property
+    def variance(self) -> Tensor:
+        cut = self._cut_probs()
+        exact = cut * (cut - 1) / (1 - 2 * cut) ** 2 + 1 / ((-cut).log1p() - cut.log()) ** 2
+        x = (self.probs - 0.5) ** 2
+        return dt.where(self._outside(), exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with dt.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(dt.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        unnormalised = -dt.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return unnormalised + self._log_norm()
+
+    def cdf(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        cut = self._cut_probs()
+        exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
+        inside = dt.where(self._outside(), exact, value)
+        return dt.where(value <= 0, 0.0, dt.where(value >= 1, 1.0, inside))
+
+    def icdf(self, value: Any) -> Tensor:
+        cut = self._cut_probs()
+        exact = ((-cut + value * (2 * cut - 1)).log1p() - (-cut).log1p()) / (cut.log() - (-cut).log1p())
+        return dt.where(self._outside(), exact, value)
+
+    def entropy(self) -> Tensor:
+        failure = (-self.probs).log1p()
+        return self.mean * (failure - self.probs.log()) - self._log_norm() - failure
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (self.logits,)
+
+    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+        outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
+        cut = dt.where(outside, x, self._lims[0] - 0.5)
+        exact = cut.expm1().abs().log() - cut.abs().log()
+        return dt.where(outside, exact, 0.5 * x + x**2 / 24 - x**4 / 2880)

@@ -1,0 +1,62 @@
+"""The log-normal distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor.tensor import Tensor
+from . import constraints
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+
+__all__ = ["LogNormal"]
+
+
+class LogNormal(TransformedDistribution):
+    """The exponentials of normal variables of mean ``loc`` and standard deviation ``scale``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.LogNormal(0.0, 1.0).mean
+    tensor(1.6487)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    base_dist: Normal
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> LogNormal:
+        new = self._get_checked_instance(LogNormal, _instance)
+        return super().expand(batch_shape, new)  # type: ignore[return-value]
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of the logarithm."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale**2 / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale**2).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        squared = self.scale**2
+        return squared.expm1() * (2 * self.loc + squared).exp()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc

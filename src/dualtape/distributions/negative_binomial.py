@@ -1,0 +1,70 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualtape as dt
+
+from .._tensor.tensor import Tensor
+from . import constraints
+from ._odds import Odds
+from .distribution import Distribution
+from .gamma import Gamma
+from .utils import broadcast_all
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(Odds, Distribution):
+    """Negative binomial distributions: how many trials of probability ``probs`` succeed before ``total_count`` fail.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.NegativeBinomial(3, dt.tensor(0.5)).mean
+    tensor(3.)
+    """
+
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        name, given = self._given(probs, logits)
+        count, value = broadcast_all(total_count, given)
+        self.total_count, self.__dict__[name] = count.type_as(value), value
+        super().__init__(value.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> NegativeBinomial:
+        return self._expanded(NegativeBinomial, batch_shape, _instance, "total_count", "probs", "logits")
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with dt.no_grad():
+            gamma = Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+            return dt.poisson(gamma.sample(sample_shape))
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        count, logsigmoid = self.total_count, dt.nn.functional.logsigmoid
+        unnormalised = count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
+        ways = (count + value).lgamma() - (1 + value).lgamma() - count.lgamma()
+        return unnormalised + ways.masked_fill(count + value == 0, 0)

@@ -1,0 +1,105 @@
+"""The categorical distribution, its values as vectors with a one in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualtape as dt
+
+from .._tensor.size import Size
+from .._tensor.tensor import Tensor
+from . import constraints
+from .categorical import Categorical
+from .distribution import Distribution
+
+__all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
+
+
+class OneHotCategorical(Distribution):
+    """Categorical distributions whose values are vectors with a 1 in one place.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.OneHotCategorical(dt.tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> OneHotCategorical:
+        return self._expanded(OneHotCategorical, batch_shape, _instance, "_categorical")
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def _param(self) -> Tensor:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of each place."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithm of the probability of each place."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of ``probs`` and ``logits``."""
+        return self._categorical.param_shape
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return dt.nn.functional.one_hot(self.probs.argmax(-1), self._event_shape[0]).to(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        places = self._categorical.sample(sample_shape)
+        return dt.nn.functional.one_hot(places, self._event_shape[0]).to(self.probs)
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = self._event_shape[0]
+        values = dt.eye(n, dtype=self._param.dtype, device=self._param.device)
+        values = values.view(n, *[1] * len(self._batch_shape), n)
+        return values.expand(n, *self._batch_shape, n) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot samples whose gradient is that of the probabilities.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.OneHotCategoricalStraightThrough(dt.tensor([0.0, 1.0])).rsample()
+    tensor([0., 1.])
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())

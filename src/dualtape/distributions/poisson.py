@@ -1,0 +1,65 @@
+"""The Poisson distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualtape as dt
+
+from .._tensor.tensor import Tensor
+from . import constraints
+from .distribution import batch_shape_of
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Poisson"]
+
+
+class Poisson(ExponentialFamily):
+    """Poisson distributions of events that come at ``rate``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.Poisson(2.0).log_prob(dt.tensor(0.0))
+    tensor(-2.)
+    """
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(batch_shape_of(rate), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Poisson:
+        return self._expanded(Poisson, batch_shape, _instance, "rate")
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with dt.no_grad():
+            return dt.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        rate, value = broadcast_all(self.rate, value)
+        return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+        return x.exp()

@@ -1,0 +1,120 @@
+"""The categorical distribution, made continuous by a temperature."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dualtape as dt
+
+from .._tensor.size import Size
+from .._tensor.tensor import Tensor
+from . import constraints
+from .categorical import Categorical
+from .distribution import Distribution
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+from .utils import broadcast_all, clamp_probs
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithms of a :class:`RelaxedOneHotCategorical` variable.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.distributions.relaxed_categorical import ExpRelaxedCategorical
+    >>> ExpRelaxedCategorical(dt.tensor(1.0), dt.ones(2)).log_prob(dt.tensor([0.5, 0.5]).log())
+    tensor(-1.3863)
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.real_vector  # of which the exponentials add up to one
+    has_rsample = True
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> ExpRelaxedCategorical:
+        new = self._expanded(ExpRelaxedCategorical, batch_shape, _instance, "_categorical")
+        new.temperature = self.temperature
+        return new
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of ``probs`` and ``logits``."""
+        return self._categorical.param_shape
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithm of the probability of each place."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of each place."""
+        return self._categorical.probs
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape, logits = self._extended_shape(sample_shape), self.logits
+        uniform = clamp_probs(dt.rand(shape, dtype=logits.dtype, device=logits.device))
+        scores = (logits - (-uniform.log()).log()) / self.temperature
+        return scores - scores.logsumexp(-1, True)
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self._event_shape[0]
+        logits, value = broadcast_all(self.logits, value)
+        score = (logits - value * self.temperature).log_softmax(-1).sum(-1)
+        return score + math.lgamma(n) + (n - 1) * dt.as_tensor(self.temperature).log()
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Proportions of which one is nearly all as ``temperature`` falls, with gradients.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.distributions.RelaxedOneHotCategorical(dt.tensor(0.5), dt.ones(3)).rsample().sum().allclose(dt.tensor(1.0))
+    True
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+    base_dist: ExpRelaxedCategorical
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> RelaxedOneHotCategorical:
+        new = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
+        return super().expand(batch_shape, new)  # type: ignore[return-value]
+
+    @property
+    def temperature(self) -> Tensor:
+        """How far from the corners samples are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithm of the probability of each place."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of each place."""
+        return self.base_dist.probs
