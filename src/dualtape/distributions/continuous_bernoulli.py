@@ -44,7 +44,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
             validate = self._validate_args if validate_args is None else validate_args
             if validate and not self.arg_constraints["probs"]._holds(value):
                 raise ValueError(
-                    f"ContinuousBernoulli: parameter probs has to be between 0 and 1, got invalid values:\n{shown(value)}"
+                    "ContinuousBernoulli: parameter probs has to be between 0 and 1, got invalid values:\n"
+                    f"{shown(value)}"
                 )
             value = clamp_probs(value)
         self.__dict__[name] = value
