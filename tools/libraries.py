@@ -49,7 +49,10 @@ LIBRARIES = [
         "narwhals",
     )),
     Library("torchdiffeq==0.2.5", "differential equations", program="differential_equations.py"),
-    Library("nflows==0.14", "normalising flows", ("tests",), needs=("torchtestcase", "UMNN", "tqdm", "matplotlib")),
+    Library("nflows==0.14", "normalising flows", ("tests",), needs=(
+        "torchtestcase", "UMNN", "tqdm", "matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "pillow",
+        "pyparsing", "python-dateutil", "six",
+    )),
     Library("zuko==1.6.0", "normalising flows", ("tests",)),
     Library("torch-optimizer==0.3.0", "optimizers", ("tests/test_basic.py", "tests/test_param_validation.py"),
             needs=("pytorch_ranger",)),
