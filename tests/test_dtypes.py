@@ -432,3 +432,8 @@ def test_a_conversion_is_recorded_and_its_gradient_comes_back_in_the_tensors_dty
     (y * 3).sum().backward()
     assert x.grad.dtype is dt.float32
     assert x.grad.tolist() == [3, 3]
+
+
+def test_the_type_of_tensors_itself_is_the_default_dtype():
+    assert dt.ones(2, dtype=dt.int64).type(dt.Tensor).dtype == dt.float32
+    assert dt.ones(2, dtype=dt.int64).type(dt.HalfTensor).dtype == dt.float16

@@ -119,6 +119,8 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if known is None:
             raise ValueError(f"invalid type: {dtype!r}; expected one of {', '.join(_TYPE_NAMES.values())}, or a dtype")
         return to(self, dtypes.NAMED[known])
+    if dtype is Tensor:  # the type of tensors that are made without a dtype
+        dtype = dtypes.get_default_dtype()
     return to(self, dtype=getattr(dtype, "_dtype", dtype))
 
 
