@@ -666,3 +666,28 @@ def test_other_threads_compute_beside_a_trace() -> None:
     for thread in threads:
         thread.join()
     assert not wrong and abs(slow(dt.ones(1000)).item() - expected) < 1.0 and programs(slow) == 1
+
+
+scale = 2.0
+
+
+def test_explain_tells_kernels_phases_and_why_calls_were_traced_again():
+    global scale
+
+    @dt.compile
+    def f(x, flag=True):
+        return (x * scale).sum() if flag else x.sin().sum()
+
+    f(dt.ones(3))
+    f(dt.ones(4))
+    f(dt.ones(4, dtype=dt.float64))
+    f(dt.ones(4, requires_grad=True))
+    scale = 3.0
+    f(dt.ones(4))
+    told = dt.compiler.explain(f)(dt.ones(4))
+    assert "shape was (3,), is (4,)" in told.retraced[0] and "dtype" in told.retraced[1] + told.retraced[2]
+    assert any("requires_grad" in reason for reason in told.retraced)
+    assert any("scale" in reason and "was 2.0, is 3.0" in reason for reason in told.retraced)
+    assert set(told.phases) == {"tracing", "planning", "machine code"} and sum(told.phases.values()) > 0
+    assert "traced again" in str(told) and "kernels" in str(told)
+    scale = 2.0

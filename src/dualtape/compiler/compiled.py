@@ -42,7 +42,7 @@ class Compiled:
         self._given_name = name
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
-        self._traced: list[tuple[str, str]] = []  # why calls were traced
+        self._traced: list[str] = []  # why calls were traced again
         _all.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -89,6 +89,10 @@ class Compiled:
                     " another program",
                 )
                 return self._function(*args, **kwargs)
+            if known:
+                nearest = max(variant.guard.why(self._function, leaves) for variant in known)
+                self._traced.append(nearest[1])
+                _log.info("%s: traced again: %s", self._name, self._traced[-1])
             result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
             if isinstance(variant, str):
                 self._give_up(key, variant)
@@ -116,6 +120,7 @@ class Compiled:
         with _tracing:
             self._variants.clear()
             self._eager.clear()
+            self._traced.clear()
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}>"
@@ -276,8 +281,12 @@ class Explanation:
         Instructions that ran, those that a replay runs, those of the way back.
     guards, checks : list
         What is checked before a replay, and the lines whose values are checked in it.
-    reasons : list of str
-        Why calls run as they are.
+    reasons, retraced : list of str
+        Why calls run as they are, and why they were traced again: what was not as it had been.
+    kernels, calls, bytes : int
+        Native kernels, calls of libraries between them, and bytes of memory that a call uses; 0 where NumPy runs it.
+    phases : dict of str to float
+        Seconds: tracing, planning, machine code.
     """
 
     def __init__(self, compiled: Compiled) -> None:
@@ -289,14 +298,22 @@ class Explanation:
         self.backward, self.saved_bytes = last.get("backward", 0), last.get("saved bytes", 0)
         self.guards, self.checks = last.get("guards", []), last.get("checks", [])
         self.seconds = last.get("seconds", 0.0)
+        self.retraced = list(compiled._traced)
+        native = [f for f in (last.get("native forward"), last.get("native backward")) if isinstance(f, dict)]
+        self.kernels, self.calls, self.bytes = (sum(f[key] for f in native) for key in ("kernels", "calls", "arena"))
+        planning, code = (sum(f[key] for f in native) for key in ("planning", "code"))
+        self.phases = {"tracing": max(self.seconds - planning - code, 0.0), "planning": planning, "machine code": code}
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.variants)} programs"]
         lines += [f"runs as it is: {reason}" for reason in self.reasons]
+        lines += [f"traced again: {reason}" for reason in self.retraced]
         if self.variants:
             lines += [
                 f"instructions: {self.traced} traced, {self.kept} kept, {self.backward} on the way back",
-                f"saved for the way back: {self.saved_bytes} bytes", f"time of the first call: {self.seconds:.3f} s",
+                f"kernels: {self.kernels}, calls of libraries: {self.calls}, memory: {self.bytes} bytes",
+                f"saved for the way back: {self.saved_bytes} bytes", f"time of the first call: {self.seconds:.3f} s ("
+                + ", ".join(f"{name} {time:.3f}" for name, time in self.phases.items()) + ")",
                 f"guards: {len(self.guards)}", *[f"  {line}" for line in self.guards],
                 f"values looked at: {len(self.checks)}", *[f"  {where}" for where in self.checks],
             ]  # fmt: skip

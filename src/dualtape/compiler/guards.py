@@ -90,7 +90,26 @@ class Guard:
         exec(compile(source, filename, "exec"), space)
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         self.check = space["check"]
+        self._body, self._space = body, space
+        self._paths = {name: path for path, name in names.items()}
         self.lines = [line for line in body if line.startswith("if")]
+
+    def why(self, function: Any, leaves: Any) -> tuple[tuple, str]:
+        """Why a call is not one that the program holds for: how many checks held, and what is not as it was."""
+        space = {**self._space, "f": function, "leaves": leaves}
+        path = "the arguments"
+        for number, line in enumerate(self._body):
+            try:
+                if not line.startswith("if "):
+                    path = self._paths[line.partition(" = ")[0]]
+                    exec(line, space)
+                    continue
+                for k, part in enumerate(line[3:].removesuffix(": return None").split(" or ")):
+                    if eval(part, space):
+                        return (number, k), f"{readable(path)}: {_changed(part, space)}"
+            except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+                return (number, 0), f"{readable(path)}: {error!r}"
+        return (len(self._body), 0), "a value that it looks at led another way"
 
     def same_objects(self, function: Any, leaves: list) -> str | None:
         """The first place at which something else stands than before the program ran, or None."""
@@ -122,6 +141,31 @@ class Guard:
 
     def _length(self, place: Place) -> int:
         return self._lengths[id(place.value)]
+
+
+def readable(path: str) -> str:
+    """The path of something that a function depends on, for people."""
+    for old, new in ((".__dict__['", "."), ("']", ""), (".__globals__['", ": the global "), (".cell_contents", "")):
+        path = path.replace(old, new)
+    return path.replace("leaves[", "argument [")
+
+
+_WORDS = (
+    ("requires_grad", "requires_grad"), ("_grad is None", ".grad"), ("_edge is None", "is (not) a leaf"),
+    ("_view is None", "is (not) a view"), ("type(", "is of another type"), (" is not ", "is another object"),
+)  # fmt: skip
+
+
+def _changed(part: str, space: dict) -> str:
+    """What is not as it was, in words: the part of a check that failed."""
+    left, _, right = part.rpartition(" and ")[2].partition(" != ")
+    if right:
+        was, now = eval(right, space), eval(left, space)
+        return f"{left.rpartition('.')[2] if '.' in left else 'it'} was {was!r}, is {now!r}"
+    for word, words in _WORDS:
+        if word in part:
+            return f"{words} has changed" if words in ("requires_grad", ".grad") else words
+    return part
 
 
 def _stream(value: Any) -> str | None:
@@ -172,9 +216,9 @@ def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) ->
         f"type({name}) is not _Tensor and type({name}) not in _kinds",
         f"type(a := {name}._array) is not _ndarray",
         f"a.shape != {state['shape']!r}",
+        f"a.dtype is not {dtype} and a.dtype != {dtype}",
         f"a.strides != {state['strides']!r}"
         + (" and a.size > 1" if 0 in state["shape"] or 1 in state["shape"] else ""),
-        f"a.dtype is not {dtype} and a.dtype != {dtype}",
         f"({name}._view is None) is {state['view']}",
         f"{asked} is not {state['requires_grad']}",
     ]

@@ -22,7 +22,7 @@ from ..pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import backends, replay
 from .backward import Derivative, cut_off, hooks_hidden
 from .environment import PLAIN, Environment
-from .guards import Guard, kinds
+from .guards import Guard, kinds, readable
 from .session import Session
 
 # where a result comes from
@@ -178,7 +178,7 @@ def _built(
     _check(tape)
     changed = guard.same_objects(function, leaves_in)
     if changed is not None:
-        raise Untraceable(f"it changes {_readable(changed)}, which a replay would not do again")
+        raise Untraceable(f"it changes {readable(changed)!r}, which a replay would not do again")
     changes = session.changes()
     if isinstance(changes, str):
         raise Untraceable(changes)
@@ -275,12 +275,6 @@ def _built(
 def _check(tape: Tape) -> None:
     if tape.failure is not None:
         raise Untraceable(*tape.failure)
-
-
-def _readable(path: str) -> str:
-    for old, new in ((".__dict__['", "."), ("']", ""), (".__globals__['", ": the global "), (".cell_contents", "")):
-        path = path.replace(old, new)
-    return f"{path!r}"
 
 
 def _results(variant: Variant, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
