@@ -24,6 +24,7 @@ NAMESPACES = (
     "torch.nested", "torch.signal.windows", "torch.random", "torch.func", "torch.autograd", "torch.autograd.forward_ad",
     "torch.autograd.functional", "torch.autograd.graph", "torch.utils.checkpoint", "torch.nn", "torch.nn.init",
     "torch.nn.utils", "torch.optim", "torch.optim.lr_scheduler", "torch.distributions", "torch.utils.data",
+    "torch.distributed", "torch.distributed.tensor", "torch.distributed.device_mesh", "torch.nn.parallel",
 )  # fmt: skip
 
 

@@ -64,6 +64,10 @@ def _more(commands: Any) -> None:
     profile.add_argument("--rows", type=int, default=30, metavar="N", help="lines of the table (default: %(default)s)")
     profile.add_argument("script", type=Path)
     profile.add_argument("arguments", nargs=argparse.REMAINDER)
+    launch = command("launch", "run a script in several processes, by mpiexec, and exit with its status")
+    launch.add_argument("-n", type=int, required=True, metavar="N", help="the number of processes")
+    launch.add_argument("script")
+    launch.add_argument("arguments", nargs=argparse.REMAINDER)
     command("doctor", "tell what is installed, and what each missing thing would give", "json")
     completion = command("completion", "print what makes a shell complete this command")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
@@ -91,6 +95,15 @@ def _tour(options: Any, parser: argparse.ArgumentParser) -> int:
     from dualtape.tour import run
 
     return 0 if run(options.out) else 1
+
+
+def _launch(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.distributed.launch import launch
+
+    try:
+        return launch(options.n, options.script, options.arguments)
+    except ValueError as error:
+        parser.error(str(error))
 
 
 def _ops(options: Any, parser: argparse.ArgumentParser) -> int:
@@ -185,5 +198,6 @@ def _completion(options: Any, parser: argparse.ArgumentParser) -> int:
 
 _COMMANDS: dict[str, Callable[[Any, argparse.ArgumentParser], int]] = {
     "tour": _tour, "ops": _ops, "explain": _explain, "check": _check, "graph": _graph, "profile": _profile,
+    "launch": _launch,
     "doctor": _doctor, "completion": _completion,
 }  # fmt: skip

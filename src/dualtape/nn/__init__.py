@@ -14,3 +14,11 @@ from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
 from .parameter import factory_kwargs as factory_kwargs
+
+
+def __getattr__(name: str) -> object:
+    if name == "parallel":  # which needs the processes' collectives
+        from . import parallel
+
+        return parallel
+    raise AttributeError(f"module 'dualtape.nn' has no attribute {name!r}")

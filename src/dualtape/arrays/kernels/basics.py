@@ -88,6 +88,11 @@ def all_samples(x: Any) -> Any:
     return innermost(x)
 
 
+def in_parts(x: Any) -> bool:
+    """Whether no one process has all of ``x``: its strides are then those of no memory."""
+    return getattr(type(x), "in_parts", False)
+
+
 # --- arrays beside others -------------------------------------------------------------------------
 
 

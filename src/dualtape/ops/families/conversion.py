@@ -13,6 +13,7 @@ from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
 from ...arrays import module_of
 from ...arrays.brief import cast
+from ...arrays.kernels.basics import in_parts
 from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import positive, real, sample
@@ -364,6 +365,8 @@ def _pairs(x: Any) -> Any:
     if x.dtype.kind != "c":
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {x.dtype}")
     dtype = dtypes.real_of(x.dtype)
+    if in_parts(x):
+        return module_of(x).pairs(x)
     return module_of(x).lib.stride_tricks.as_strided(x.real, (*x.shape, 2), (*x.strides, dtype.itemsize))
 
 

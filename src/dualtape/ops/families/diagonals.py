@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import module_of
-from ...arrays.kernels.basics import added_up, all_samples, arange_like, frozen, strided
+from ...arrays.kernels.basics import added_up, all_samples, arange_like, frozen, in_parts, strided
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
 from ..samples import real, sample
@@ -26,6 +26,8 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
         found = x.diagonal(offset, a, b)
         found.flags.writeable = x.flags.writeable  # NumPy makes it read-only
         return found
+    if in_parts(x):
+        return np.diagonal(x, offset, a, b)
     start = x[(slice(None),) * a + (slice(max(0, -offset), None),)]
     start = start[(slice(None),) * b + (slice(max(0, offset), None),)]
     rest = [i for i in range(x.ndim) if i not in (a, b)]

@@ -18,9 +18,8 @@ class DistributedSampler(Sampler[int]):
     Parameters
     ----------
     dataset : Dataset
-    num_replicas, rank : int
-        How many processes there are, and which this is: both are to be given, as processes know nothing of one
-        another here.
+    num_replicas, rank : int, optional
+        How many processes there are, and which this is; as the process group says by default.
     shuffle : bool
         Whether the order is random: by ``seed`` and the epoch.
     seed : int
@@ -39,7 +38,10 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            raise RuntimeError("which process is this, and of how many? Pass num_replicas and rank")
+            from ... import distributed
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"rank {rank} is not one of {num_replicas} processes: they count from 0")
         self.dataset = dataset

@@ -1,0 +1,15 @@
+"""Tensors of which each process has a part: :class:`DTensor`.
+
+A tensor over a sharded array runs through every op, formula, hook and transform as any other.
+"""
+
+from __future__ import annotations
+
+from .api import DTensor, distribute_module, distribute_tensor
+from .creation import empty, full, ones, rand, randn, zeros
+from .placement_types import Partial, Placement, Replicate, Shard
+
+__all__ = [
+    "DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
+    "ones", "rand", "randn", "zeros",
+]  # fmt: skip

@@ -1,0 +1,491 @@
+"""The sharded array: to whoever looks at it one array, of which each process has a part.
+
+NumPy's functions on sharded arrays run on the local parts, under placements that a rule allows (:mod:`rules`): where
+the parts do not lie so, they are first moved, the cheapest way. What was found for a call is remembered, so that the
+next one like it costs a look-up. Every process must make the same calls.
+
+A part of a sharded dimension is no view of the memory of one process: it is a copy that knows what it is a copy of.
+What is written to it is written there, too; to read it after the other was written is refused.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy
+
+from ..._tensor.tensor import wrap
+from ...arrays import as_array, module_of
+from .redistribution import redistribute
+from .spec import Code, Spec, spec_of
+
+np: Any = numpy  # its stubs know nothing of other kinds of arrays
+
+__all__ = ["RULES", "Sharded", "apply", "full", "placed", "store", "unruled"]
+
+RULES: dict[Any, Callable] = {}  # NumPy's functions on sharded arrays; filled next door
+UFUNC_METHODS: dict[str, Callable] = {}
+unruled: dict[str, int] = {}  # functions that ran on whole arrays for want of a rule: how many bytes were gathered
+_plans: dict[tuple, Any] = {}
+_PLAIN = (numpy.ndarray, numpy.generic)
+_NUMBERS = (int, float, complex, bool)
+
+
+class _Flags:
+    """The flags of an array as its strides tell them."""
+
+    __slots__ = ("c_contiguous", "f_contiguous", "writeable")
+
+    def __init__(self, x: Sharded) -> None:
+        steps, shape = x.strides, x.spec.shape
+        self.c_contiguous = x.steps is None or _dense(steps, shape, x.itemsize)
+        self.f_contiguous = _dense(steps[::-1], shape[::-1], x.itemsize)
+        self.writeable = True
+
+
+def row_by_row(shape: tuple, itemsize: int) -> tuple[int, ...]:
+    """The strides of an array that lies row by row."""
+    steps = [itemsize]
+    for n in shape[:0:-1]:
+        steps.append(steps[-1] * max(n, 1))
+    return tuple(reversed(steps)) if shape else ()
+
+
+def _dense(steps: tuple, shape: tuple, itemsize: int) -> bool:
+    return all(n == 1 or a == b for n, a, b in zip(shape, steps, row_by_row(shape, itemsize), strict=True))
+
+
+class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of a global shape, of which this process has ``local``."""
+
+    __slots__ = ("local", "spec", "writes", "copied", "steps")
+
+    __array_priority__ = 800  # batched arrays are outside
+    in_parts = True
+
+    def __init__(self, local: Any, spec: Spec, writes: list | None = None, copied: tuple | None = None) -> None:
+        self.local = local
+        self.spec = spec
+        self.steps: tuple | None = None  # the strides of a view
+        self.writes = writes  # how often its memory was written, shared by all that lie in it
+        self.copied = copied  # (writes of what this is a copy of, [their number then], what writes it there)
+
+    # --- NumPy's protocols ------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        spec = self.spec
+        if method == "__call__" and not kwargs and not spec.partial and ufunc.signature is None and ufunc.nout == 1:
+            if len(inputs) == 1:
+                if self.copied is not None:
+                    check_current(self)
+                return Sharded(as_array(ufunc(self.local)), spec)
+            if len(inputs) == 2:
+                x, y = inputs
+                if type(x) is Sharded:
+                    kind = type(y)
+                    if kind is Sharded and y.spec is spec or kind is float or kind is int:
+                        if x.copied is not None or kind is Sharded and y.copied is not None:
+                            check_current(x)
+                            check_current(y)
+                        return Sharded(as_array(ufunc(x.local, y.local if kind is Sharded else y)), spec)
+        for value in inputs:
+            if not isinstance(value, (Sharded, *_PLAIN, *_NUMBERS)) and not isinstance(value, (list, tuple, slice)):
+                return NotImplemented
+        rule = UFUNC_METHODS.get(method)
+        if rule is None:
+            return unknown(getattr(ufunc, method), inputs, kwargs, f"{ufunc.__name__}.{method}")
+        return rule(ufunc, inputs, kwargs)
+
+    def __array_function__(self, func: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        for kind in types:
+            if kind is not Sharded and not issubclass(kind, _PLAIN):
+                return NotImplemented
+        rule = RULES.get(func)
+        if rule is not None:
+            return rule(self, *args, **kwargs) if func in CREATIONS else rule(*args, **kwargs)
+        return unknown(func, args, kwargs, f"{func.__module__}.{func.__name__}")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        whole = full(self)
+        return numpy.asarray(whole if isinstance(whole, numpy.ndarray) else whole.get(), dtype)
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        raise BufferError("a sharded array is in no one's memory: use full_tensor() or to_local()")
+
+    # --- shape and memory -------------------------------------------------------------------------
+
+    shape = property(lambda self: self.spec.shape)
+    ndim = property(lambda self: len(self.spec.shape))
+    size = property(lambda self: prod(self.spec.shape))
+    dtype = property(lambda self: self.local.dtype)
+    itemsize = property(lambda self: self.local.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
+    base = property(lambda self: self.local.base)
+    device = property(lambda self: self.local.device)
+    flags = property(lambda self: _Flags(self))
+    real = property(lambda self: half(self, self.local.real) if self.dtype.kind == "c" else self)
+    imag = property(lambda self: half(self, self.local.imag))
+    T = property(lambda self: np.transpose(self))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """As if the whole lay in memory: row by row, or as a view of what does. They are the same on each process."""
+        return row_by_row(self.spec.shape, self.itemsize) if self.steps is None else self.steps
+
+    def get(self) -> Any:
+        """The whole, as NumPy's array."""
+        return numpy.asarray(self)
+
+    # --- reading and writing ----------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        return RULES["getitem"](self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        RULES["setitem"](self, key, value)
+
+    def copy(self, order: str = "C") -> Sharded:
+        check_current(self)
+        return Sharded(self.local.copy(order=order), self.spec)
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True, **kwargs: Any) -> Any:
+        if not copy and self.dtype == dtype:
+            return self
+        wide = self.dtype.kind in "fc" and numpy.dtype(dtype).kind in self.dtype.kind + "c"
+        x = self if wide or not self.spec.partial else reduced(self)
+        check_current(x)
+        return Sharded(x.local.astype(dtype, order=order), x.spec)
+
+    def view(self, *args: Any) -> Any:
+        return RULES["view"](self, *args)
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def item(self, *args: Any) -> Any:
+        return full(self).item(*args)
+
+    def tolist(self) -> Any:
+        return numpy.asarray(self).tolist()
+
+    def flatten(self, order: str = "C") -> Any:
+        return np.ravel(self).copy()
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> Any:
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        return np.transpose(self, None if not axes else axes[0] if len(axes) == 1 else axes)
+
+    def conj(self) -> Any:
+        return np.conjugate(self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
+
+    def sort(self, axis: int = -1, **kwargs: Any) -> None:
+        self[...] = np.sort(self, axis=axis, **kwargs)
+
+    def partition(self, kth: Any, axis: int = -1) -> None:
+        self[...] = np.partition(self, kth, axis)
+
+    # --- Python's protocols -----------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(full(self))
+
+    def __int__(self) -> int:
+        return int(full(self))
+
+    def __float__(self) -> float:
+        return float(full(self))
+
+    def __complex__(self) -> complex:
+        return complex(full(self))
+
+    def __index__(self) -> int:
+        return index(full(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(numpy.asarray(self), spec)
+
+    def __repr__(self) -> str:
+        return f"Sharded({self.local!r}, {self.spec!r})"
+
+    def tensor_repr(self, tensor: Any) -> str:
+        """What ``repr`` of a tensor over it shows: what this process has, since one may print alone."""
+        return (
+            f"DTensor(local_tensor={wrap(self.local)!r}, device_mesh={self.spec.mesh!r},"
+            f" placements={self.spec.placements})"
+        )
+
+    def __deepcopy__(self, memo: dict) -> Sharded:
+        return self.copy()
+
+
+def _method(name: str) -> Callable:
+    function = getattr(np, name)
+
+    def method(self: Sharded, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat"
+    " round searchsorted squeeze std sum swapaxes take trace var"
+).split():
+    setattr(Sharded, _name, _method(_name))
+
+CREATIONS = frozenset((np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.asarray, np.array))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def check_current(x: Any) -> None:
+    """Raise if ``x`` is a copy of a part that has been written to since."""
+    if type(x) is Sharded and x.copied is not None and x.copied[0][0] != x.copied[1][0]:
+        raise RuntimeError(
+            "a part of a sharded dimension was taken out before the tensor was written to: it is a copy, and has the"
+            " old values. Take it out again, or redistribute the tensor first"
+        )
+
+
+def part(x: Sharded, local: Any, spec: Spec | None = None) -> Sharded:
+    """An array in the memory of ``x``."""
+    check_current(x)
+    if x.writes is None:
+        x.writes = [0]
+    return Sharded(local, x.spec if spec is None else spec, x.writes, x.copied)
+
+
+def half(x: Sharded, local: Any) -> Sharded:
+    """The real or the imaginary part, in the memory of ``x``."""
+    found = part(x, local)
+    found.steps = x.strides
+    return found
+
+
+def placed(x: Any, mesh: Any, codes: tuple[Code, ...]) -> Any:
+    """The local array of ``x`` under ``codes``; one of NumPy's is the same on each process."""
+    if type(x) is Sharded:
+        check_current(x)
+        return x.local if x.spec.codes == codes else redistribute(x.local, x.spec, codes)
+    if all(code is None for code in codes):
+        return x
+    return redistribute(x, spec_of(mesh, (None,) * len(codes), x.shape), codes)
+
+
+def full(x: Any) -> Any:
+    """All of ``x``, on each process."""
+    return placed(x, x.spec.mesh, (None,) * len(x.spec.codes)) if type(x) is Sharded else x
+
+
+def reduced(x: Sharded) -> Sharded:
+    """``x`` without pending sums."""
+    codes = tuple([None if type(code) is str else code for code in x.spec.codes])
+    return Sharded(placed(x, x.spec.mesh, codes), spec_of(x.spec.mesh, codes, x.shape))
+
+
+def whole_like(value: Any, mesh: Any) -> Any:
+    """What a function made on each process alike, as arrays that are replicated."""
+    if isinstance(value, (tuple, list)):
+        items = [whole_like(item, mesh) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, numpy.generic) or hasattr(value, "strides"):
+        value = as_array(value)
+        return Sharded(value, spec_of(mesh, (None,) * len(mesh.shape), value.shape))
+    return value
+
+
+def store(target: Sharded, value: Any) -> None:
+    """Write into all of ``target``, whose placement stays."""
+    check_current(target)
+    spec = target.spec
+    if isinstance(value, (Sharded, numpy.ndarray)) or hasattr(value, "strides"):
+        if value.shape != target.shape:
+            value = np.broadcast_to(value, target.shape)
+        value = placed(value, spec.mesh, spec.codes)
+    elif spec.partial:
+        value = placed(module_of(target.local).full(target.shape, value, target.dtype), spec.mesh, spec.codes)
+    target.local[...] = value
+    count_write(target)
+
+
+def count_write(target: Sharded) -> None:
+    """Say that the memory of ``target`` was written, and write it where it was copied from."""
+    if target.writes is not None:
+        target.writes[0] += 1
+    if target.copied is not None:
+        target.copied[2]()
+
+
+def copy_of(x: Sharded, local: Any, spec: Spec, view: Callable) -> Sharded:
+    """What stands for a view of ``x`` that lies in no one's memory; ``view`` makes it of a whole array."""
+    if x.writes is None:
+        x.writes = [0]
+    seen = [x.writes[0]]
+    writes = x.writes
+
+    def push() -> None:
+        whole = full(x).copy()
+        view(whole)[...] = full(Sharded(local, spec))
+        store(x, whole)
+        seen[0] = writes[0]
+
+    return Sharded(local, spec, None, (writes, seen, push))
+
+
+# --- running a function on the parts --------------------------------------------------------------
+
+
+class Plan:
+    """How a call runs: the codes of each input, and the specs of what it gives."""
+
+    __slots__ = ("codes", "outs", "specs", "mesh", "moves", "steps")
+
+    @classmethod
+    def whole(cls, mesh: Any) -> Plan:
+        """Of one array that is replicated, as is the result."""
+        none = (None,) * len(mesh.shape)
+        return cls(mesh, [none], [(none, (0,) * len(none))], False)
+
+    def __init__(self, mesh: Any, codes: list, outs: list, moves: bool) -> None:
+        self.mesh = mesh
+        self.codes = codes  # of each input
+        self.outs = outs  # of each result: its codes, and the length of what each of them shards
+        self.specs: list | None = None  # of each result, once it was seen
+        self.moves = moves  # whether an input does not lie as it is wanted
+        self.steps: dict[tuple, tuple] = {}  # of a view: its strides, by those of what it is a view of
+
+
+def _described(x: Any) -> Any:
+    return x.spec if type(x) is Sharded else x.shape if hasattr(x, "shape") else None
+
+
+def plan_for(key: Any, arrays: list, rule: Callable) -> Plan:
+    """How a call with these arrays runs; remembered by ``key`` and the arrays' specs."""
+    whole_key = (key, *[_described(x) for x in arrays])
+    found = _plans.get(whole_key)
+    if found is None:
+        from .choice import chosen
+
+        if len(_plans) > 20000:
+            _plans.clear()
+        found = _plans[whole_key] = Plan(*chosen(arrays, list(rule())))
+    return found
+
+
+def apply(
+    key: Any, arrays: list, rule: Callable, call: Callable, view: bool = False, shape: tuple | None = None
+) -> Any:
+    """Run ``call`` on the local parts of ``arrays``, under placements that ``rule`` allows.
+
+    ``call`` gets the local arrays, and the plan. A ``view`` of the first lies in its memory, or is a copy that says so.
+    The ``shape`` of the result is given where it is not that of the parts, with the lengths of what they are parts of.
+    """
+    plan = plan_for(key, arrays, rule)
+    mesh = plan.mesh
+    locals_ = [placed(x, mesh, codes) if hasattr(x, "shape") else _number(x, mesh, codes)
+               for x, codes in zip(arrays, plan.codes, strict=True)]  # fmt: skip
+    result = call(locals_, plan)
+    several = isinstance(result, (tuple, list))
+    results = [as_array(r) for r in (result if several else (result,))]
+    if plan.specs is None:
+        plan.specs = [spec_of(mesh, codes, shape or _global(r.shape, codes, lengths))
+                      for r, (codes, lengths) in zip(results, _each(plan.outs, len(results)), strict=True)]  # fmt: skip
+    if view:
+        x = arrays[0]
+        view_of = lambda whole: call([whole], Plan.whole(mesh))
+        found = copy_of(x, results[0], plan.specs[0], view_of) if plan.moves else part(x, results[0], plan.specs[0])
+        if shape is None:  # a new shape is of what lies row by row, or of a copy
+            key = (x.steps, x.itemsize)
+            if key not in plan.steps:
+                # never read: only its strides are looked at
+                room = numpy.lib.stride_tricks.as_strided(numpy.empty(1, x.dtype), x.shape, x.strides)
+                plan.steps[key] = view_of(room).strides
+            found.steps = plan.steps[key]
+        return found
+    made = [Sharded(r, spec) for r, spec in zip(results, plan.specs, strict=True)]
+    if not several:
+        return made[0]
+    return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+
+
+def _number(x: Any, mesh: Any, codes: tuple[Code, ...]) -> Any:
+    """A number beside pending sums is one process's."""
+    if any(code == "sum" and place for code, place in zip(codes, mesh._coordinate, strict=True)):
+        return type(x)(0)
+    return x
+
+
+def _each(outs: list, count: int) -> list:
+    return outs if len(outs) == count else outs * count
+
+
+def _global(shape: tuple, codes: tuple, lengths: tuple) -> tuple:
+    found = list(shape)
+    for code, length in zip(codes, lengths, strict=True):
+        if type(code) is int:
+            found[code] = length
+    return tuple(found)
+
+
+# --- what has no rule -----------------------------------------------------------------------------
+
+
+def _each_array(value: Any, function: Callable) -> Any:
+    kind = type(value)
+    if kind is Sharded:
+        return function(value)
+    if kind is tuple or kind is list:
+        return kind([_each_array(item, function) for item in value])
+    if kind is dict:
+        return {name: _each_array(item, function) for name, item in value.items()}
+    return value
+
+
+def unknown(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
+    """A function without a rule: on whole arrays, on each process alike; said once for each ``name``."""
+    found: list[Sharded] = []
+    _each_array((args, kwargs), found.append)
+    size = sum(x.nbytes for x in found if not x.spec.whole)
+    if size:
+        if name not in unruled:
+            warnings.warn(
+                f"{name} has no rule for sharded tensors: {size} bytes are gathered on each process, which does all"
+                " of it",
+                UserWarning,
+                stacklevel=4,
+            )
+        unruled[name] = unruled.get(name, 0) + size
+    mesh = found[0].spec.mesh
+    written = [x for x in found if x is (args[0] if args else None) and function in WRITING]
+    for x in written:
+        check_current(x)
+    copies: dict[int, Any] = {}
+
+    def whole(x: Sharded) -> Any:
+        if id(x) not in copies:
+            copies[id(x)] = full(x).copy() if any(x is w for w in written) else full(x)
+        return copies[id(x)]
+
+    result = function(*_each_array(args, whole), **_each_array(kwargs, whole))
+    for x in written:
+        store(x, copies[id(x)])
+    return whole_like(result, mesh)
+
+
+WRITING: set[Any] = {np.copyto, np.put_along_axis, np.place, np.put, np.fill_diagonal}

@@ -1,0 +1,5 @@
+"""Modules in several processes: :class:`DistributedDataParallel`."""
+
+from __future__ import annotations
+
+from .distributed import DistributedDataParallel as DistributedDataParallel

@@ -1,0 +1,176 @@
+"""``DistributedDataParallel``: a copy of a module in each process, each with its part of the batch; the gradients are
+averaged while the backward runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ... import pytree
+from ..._tensor.tensor import Tensor
+from ...distributed import objects
+from ...distributed.groups import default_group, member
+from ...distributed.reducer import Reducer, broadcast_all
+from ...modes import current
+from ..modules import Module
+
+__all__ = ["DistributedDataParallel"]
+
+
+class DistributedDataParallel(Module):
+    """A module whose gradients are the averages over all ranks: those of one process with the whole batch.
+
+    Parameters
+    ----------
+    module : Module
+        The module; rank 0's parameters and buffers go to all ranks.
+    broadcast_buffers : bool, optional
+        Whether rank 0's buffers go to all ranks before each forward; yes by default.
+    init_sync : bool
+        Whether to send parameters now, and to check that all ranks have the same ones.
+    process_group : ProcessGroup, optional
+        The ranks; all by default.
+    bucket_cap_mb : int, optional
+        How many megabytes of gradients are averaged at a time; 25 by default.
+    find_unused_parameters : bool
+        Whether to look, after each forward, for parameters that the result does not depend on. Without it, such a
+        parameter is an error at the next forward.
+    gradient_as_bucket_view : bool
+        Whether gradients are views of the memory in which they are averaged: less is copied.
+    static_graph : bool
+        Whether the same parameters are used in each step; they are looked for in each.
+    device_ids, output_device, dim
+        For a module on one GPU: the defaults are the ones that are right.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> import dualtape.distributed as dist
+    >>> dist.init_process_group()
+    >>> model = dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(3, 1))
+    >>> model(dt.ones(2, 3)).mean().backward()
+    >>> model.module.weight.grad
+    tensor([[1., 1., 1.]])
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        super().__init__()
+        if check_reduction:
+            raise ValueError("DistributedDataParallel: check_reduction has no meaning any more; leave it out")
+        if device_ids is not None and len(device_ids) != 1 or dim != 0:
+            raise ValueError(
+                "DistributedDataParallel: a process has one device, and the batch is along dimension 0: leave"
+                f" device_ids and dim out, got {device_ids} and {dim}"
+            )
+        if output_device is not None and (device_ids is None or output_device != device_ids[0]):
+            raise ValueError("DistributedDataParallel: the result is on the module's device; leave output_device out")
+        group = default_group() if process_group is None else member(process_group)
+        if group is None:
+            raise ValueError("DistributedDataParallel: this rank is not in process_group")
+        ignored = getattr(module, "_ddp_params_and_buffers_to_ignore", ())
+        named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
+        if not named:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameters that require a"
+                " gradient"
+            )
+        self.module = module
+        self.process_group = group
+        self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.static_graph = static_graph
+        self.require_backward_grad_sync = True
+        self._buffers_to_send = [b for n, b in module.named_buffers() if n not in ignored]
+        if init_sync:
+            _check_same_everywhere(named, group)
+            everything = [p.detach() for n, p in module.named_parameters() if n not in ignored]
+            broadcast_all([*everything, *self._buffers_to_send], group)
+        cap = 25.0 if bucket_cap_mb is None else bucket_cap_mb
+        self._parameters_in_order: list[Tensor] = [p for _, p in named]
+        names = {id(p): n for n, p in named}
+        self.reducer = Reducer(self._parameters_in_order, group, int(cap * (1 << 20)), gradient_as_bucket_view, names)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The module's result; its backward averages gradients over all ranks."""
+        syncing = current().grad and self.require_backward_grad_sync
+        if self.broadcast_buffers and self._buffers_to_send and self.require_backward_grad_sync:
+            broadcast_all(self._buffers_to_send, self.process_group)
+        output = self.module(*inputs, **kwargs)
+        if syncing:
+            looking = self.find_unused_parameters or self.static_graph
+            self.reducer.prepare(_unused(output, self._parameters_in_order) if looking else None)
+        return output
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it gradients are added up on each rank, and averaged by the first backward after it.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> import dualtape.distributed as dist
+        >>> dist.init_process_group()
+        >>> model = dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(1, 1, bias=False))
+        >>> with model.no_sync():
+        ...     model(dt.ones(1, 1)).sum().backward()
+        >>> model(dt.ones(1, 1)).sum().backward()
+        >>> model.module.weight.grad
+        tensor([[2.]])
+        >>> dist.destroy_process_group()
+        """
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = self.reducer.active = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = self.reducer.active = before
+
+    def train(self, mode: bool = True) -> DistributedDataParallel:
+        """Set the module, too, to training or evaluation."""
+        super().train(mode)
+        return self
+
+
+def _check_same_everywhere(named: list, group: Any) -> None:
+    mine: list = [(name, tuple(p.shape), str(p.dtype)) for name, p in named]
+    found: list = [None] * group.size()
+    objects.all_gather_object(found, mine, group)
+    for rank, theirs in zip(group.ranks, found, strict=True):
+        if theirs != mine:
+            different = [a for a, b in zip(mine, theirs, strict=False) if a != b][:1] or [f"{len(mine)} parameters"]
+            others = [b for a, b in zip(mine, theirs, strict=False) if a != b][:1] or [f"{len(theirs)} parameters"]
+            raise RuntimeError(
+                f"DistributedDataParallel expects the same model on every rank: rank {group.ranks[group.rank()]} has"
+                f" {different[0]}, rank {rank} has {others[0]}"
+            )
+
+
+def _unused(output: Any, parameters: list[Tensor]) -> set[int]:
+    """The parameters, by id, that no tensor in ``output`` depends on."""
+    todo = [t.grad_fn for t in pytree.tree_leaves(output) if isinstance(t, Tensor) and t.grad_fn is not None]
+    seen = set(map(id, todo))
+    while todo:
+        for edge in todo.pop()._edges:
+            if edge is not None and id(edge[0]) not in seen:
+                seen.add(id(edge[0]))
+                todo.append(edge[0])
+    leaves = {id(t) for t in pytree.tree_leaves(output) if isinstance(t, Tensor)}
+    return {id(p) for p in parameters if id(p) not in leaves and id(p._grad_accumulator) not in seen}

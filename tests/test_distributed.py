@@ -1,0 +1,185 @@
+"""dualtape.distributed: checks that run on every rank of an ``mpiexec``, failures, and a world of one."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import dualtape as dt
+import dualtape.distributed as dist
+from tests.processes.runner import checks
+
+ROOT = Path(__file__).parent.parent
+MPI = importlib.util.find_spec("mpi4py") is not None and (Path(sys.executable).parent / "mpiexec").exists()
+needs_mpi = pytest.mark.skipif(not MPI, reason="mpi4py and its mpiexec are not installed")
+MODULES = [f"tests.processes.{name}" for name in ("collectives", "gradients", "parallel", "dtensors", "placements")]
+SIZES = (2, 4)
+
+
+def run(size: int, *words: str, limit: int = 60, **environment: str) -> subprocess.CompletedProcess:
+    """A Python program in several processes."""
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "mpiexec"), "-n", str(size), sys.executable, *words],
+        capture_output=True, text=True, timeout=limit, cwd=ROOT, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment},
+    )  # fmt: skip
+
+
+@functools.cache
+def results(size: int) -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "results.json"
+        done = run(size, "-m", "tests.processes.runner", str(path), *MODULES)
+        found = json.loads(path.read_text()) if path.exists() else {}
+    return {**found, "": done.stderr}
+
+
+@needs_mpi
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("check", [f"{module}.{name}" for module in MODULES for name in checks(module)])
+def test_on_every_rank(check: str, size: int) -> None:
+    found = results(size)
+    assert check in found, found[""]
+    assert not found[check], found[check]
+
+
+def program(text: str) -> tuple[str, str]:
+    return (
+        "-c",
+        "import dualtape as dt, dualtape.distributed as dist, sys, time\nfrom datetime import timedelta\n" + text,
+    )
+
+
+# what one rank does, and what must be said
+FAILURES = {
+    "an exception": (
+        "dist.init_process_group()\nif dist.get_rank() == 1: {}['a']\ndist.barrier()",
+        "[rank 1] KeyError",
+    ),
+    "a rank that leaves": (
+        "dist.init_process_group()\nif dist.get_rank() == 1: sys.exit(0)\ndist.all_reduce(dt.ones(2))",
+        "rank 1 has left without it",
+    ),
+    "a rank that never comes": (
+        "dist.init_process_group(timeout=timedelta(seconds=1))\nif dist.get_rank() == 1: time.sleep(60)\ndist.barrier()",
+        "barrier: it timed out after 1 seconds",
+    ),
+    "a rank that misses a monitored barrier": (
+        "dist.init_process_group()\nif dist.get_rank() == 1: time.sleep(60)\n"
+        "dist.monitored_barrier(timeout=timedelta(seconds=1))",
+        "monitored_barrier: rank 1 failed to come within 1 seconds",
+    ),
+}
+
+
+@needs_mpi
+@pytest.mark.parametrize("case", FAILURES)
+def test_nobody_waits_for_ever_after(case: str) -> None:
+    text, words = FAILURES[case]
+    begin = time.monotonic()
+    done = run(2, *program(text), limit=50)
+    assert done.returncode and words in done.stderr, done.stderr
+    assert time.monotonic() - begin < 30
+
+
+DIFFERENT = {
+    "shapes": ("dist.all_reduce(dt.ones(2 + r))", ["shape=[2]", "shape=[3]"]),
+    "dtypes": ("dist.all_reduce(dt.ones(2, dtype=dt.float64 if r else dt.float32))", ["float64", "float32"]),
+    "collectives": ("dist.barrier() if r else dist.broadcast(dt.ones(1), 0)", ["barrier(", "broadcast("]),
+    "reductions": (
+        "dist.all_reduce(dt.ones(2), dist.ReduceOp.MAX if r else dist.ReduceOp.SUM)",
+        ["RedOpType.MAX", "RedOpType.SUM"],
+    ),
+}
+
+
+@needs_mpi
+def test_in_detail_ranks_that_do_different_things_all_hear_of_it() -> None:
+    text = "dist.init_process_group()\nr = dist.get_rank()\n"
+    for call, _ in DIFFERENT.values():
+        text += f"try: {call}\nexcept dist.DistBackendError as error: print(r, error, flush=True)\n"
+    done = run(2, *program(text), DUALTAPE_DISTRIBUTED_DEBUG="detail")
+    assert not done.returncode, done.stderr
+    for _, words in DIFFERENT.values():
+        for word in words:
+            assert done.stdout.count(word) >= 2, (word, done.stdout)  # each rank says what both did
+    assert done.stdout.count("different collectives") == 2 * len(DIFFERENT)
+    assert "<string>:" in done.stdout
+
+
+@needs_mpi
+def test_the_command_launches_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys, dualtape.distributed as dist\ndist.init_process_group()\n"
+                      "sys.stdout.write(f'{dist.get_rank()} {dist.get_world_size()} {sys.argv[1:]}\\n')")  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "dualtape", "launch", "-n", "2", str(script), "--a", "b"],
+                          capture_output=True, text=True, timeout=30, check=False)  # fmt: skip
+    assert sorted(done.stdout.splitlines()) == ["0 2 ['--a', 'b']", "1 2 ['--a', 'b']"], done.stderr
+
+
+@pytest.mark.parametrize("words, said", [(["-n", "0", __file__], "at least 1"), (["-n", "2", "nowhere.py"], "no file")])
+def test_a_wrong_launch_says_why(words: list[str], said: str, capsys: pytest.CaptureFixture) -> None:
+    from dualtape.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["launch", *words])
+    assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def alone():
+    dist.init_process_group()
+    yield
+    dist.destroy_process_group()
+
+
+def test_a_world_of_one_needs_nothing(alone: None) -> None:
+    x = dt.arange(6.0).reshape(2, 3).t()
+    for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX):
+        dist.all_reduce(x, op)
+    dist.reduce(x, 0), dist.broadcast(x, 0), dist.barrier(), dist.monitored_barrier()
+    out = [dt.zeros(3, 2)]
+    dist.all_gather(out, x), dist.all_to_all(out, out), dist.scatter(out[0], [x]), dist.gather(x, out)
+    into = dt.zeros(3, 2)
+    dist.reduce_scatter_tensor(into, x), dist.all_gather_into_tensor(into, x), dist.all_to_all_single(into, x)
+    want = dt.arange(6.0).reshape(2, 3).t()
+    assert dt.equal(x, want) and dt.equal(out[0], want) and dt.equal(into, want)
+    found = [None]
+    dist.all_gather_object(found, "a")
+    dist.isend(x, 0).wait(), dist.recv(into)
+    assert found == ["a"] and dt.equal(into, want) and dist.get_backend() == "mpi"
+
+
+def test_without_mpi4py_there_is_a_world_of_one_and_no_silent_others() -> None:
+    text = "import sys; sys.modules['mpi4py'] = None\nimport dualtape.distributed as dist\n" \
+           "dist.init_process_group(); print(dist.get_world_size())"  # fmt: skip
+    for size, status in (("1", 0), ("2", 1)):
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PMI_SIZE": size})  # fmt: skip
+        assert done.returncode == status and (
+            done.stdout == "1\n" if not status else "each would be alone" in done.stderr
+        )
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: dist.get_rank(), ValueError, "has not been initialized"),
+    (lambda: dist.all_reduce(dt.ones(1)), ValueError, "has not been initialized"),
+    (lambda: dist.init_process_group("gloo"), ValueError, "the backends are 'mpi'"),
+    (lambda: dist.init_process_group(world_size=3), ValueError, "world_size is 1 by what the launcher says, got 3"),
+    (lambda: dist.init_process_group(init_method="tcp://here"), ValueError, "MPI does the rendezvous"),
+    (lambda: dist.init_process_group(timeout=3), TypeError, "timedelta"),
+    (lambda: dist.destroy_process_group(), AssertionError, "cannot be None"),
+])  # fmt: skip
+def test_outside_a_world(call, kind: type, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        call()
+    assert not dist.is_initialized()
