@@ -68,7 +68,6 @@ UPWARDS = {
     ("func.functional_call", "nn"): "modules have parameters",
     ("autograd.graph", "profiler.memory"): "the report on what a graph keeps is found where graphs are",
     ("func.functional_call", "nn.modules"): "batch norms are modules",
-    ("nn", "nn.parallel"): "dualtape.nn.parallel is there when it is asked for",
     ("nn.modules.module", "compiler"): "module.compile()",
     ("settings", "compiler.native.threads"): "kernels have threads of their own",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",

@@ -413,3 +413,12 @@ def test_attention_layers_say_what_takes_ragged_batches() -> None:
 def test_memory_is_not_shared_among_processes() -> None:
     with pytest.raises(NotImplementedError):
         dt.nn.Linear(1, 1).share_memory()
+
+
+def test_data_parallel_in_one_process_is_the_module_itself():
+    inner = dt.nn.Linear(2, 1)
+    outer = dt.nn.parallel.DataParallel(inner)
+    assert outer.module is inner and list(outer.state_dict()) == ["module.weight", "module.bias"]
+    assert dt.equal(outer(dt.ones(3, 2)), inner(dt.ones(3, 2)))
+    with pytest.raises(NotImplementedError, match="DistributedDataParallel"):
+        dt.nn.parallel.DataParallel(inner, device_ids=[0, 1])

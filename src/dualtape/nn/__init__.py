@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from . import attention as attention
 from . import functional as functional
 from . import init as init
@@ -16,9 +19,8 @@ from .parameter import UninitializedParameter as UninitializedParameter
 from .parameter import factory_kwargs as factory_kwargs
 
 
-def __getattr__(name: str) -> object:
-    if name == "parallel":  # which needs the processes' collectives
-        from . import parallel
-
-        return parallel
+def __getattr__(name: str) -> Any:
+    if name in ("parallel", "DataParallel"):  # which need the processes' collectives
+        parallel = import_module(".parallel", __name__)
+        return parallel if name == "parallel" else parallel.DataParallel
     raise AttributeError(f"module 'dualtape.nn' has no attribute {name!r}")

@@ -13,7 +13,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.device import strided
 from ..._tensor.tensor import Tensor, wrap
-from ...random.generator import default_generator
+from ...random import default_generator
 from .. import collectives
 from ..device_mesh import DeviceMesh
 from .api import codes_of

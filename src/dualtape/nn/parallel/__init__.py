@@ -1,5 +1,7 @@
-"""Modules in several processes: :class:`DistributedDataParallel`."""
+"""Modules in several processes: :class:`DistributedDataParallel`; and :class:`DataParallel`, in one."""
 
 from __future__ import annotations
 
+from .data_parallel import DataParallel as DataParallel
+from .data_parallel import data_parallel as data_parallel
 from .distributed import DistributedDataParallel as DistributedDataParallel
