@@ -13,7 +13,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.device import strided
 from ..._tensor.tensor import Tensor, wrap
-from ...random import default_generator
+from ...random import default_generator, randint
 from .. import collectives
 from ..device_mesh import DeviceMesh
 from .api import codes_of
@@ -136,6 +136,4 @@ def _drawn(spec: Spec, kind: np.dtype, draw: Any) -> np.ndarray:
 
 
 def _next_seed() -> int:
-    from ...random.draws import randint
-
     return int(randint(2**62, (1,), generator=default_generator).item())
