@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import inspect
 import json
 import os
 import subprocess
@@ -17,11 +18,15 @@ import pytest
 import dualtape as dt
 import dualtape.distributed as dist
 from tests.processes.runner import checks
+from tests.same_program import needs_torch
 
 ROOT = Path(__file__).parent.parent
 MPI = importlib.util.find_spec("mpi4py") is not None and (Path(sys.executable).parent / "mpiexec").exists()
 needs_mpi = pytest.mark.skipif(not MPI, reason="mpi4py and its mpiexec are not installed")
-MODULES = [f"tests.processes.{name}" for name in ("collectives", "gradients", "parallel", "dtensors", "placements")]
+MODULES = [
+    f"tests.processes.{name}"
+    for name in ("collectives", "gradients", "parallel", "dtensors", "placements", "against_torch")
+]
 SIZES = (2, 4)
 
 
@@ -133,6 +138,18 @@ def test_a_wrong_launch_says_why(words: list[str], said: str, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         main(["launch", *words])
     assert said in capsys.readouterr().err
+
+
+@needs_torch
+@pytest.mark.parametrize("name", [n for n in dist.__all__ if inspect.isfunction(getattr(dist, n, None))])
+def test_signatures_are_pytorchs(name: str) -> None:
+    import torch.distributed as theirs
+
+    ours, other = inspect.signature(getattr(dist, name)), inspect.signature(inspect.unwrap(getattr(theirs, name)))
+    left_out = {"init_process_group": {"_ranks"}, "init_device_mesh": {"backend_override"}}.get(name, set())
+    want = [(p.name, p.kind) for p in other.parameters.values() if p.name not in left_out]
+    got = [(p.name, p.kind) for p in ours.parameters.values()]
+    assert got == want
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from .point_to_point import __all__ as _point_to_point
 from .reduce_op import ReduceOp, _make_nccl_premul_sum
 from .work import Work
 
-_PARTS = ("nn", "device_mesh", "tensor", "checkpoint", "fsdp", "algorithms", "optim", "rpc", "autograd", "pipelining")
+_PARTS = ("nn", "device_mesh", "tensor", "checkpoint")
 _NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"}
 
 __all__ = [

@@ -20,6 +20,7 @@ __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError"
 
 _EAGER, _PATIENT = 100, 1.0  # tests at once; then seconds of tests between which others may run
 _GRACE = 3.0  # seconds for what a process sent before it left
+_HEARD = 0.3  # seconds for a launcher to pass on what was said, before it is told to end all
 _GOODBYE = 1
 
 
@@ -58,6 +59,7 @@ class Vigil:
         sys.stderr.write("".join(f"[rank {self.rank}] {line}\n" for line in lines))
         sys.stderr.write(f"[rank {self.rank}] this ended rank {self.rank}, and with it all {self.communicator.size}\n")
         sys.stderr.flush()
+        time.sleep(_HEARD)
         world().Abort(1)
 
     def leave(self) -> None:
@@ -68,6 +70,7 @@ class Vigil:
         if self._unfinished and not all([request.Test() for request, _ in self._unfinished]):
             sys.stderr.write(f"[rank {self.rank}] left with a collective that others never came to: ending all\n")
             sys.stderr.flush()
+            time.sleep(_HEARD)
             world().Abort(1)
         for other in range(self.communicator.size):
             if other != self.rank:

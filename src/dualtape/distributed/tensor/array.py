@@ -354,20 +354,21 @@ def copy_of(x: Sharded, local: Any, spec: Spec, view: Callable) -> Sharded:
 class Plan:
     """How a call runs: the codes of each input, and the specs of what it gives."""
 
-    __slots__ = ("codes", "outs", "specs", "mesh", "moves", "steps")
+    __slots__ = ("codes", "outs", "specs", "mesh", "moves", "steps", "direct")
 
     @classmethod
     def whole(cls, mesh: Any) -> Plan:
         """Of one array that is replicated, as is the result."""
         none = (None,) * len(mesh.shape)
-        return cls(mesh, [none], [(none, (0,) * len(none))], False)
+        return cls(mesh, [none], [(none, (0,) * len(none))], False, False)
 
-    def __init__(self, mesh: Any, codes: list, outs: list, moves: bool) -> None:
+    def __init__(self, mesh: Any, codes: list, outs: list, moves: bool, cuts: bool) -> None:
         self.mesh = mesh
         self.codes = codes  # of each input
         self.outs = outs  # of each result: its codes, and the length of what each of them shards
         self.specs: list | None = None  # of each result, once it was seen
         self.moves = moves  # whether an input does not lie as it is wanted
+        self.direct = not moves and not cuts  # whether the local arrays are the inputs, as they are
         self.steps: dict[tuple, tuple] = {}  # of a view: its strides, by those of what it is a view of
 
 
@@ -397,6 +398,16 @@ def apply(
     The ``shape`` of the result is given where it is not that of the parts, with the lengths of what they are parts of.
     """
     plan = plan_for(key, arrays, rule)
+    if plan.direct and plan.specs is not None and not view and len(plan.specs) == 1:  # nearly always
+        own = []
+        for x in arrays:
+            if type(x) is Sharded:
+                if x.copied is not None:
+                    check_current(x)
+                x = x.local
+            own.append(x)
+        result = call(own, plan)
+        return Sharded(result if type(result) is numpy.ndarray else as_array(result), plan.specs[0])
     mesh = plan.mesh
     locals_ = [placed(x, mesh, codes) if hasattr(x, "shape") else _number(x, mesh, codes)
                for x, codes in zip(arrays, plan.codes, strict=True)]  # fmt: skip

@@ -14,8 +14,9 @@ from .spec import Code
 __all__ = ["chosen"]
 
 
-def chosen(arrays: list, allowed: list) -> tuple[Any, list, list, bool]:
-    """The mesh, the codes of each array and of each result, and whether something must be moved.
+def chosen(arrays: list, allowed: list) -> tuple[Any, list, list, bool, bool]:
+    """The mesh, the codes of each array and of each result, whether something must be moved, and whether what is not
+    sharded must be cut.
 
     ``allowed`` lists, for one dimension of the mesh, the codes of the results (one, or a tuple) and of the arrays.
     """
@@ -50,7 +51,10 @@ def chosen(arrays: list, allowed: list) -> tuple[Any, list, list, bool]:
         for own, code in zip(codes, ins, strict=True):
             own.append(code)
     moves = any(hasattr(x, "spec") and x.spec.codes != tuple(own) for x, own in zip(arrays, codes, strict=True))
-    return mesh, [tuple(own) for own in codes], [(tuple(found), tuple(lengths)) for found, lengths in outs], moves
+    cuts = any(
+        not hasattr(x, "spec") and any(code is not None for code in own) for x, own in zip(arrays, codes, strict=True)
+    )
+    return mesh, [tuple(own) for own in codes], [(tuple(found), tuple(lengths)) for found, lengths in outs], moves, cuts
 
 
 def _bytes(x: Any, shape: tuple) -> float:

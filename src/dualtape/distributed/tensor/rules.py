@@ -226,7 +226,7 @@ def reduce(ufunc: Any, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
             )
         return ufunc.reduce(local, axis=axes, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}))
 
-    return apply(("reduce", ufunc, axes, keepdims, str(dtype)), [x],
+    return apply(("reduce", ufunc, axes, keepdims, dtype), [x],
                  lambda: reduction(x.ndim, axes, keepdims, kind), call)  # fmt: skip
 
 
@@ -282,6 +282,8 @@ def _reducing(ufunc: Any, typed: bool) -> Callable:
     """The function of NumPy's that is a ufunc's ``reduce``; of sums and products a dtype comes before ``out``."""
 
     def function(x: Any, axis: Any = None, *args: Any, keepdims: bool = False, **kwargs: Any) -> Any:
+        if not args and not kwargs:
+            return reduce(ufunc, x, axis, None, bool(keepdims))
         options = dict(
             zip(("dtype", "out", "keepdims") if typed else ("out", "keepdims"), args, strict=False), **kwargs
         )
