@@ -34,8 +34,9 @@ def available() -> bool:
         return False
     try:
         import cupy
+        from cupy.cuda import nccl
 
-        return bool(cupy.cuda.nccl.available) and cupy.cuda.runtime.getDeviceCount() > 0
+        return bool(nccl.available) and cupy.cuda.runtime.getDeviceCount() > 0
     except (ImportError, RuntimeError, AttributeError):
         return False
 
