@@ -130,3 +130,18 @@ def test_transforms_run_on_the_gpu() -> None:
         found = transform(weight.cuda(), data.cuda())
         assert found.is_cuda
         np.testing.assert_allclose(found.cpu().numpy(), transform(weight, data).numpy(), rtol=1e-9, atol=1e-12)
+
+
+@gpu
+def test_tensors_over_one_memory_share_it_again_on_the_gpu() -> None:
+    import io
+
+    file = io.BytesIO()
+    x = dt.arange(6.0, device="cuda").reshape(2, 3)
+    dt.save({"x": x, "row": x[1], "turned": x.t()}, file)
+    file.seek(0)
+    found = dt.load(file)
+    found["x"][1, 0] = 9
+    assert found["row"].tolist() == [9, 4, 5] and found["turned"][0, 1] == 9 and found["row"].is_cuda
+    file.seek(0)
+    assert not dt.load(file, map_location="cpu")["x"].is_cuda

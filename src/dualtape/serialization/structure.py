@@ -50,7 +50,7 @@ class Writer:
         self._open: set[int] = set()  # containers on the way down: one that holds itself has no end
         self._regions: dict[int, set] = {}  # the views of each memory
         for tensor in _tensors(obj, set()):
-            self._regions.setdefault(id(owner_of(_memory(tensor))), set()).add(_region(_memory(tensor)))
+            self._regions.setdefault(id(_owner(_memory(tensor))), set()).add(_region(_memory(tensor)))
         self.structure = self._encode(obj, ())
 
     def _encode(self, obj: Any, path: tuple) -> Any:
@@ -136,7 +136,7 @@ class Writer:
         if type_code(array) is None or isinstance(array, BFloat16Array):
             node["dtype"] = array.dtype.name
         if self._is_shared(array):
-            start = memory.__array_interface__["data"][0] - owner_of(memory).__array_interface__["data"][0]
+            start = _address(memory) - _address(_owner(memory))
             return {
                 "dtype": array.dtype.name,
                 "shape": list(array.shape),
@@ -151,18 +151,18 @@ class Writer:
 
     def _is_shared(self, array: Any) -> bool:
         memory = array.values if isinstance(array, BFloat16Array) else array
-        return len(self._regions.get(id(owner_of(memory)), ())) > 1 and array.size > 0
+        return len(self._regions.get(id(_owner(memory)), ())) > 1 and array.size > 0
 
     def _array(self, array: Any, path: tuple) -> str:
         memory = array.values if isinstance(array, BFloat16Array) else array
         if memory.dtype.kind not in "biufc" or memory.dtype.itemsize > 16 or memory.dtype.name == "float128":
             raise TypeError(f"save: {_place(path)} is an array of {memory.dtype}, which files have not")
         shared = self._is_shared(array)
-        key: Any = ("memory", id(owner_of(memory))) if shared else (_region(memory), type(array), memory.dtype.str)
+        key: Any = ("memory", id(_owner(memory))) if shared else (_region(memory), type(array), memory.dtype.str)
         if key not in self._names or not memory.size:
             name = base = ".".join(map(str, path)) or "value"
             if shared:
-                array = owner_of(memory).reshape(-1, order="A").view(np.uint8)
+                array = _owner(memory).reshape(-1, order="A").view(np.uint8)
             elif type_code(array) is None:
                 array = np.ascontiguousarray(array).view(array.real.dtype).reshape(*array.shape, 2)
             count = 1
@@ -190,11 +190,23 @@ def _memory(obj: Any) -> Any:
     return array.values if isinstance(array, BFloat16Array) else array
 
 
+def _owner(memory: Any) -> Any:
+    """The array that has the memory on which an array is a view."""
+    if isinstance(memory, np.ndarray):
+        return owner_of(memory)
+    owner = memory
+    while getattr(owner, "base", None) is not None:
+        owner = owner.base
+    return owner if owner.flags.c_contiguous or owner.flags.f_contiguous else memory
+
+
+def _address(memory: Any) -> int:
+    return memory.__array_interface__["data"][0] if isinstance(memory, np.ndarray) else memory.data.ptr
+
+
 def _region(memory: Any) -> tuple:
     """What a view covers; two tensors of which this is the same are one array in the file."""
-    if not isinstance(memory, np.ndarray):
-        return (memory.data.ptr, memory.shape, memory.strides, memory.dtype.str)
-    return (memory.__array_interface__["data"][0], memory.shape, memory.strides, memory.dtype.str)
+    return (_address(memory), memory.shape, memory.strides, memory.dtype.str)
 
 
 _PLAIN: dict[type, Callable] = {
