@@ -13,12 +13,13 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: run test lint bench bench-scaling bench-peers oracle clean help
+.PHONY: run test lint docs bench bench-scaling bench-peers oracle clean help
 
 help:
 	@echo "make run      set up .venv, install dualtape, run 'dualtape tour'"
 	@echo "make test     run the tests            (PYTEST_ARGS='-k views' WORKERS=4)"
 	@echo "make lint     ruff and mypy"
+	@echo "make docs     the documentation site, into docs/_build/html   (BENCH=FILE of make bench --json)"
 	@echo "make bench    dualtape and its peers side by side   (BENCH_ARGS=--quick, see docs/performance.md)"
 	@echo "make bench-scaling   long graphs, memory, import time, installed size"
 	@echo "make bench-peers     install the other peers: $(PEERS)"
@@ -38,6 +39,11 @@ lint: $(STAMPS)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(STAMPS)/docs
+	$(BIN)/python -m tools.site $(if $(BENCH),--bench $(BENCH))
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 bench: $(STAMPS)/oracle $(STAMPS)/package
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
@@ -70,10 +76,14 @@ $(STAMPS)/dev: pyproject.toml | $(STAMPS)/package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+$(STAMPS)/docs: pyproject.toml | $(STAMPS)/package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
 $(STAMPS)/oracle: | $(STAMPS)/venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist dualtape-tour .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist dualtape-tour docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DEFAULT = Path("docs") / "_generated" / "atlas"
+# For Sphinx: a page that its lists do not name. A thousand entries beside every page would take minutes to write.
+ALONE = ("---", "orphan: true", "---", "")
 
 
 @dataclass
@@ -138,7 +140,7 @@ def page(module: Module) -> str:
     """The page of a module."""
     tests = ["**Tests that mention it**: " + ", ".join(f"`{test}`" for test in sorted(module.tests)), ""]
     return "\n".join([
-        f"# {module.name}", "",
+        *ALONE, f"# {module.name}", "",
         f"`{module.file.as_posix()}`, {module.lines} lines", "",
         *(["```text", module.doc.replace("```", "'''"), "```", ""] if module.doc else []),
         *links("Imports", module.imports),
@@ -162,7 +164,7 @@ def keywords(modules: dict[str, Module]) -> str:
         for name in module.names:
             for word in words(name.name):
                 entries[word][module.name].append(name.name)
-    lines = ["# Words", "", "The words that names are made of, and where they stand.", ""]
+    lines = [*ALONE, "# Words", "", "The words that names are made of, and where they stand.", ""]
     letter = ""
     for word in sorted(entries):
         if word[0] != letter:
@@ -181,7 +183,6 @@ def contents(package: str, modules: dict[str, Module]) -> str:
         f"# Atlas of {package}", "",
         f"{len(modules)} modules, {total} lines, read from the source. Names by [their words](keywords.md).", "",
         "| module | lines | importers | what it says |", "|---|--:|--:|---|", *rows, "",
-        "```{toctree}", ":hidden:", "", "keywords", *modules, "```", "",
     ])  # fmt: skip
 
 
