@@ -36,6 +36,8 @@ html_theme_options = {
     "navigation_depth": 2,
     "collapse_navigation": True,
 }
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 
 

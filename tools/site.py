@@ -64,16 +64,22 @@ def op_page(name: str, differs: list[tuple[set[str], str]], covered: dict[str, s
     facts = {"PyTorch's name": f"`{told['torch']}`", "kind": told["kind"], "defined": f"`{told['defined']}`"}
     if name in TABLE:
         row = TABLE[name]
-        saved = dict.fromkeys(key for formula, _ in row.formulas for key in inspect.signature(formula).parameters)
+        formulas = [formula for formula, _ in row.formulas if formula is not None]
+        saved = dict.fromkeys(key for formula in formulas for key in inspect.signature(formula).parameters)
         facts["node"] = ", ".join(f"`{node}`" for node in told["node"])
         facts["formulas read"] = ", ".join(f"`{key}`" for key in saved if key != "g") or "nothing but the gradient"
         facts["in place"] = f"`{name}_`" if told["in place"] else ""
-    lines += ["| | |", "|---|---|", *(f"| {key} | {atlas.cell(value)} |" for key, value in facts.items() if value), ""]
+    lines += [
+        "| of the row | |",
+        "|---|---|",
+        *(f"| {key} | {atlas.cell(value)} |" for key, value in facts.items() if value),
+        "",
+    ]
     if name in TABLE:
         lines += ["## Forward", "", *fenced("python", told["forward"])]
-        formulas = dict.fromkeys(told["formulas"].values())
-        if formulas:
-            lines += ["## Derivative, as written", "", *fenced("python", "\n".join(formulas))]
+        written = dict.fromkeys(told["formulas"].values())
+        if written:
+            lines += ["## Derivative, as written", "", *fenced("python", "\n".join(written))]
     if name in covered:
         lines += ["## What it was found to do", "", *coverage.HEAD.strip().splitlines()[-2:], covered[name], ""]
     here = [text for words, text in differs if name in words]

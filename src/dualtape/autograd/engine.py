@@ -1,6 +1,6 @@
 """The engine: walks the graph backward from the roots and delivers gradients to leaves or captures.
 
-Two passes. The first (``reach.py``) finds what will run, and where gradients meet. The second runs nodes as they become
+Two passes. The first (``plan.py``) finds what will run, and where gradients meet. The second runs nodes as they become
 ready, the youngest (highest sequence number) first, a leaf's accumulator at once. Gradients are raw arrays, unless
 the graph of the backward itself is wanted (``create_graph``): then they are tensors, and the same formulas record
 history. No recursion over the graph.

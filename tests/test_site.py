@@ -1,0 +1,39 @@
+"""What the site shows of ops, differences and measurements, without building it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools import site
+
+DIFFERS = site.differences("- **`mul(x)` and more.** PyTorch: one\n  thing. Here: another.\n- **`other`.** No.\n")
+
+
+def test_a_page_of_an_op_has_its_formula_its_node_and_its_differences():
+    page = site.op_page("mul", DIFFERS, {"mul": "| `mul` | row |"})
+    assert "lambda g, y: g * y.conjugate()" in page
+    assert "| node | `MulBackward0` |" in page
+    assert "| formulas read | `y`, `x` |" in page
+    assert "- **`mul(x)` and more.** PyTorch: one thing. Here: another." in page and "`other`" not in page
+    assert "| `mul` | row |" in page
+
+
+@pytest.mark.parametrize("name", ["tanh", "logsumexp", "var"])
+def test_pages_of_declared_and_composed_ops_begin_with_their_signature(name):
+    page = site.op_page(name, DIFFERS, {})
+    assert f"# {name}\n\n```python\n{name}(" in page
+    assert "Where PyTorch differs" not in page
+
+
+def test_measurements_become_a_picture_ordered_by_ratio():
+    workloads = [{"name": "slow", "ratio": 2.0}, {"name": "quick", "ratio": 0.5}, {"name": "failed", "ratio": None}]
+    page = site.benchmarks_page({"machine": {"cores": 2}, "versions": {"numpy": "2"}, "workloads": workloads})
+    assert "1.00 in geometric mean over 2 workloads. cores 2, numpy 2." in page
+    assert page.index(">quick<") < page.index(">slow<") and "failed" not in page
+    assert "without measurements" in site.benchmarks_page(None)
+
+
+def test_every_namespace_has_names_with_something_to_say():
+    import importlib
+
+    assert [n for n in site.NAMESPACES if not site.public(importlib.import_module(f"dualtape.{n}"))] == []
