@@ -6,6 +6,7 @@ import copy
 import doctest
 import math
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,15 @@ import scipy.stats
 
 import dualtape as dt
 from same_program import needs_torch, programs, same
+
+
+@pytest.fixture(autouse=True)
+def checks() -> None:
+    """PyTorch's compiler, where another test has used it, has switched checks off for the whole process."""
+    library = sys.modules.get("torch")
+    if library is not None:
+        library.distributions.Distribution.set_default_validate_args(True)
+
 
 D = dt.distributions
 

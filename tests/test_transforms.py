@@ -5,11 +5,21 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 
 import pytest
 
 import dualtape as dt
 from same_program import needs_torch, programs, same
+
+
+@pytest.fixture(autouse=True)
+def checks() -> None:
+    """PyTorch's compiler, where another test has used it, has switched checks off for the whole process."""
+    library = sys.modules.get("torch")
+    if library is not None:
+        library.distributions.Distribution.set_default_validate_args(True)
+
 
 D, C = dt.distributions, dt.distributions.constraints
 HEAD = """D = torch.distributions

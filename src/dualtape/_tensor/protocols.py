@@ -194,6 +194,9 @@ class Protocols:
         load_all()
         absent = {name for name, member in vars(Protocols).items() if type(member) is Elsewhere}
         absent |= set() if self.is_cuda else {"__cuda_array_interface__"}
+        absent |= {
+            name for name in ("device_mesh", "placements") if not hasattr(self, name)
+        }  # of sharded tensors alone
         return sorted(set(super().__dir__()) - absent)
 
     def __copy__(self: Any) -> Any:

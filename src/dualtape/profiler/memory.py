@@ -220,6 +220,8 @@ def memory_summary(limit: int = 20) -> str:
     >>> "float32[1000, 1000]" in dt.memory_summary()
     True
     """
+    if not isinstance(limit, int) or limit < 0:
+        raise TypeError(f"memory_summary: limit must be a number of lines, got {limit!r:.40}")
     groups: dict[tuple, list[int]] = {}
     known: set[int] = set()
     total = 0

@@ -215,7 +215,7 @@ def redistribute(
     if device_mesh is not None and device_mesh != spec.mesh:
         raise NotImplementedError("redistribute: to another mesh go by full_tensor() and distribute_tensor")
     if placements is None:
-        raise RuntimeError("placements is needed for redistribute!")
+        raise RuntimeError("redistribute: say to which placements")
     if async_op or forward_dtype is not None or backward_dtype is not None:
         raise NotImplementedError(
             "redistribute: async_op, forward_dtype and backward_dtype are not here: convert with to(dtype) before or"
