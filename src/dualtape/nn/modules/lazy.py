@@ -59,15 +59,13 @@ class LazyModuleMixin:
         return any(is_lazy(tensor) for tensor in (*self._parameters.values(), *self._buffers.values()))
 
     def _infer_parameters(self, module: Any, args: tuple, kwargs: dict | None = None) -> None:
+        """Make the parameters, and become the module that is lazy no more."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
-            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")  # type: ignore[attr-defined]
-        module._initialize_hook.remove()
-        module._load_hook.remove()
-        del module._initialize_hook
-        del module._load_hook
-        if module.cls_to_become is not None:
-            module.__class__ = module.cls_to_become
-
-    def _replicate_for_data_parallel(self) -> Any:
-        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`: run a batch first")
+            raise RuntimeError(
+                f"{type(module).__name__} has not been fully initialized: its initialize_parameters left some without a"
+                " shape"
+            )
+        for name in ("_initialize_hook", "_load_hook"):
+            module.__dict__.pop(name).remove()
+        module.__class__ = module.cls_to_become or type(module)

@@ -168,11 +168,10 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input: Any) -> None:
         """Make the parameters for an input."""
+        shapes = {"weight": (self.out_features, input.shape[-1]), "bias": (self.out_features,)}
         if self.has_uninitialized_params():
+            for name, parameter in self.named_parameters(recurse=False):
+                parameter.materialize(shapes[name])
             self.in_features = input.shape[-1]
-            self.weight.materialize((self.out_features, self.in_features))
-            if self.bias is not None:
-                self.bias.materialize((self.out_features,))
             self.reset_parameters()
-        if self.in_features == 0:
-            self.in_features = self.weight.shape[-1]
+        self.in_features = self.in_features or self.weight.shape[-1]

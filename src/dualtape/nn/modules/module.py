@@ -224,15 +224,13 @@ class Module(Calls, Tree, State, Conversions):
             )
 
     def __delattr__(self, name: str) -> None:
-        if name in self._parameters:
-            del self._parameters[name]
-        elif name in self._buffers:
-            del self._buffers[name]
-            self._non_persistent_buffers_set.discard(name)
-        elif name in self._modules:
-            del self._modules[name]
-        else:
+        registered = next((known for known in (self._parameters, self._buffers, self._modules) if name in known), None)
+        if registered is None:
             super().__delattr__(name)
+            return
+        del registered[name]
+        if registered is self._buffers:
+            self._non_persistent_buffers_set.discard(name)
 
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
@@ -292,15 +290,6 @@ class Module(Calls, Tree, State, Conversions):
         self.__dict__.update(state)
         for attribute, make in _OF_EACH.items():
             self.__dict__.setdefault(attribute, make())
-
-    def _replicate_for_data_parallel(self) -> Self:
-        replica = self.__new__(type(self))
-        replica.__dict__ = self.__dict__.copy()
-        replica._parameters = {}
-        replica._buffers = replica._buffers.copy()
-        replica._modules = replica._modules.copy()
-        replica._is_replica = True  # type: ignore[assignment]
-        return replica
 
 
 def _asked(hooks: dict, module: Module, name: str, value: Any) -> Any:

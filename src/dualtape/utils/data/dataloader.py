@@ -198,13 +198,14 @@ class DataLoader(Generic[T_co]):
         return _MultiProcessingDataLoaderIter(self) if self.num_workers else _SingleProcessDataLoaderIter(self)
 
     def __iter__(self) -> _BaseDataLoaderIter:
-        if not self.persistent_workers or not self.num_workers:
-            return self._get_iterator()
-        if self._iterator is None:
-            self._iterator = self._get_iterator()
-        else:
-            self._iterator._reset(self)
-        return self._iterator
+        lasting = self._iterator if self.persistent_workers and self.num_workers else None
+        if lasting is not None:
+            lasting._reset(self)
+            return lasting
+        made = self._get_iterator()
+        if self.persistent_workers and self.num_workers:
+            self._iterator = made
+        return made
 
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
