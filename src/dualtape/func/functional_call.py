@@ -105,11 +105,13 @@ def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], d
     from ..nn import Parameter
 
     if not models:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+        raise RuntimeError("stack_module_state: expected at least one model, got an empty list")
     if any(getattr(m, "training", None) != getattr(models[0], "training", None) for m in models):
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise RuntimeError(
+            "stack_module_state: some models are in training mode and some are not: call train() or eval() on all"
+        )
     if any(type(m) is not type(models[0]) for m in models):
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+        raise RuntimeError("stack_module_state: the models must be of the same class")
     states = [_untied(dict(_tensors(m))) for m in models]
     if any(state.keys() != states[0].keys() for state in states):
         raise RuntimeError(

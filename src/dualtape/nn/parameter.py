@@ -310,7 +310,7 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     for name in simple:
         if name in kwargs:
             if name in found:
-                raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+                raise TypeError(f"{name} is given twice, by itself and in factory_kwargs: leave one out")
             found[name] = kwargs[name]
     return found
 

@@ -205,7 +205,7 @@ def normal(
     """
     arrays = [a._array for a in (mean, std) if isinstance(a, Tensor)]
     if (all_samples(std._array if isinstance(std, Tensor) else np.asarray(std)) < 0).any():
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal: std must be 0 or more, got {std}")
     if not arrays and size is None:
         raise TypeError("normal() of numbers needs a size, a tuple")
     shape = _sizes((size,)) if size is not None else np.broadcast_shapes(*(a.shape for a in arrays))
@@ -437,7 +437,7 @@ def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
     tensor([4., 4., 4.])
     """
     if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal: std must be 0 or more, got {std}")
     return _fill(self, "normal_", lambda shape, dtype: _gaussian(source(generator), shape, dtype) * std + mean)
 
 
@@ -490,7 +490,7 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
     True
     """
     if lambd <= 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise RuntimeError(f"exponential_: lambd must be greater than 0, got {lambd}")
     return _fill(self, "exponential_", lambda shape, dtype: source(generator).exponential(1 / lambd, shape))
 
 
@@ -504,7 +504,7 @@ def _cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator
     dualtape.Size([3])
     """
     if sigma <= 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+        raise RuntimeError(f"cauchy_: sigma must be greater than 0, got {sigma}")
     return _fill(self, "cauchy_", lambda shape, dtype: source(generator).standard_cauchy(shape) * sigma + median)
 
 
@@ -518,7 +518,7 @@ def _log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator
     True
     """
     if std <= 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+        raise RuntimeError(f"log_normal_: std must be greater than 0, got {std}")
     return _fill(self, "log_normal_", lambda shape, dtype: source(generator).lognormal(mean, std, shape))
 
 

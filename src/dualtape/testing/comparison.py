@@ -208,7 +208,7 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         absent = "rtol" if rtol is None else "atol"
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}.")
+        raise ValueError(f"rtol and atol are given together or not at all: {absent} is missing")
     checks = {"device": check_device, "dtype": check_dtype, "layout": check_layout, "stride": check_stride}
     try:
         _Comparison(rtol, atol, equal_nan, checks, allow_subclasses).compare(actual, expected, "")

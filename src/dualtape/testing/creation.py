@@ -45,7 +45,9 @@ def make_tensor(
             f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, got {memory_format=}"
         )
     if requires_grad and not (kind.is_floating_point or kind.is_complex):
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={kind}")
+        raise ValueError(
+            f"only floating and complex tensors can require grad, got requires_grad=True with dtype={kind}"
+        )
     low, high = _range(kind, low, high)
     room = (*sizes[:-1], 2 * sizes[-1]) if noncontiguous and sizes else sizes
     values = wrap(_drawn(kind, room, low, high))
@@ -76,9 +78,9 @@ def _range(kind: Any, low: Any, high: Any) -> tuple[float, float]:
         lowest, highest, least, most = bounds.min, bounds.max, -9, 9
     low, high = least if low is None else low, most if high is None else high
     if low != low or high != high:
-        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+        raise ValueError(f"low and high must be numbers, got {low=} and {high=}")
     if low > high or low == high and (integral or kind.numpy.kind == "b"):
-        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+        raise ValueError(f"low must be less than high, got {low} and {high}")
     return max(low, lowest), min(high, highest + 1 if integral and high > highest else highest)
 
 

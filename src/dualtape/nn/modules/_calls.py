@@ -155,8 +155,8 @@ class _Call:
         if backward is not None:
             if not isinstance(self.result, (Tensor, tuple)):
                 warnings.warn(
-                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but"
-                    f" received {type(self.result)}",
+                    "backward hooks are called for a module whose output is a tensor or a tuple of tensors; they are"
+                    f" not for this one, which gave a {type(self.result).__name__}",
                     stacklevel=4,
                 )
             self.result = backward.setup_output_hook(self.result)
@@ -172,8 +172,8 @@ class _Call:
                     self._follow(hook, with_kwargs)
                 except Exception as error:
                     warnings.warn(
-                        "module forward hook with ``always_call=True`` raised an exception that was silenced as another"
-                        f" error was raised in forward: {error}",
+                        "a forward hook with always_call=True failed after forward had: its exception was silenced, and"
+                        f" forward's is raised; it was: {error}",
                         stacklevel=4,
                     )
 
@@ -186,7 +186,7 @@ class _Call:
                     continue
                 if not (isinstance(answer, tuple) and len(answer) == 2):
                     raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {answer}."
+                        f"a forward pre-hook with_kwargs=True must return None or a pair (args, kwargs), got {answer!r}"
                     )
                 self.args, self.kwargs = answer
             else:

@@ -100,7 +100,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> Self:
         """Put values at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(f"ParameterList.extend takes an iterable of parameters, got a {type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self

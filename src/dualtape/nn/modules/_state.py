@@ -190,10 +190,7 @@ class State:
     def _load_one(self, name: str, key: str, tensor: Tensor, new: Any, assign: bool) -> str | None:
         """Copy or assign one tensor; what is wrong with it, in words."""
         if not isinstance(new, Tensor) and not hasattr(type(new), "__torch_function__"):
-            return (
-                f'While copying the parameter named "{key}", expected a Tensor or Tensor-like object from checkpoint'
-                f" but received {type(new)}"
-            )
+            return f"{key}: expected a Tensor or Tensor-like object from the checkpoint, got a {type(new).__name__}"
         lazy = is_lazy(tensor)
         if not lazy and not tensor.shape and tuple(new.shape) == (1,):
             new = new[0]  # of old checkpoints, where a number was a row of one
@@ -215,8 +212,8 @@ class State:
                 setattr(self, name, new)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {tensor.size()} and'
-                f" whose dimensions in the checkpoint are {new.size()}, an exception occurred : {error.args}."
+                f"{key}, of shape {tuple(tensor.shape)}, could not be copied from one of shape {tuple(new.shape)}: an"
+                f" exception occurred: {error}"
             )
         return None
 
@@ -240,7 +237,9 @@ class State:
             Names of the module that were not given; given names that are not the module's.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+            raise TypeError(
+                f"expected a state_dict, a mapping from names to tensors, got a {type(state_dict).__name__}"
+            )
         found = _IncompatibleKeys([], [])
         wrong: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
@@ -294,7 +293,7 @@ class _WrappedHook:
             return self.hook(*args, **kwargs)
         module = self.module()
         if module is None:
-            raise RuntimeError("You are trying to call the hook of a dead Module!")
+            raise RuntimeError("this hook belongs to a module that is gone: keep a reference to the module")
         return self.hook(module, *args, **kwargs)
 
     def __getstate__(self) -> dict:
@@ -305,5 +304,7 @@ class _WrappedHook:
         self.hook, self.with_module = state["hook"], state["with_module"]
         if self.with_module:
             if state["module"] is None:
-                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+                raise RuntimeError(
+                    "this hook was pickled after its module was gone, and cannot be called: pickle it with the module"
+                )
             self.module = weakref.ref(state["module"])

@@ -46,7 +46,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
-            raise ValueError("cutoffs should be a sequence of length larger than 0")
+            raise ValueError("cutoffs must hold at least one class index, got none")
         if (
             cutoffs != sorted(set(cutoffs))
             or cutoffs[0] <= 0
@@ -92,8 +92,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         outside = (target < 0) | (target >= self.n_classes)
         if bool(outside.any()):
             raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()},"
-                f" {target.max().item()}] were found."
+                f"targets are classes from 0 to {self.n_classes - 1}, got values from {target.min().item()} to"
+                f" {target.max().item()}"
             )
         places = target.clone()
         rest = input.new_zeros(target.shape)

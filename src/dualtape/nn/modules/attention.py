@@ -53,9 +53,7 @@ class MultiheadAttention(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads}"
-            )
+            raise ValueError(f"embed_dim and num_heads must be 1 or more, got {embed_dim=} and {num_heads=}")
         super().__init__()
         if embed_dim % num_heads:
             raise AssertionError(f"embed_dim must be divisible by num_heads, got {embed_dim} and {num_heads}")

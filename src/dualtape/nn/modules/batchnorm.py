@@ -261,7 +261,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def _check_input_dim(self, input: Any) -> None:
         if input.dim() < 2:
-            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+            raise ValueError(f"expected an input (batch, channels, ...), got one of shape {tuple(input.shape)}")
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

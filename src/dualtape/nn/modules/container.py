@@ -127,7 +127,9 @@ class Sequential(_Row):
 
     def _check_sequential(self, other: Any) -> None:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"a Sequential is added to another one, got a {type(other).__name__}: wrap it in Sequential(...)"
+            )
 
     def __mul__(self, other: int) -> Sequential:
         self._check_times(other)
@@ -141,9 +143,9 @@ class Sequential(_Row):
 
     def _check_times(self, other: Any) -> None:
         if not isinstance(other, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+            raise TypeError(f"a Sequential is repeated a whole number of times, got * {other!r}")
         if other <= 0:
-            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+            raise ValueError(f"a Sequential is repeated 1 time or more, got * {other}")
 
     def insert(self, index: int, module: Module) -> Self:
         """Put a module before the one at ``index``."""
@@ -207,7 +209,7 @@ class ModuleList(_Row):
     def extend(self, modules: Iterable[Module]) -> Self:
         """Put modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(f"ModuleList.extend takes an iterable of modules, got a {type(modules).__name__}")
         for module in list(modules):
             self.append(module)
         return self

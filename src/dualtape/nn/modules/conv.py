@@ -47,9 +47,9 @@ class _ConvNd(Module):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of 'same', 'valid'")
             if padding == "same" and any(s != 1 for s in stride):
-                raise ValueError("padding='same' is not supported for strided convolutions")
+                raise ValueError("padding='same' keeps the size, which a stride other than 1 does not: pass a number")
         if padding_mode not in _MODES:
-            raise ValueError(f"padding_mode must be one of {_MODES}, but got padding_mode='{padding_mode}'")
+            raise ValueError(f"unknown padding_mode {padding_mode!r}: expected one of {_MODES}")
         self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel_size
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.transposed, self.output_padding, self.groups = transposed, output_padding, groups
@@ -210,8 +210,8 @@ class _ConvTransposeNd(_ConvNd):
             wanted = wanted[before:]
         if len(wanted) != num_spatial_dims:
             raise ValueError(
-                f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have {num_spatial_dims}"
-                f" or {before + num_spatial_dims} elements (got {len(wanted)})"
+                f"output_size has a number for each of the {num_spatial_dims} spatial dimensions, or for all"
+                f" {before + num_spatial_dims}; got {len(wanted)}"
             )
         dilation = dilation or (1,) * num_spatial_dims
         smallest = [
@@ -221,8 +221,8 @@ class _ConvTransposeNd(_ConvNd):
         largest = [n + s - 1 for n, s in zip(smallest, stride, strict=True)]
         if not all(low <= n <= high for low, n, high in zip(smallest, wanted, largest, strict=True)):
             raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {smallest} to {largest} (for an"
-                f" input of {list(input.shape[before:])})"
+                f"an input of {list(input.shape[before:])} gives output sizes from {smallest} to {largest}, and"
+                f" output_size={wanted}"
             )
         return [n - low for n, low in zip(wanted, smallest, strict=True)]
 
@@ -341,8 +341,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         alone = self._get_num_spatial_dims() + 1
         if input.dim() not in (alone, alone + 1):
             raise RuntimeError(
-                f"Expected {alone}D (unbatched) or {alone + 1}D (batched) input to {type(self).__name__}, but got input"
-                f" of size: {input.shape}"
+                f"{type(self).__name__} takes {alone} dimensions, or {alone + 1} with a batch, got an input of shape"
+                f" {tuple(input.shape)}"
             )
         return input.shape[-alone]
 

@@ -22,7 +22,7 @@ class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            raise ValueError(f"p, the probability that an entry is dropped, must be from 0 to 1, got {p}")
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Any) -> Any:

@@ -50,7 +50,8 @@ class Unflatten(Module):
             raise TypeError(f"Unflatten takes the number of a dimension, got {dim!r}: named dimensions are not here")
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+                f"unflattened_size must be a tuple of ints, or of pairs of a name and an int; got a"
+                f" {type(unflattened_size).__name__}"
             )
         for k, size in enumerate(unflattened_size):
             if not isinstance(size, int):

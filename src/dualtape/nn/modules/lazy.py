@@ -52,7 +52,9 @@ class LazyModuleMixin:
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters the shapes that the arguments of the first call ask for."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define initialize_parameters, which gives its parameters their shapes"
+        )
 
     def has_uninitialized_params(self) -> bool:
         """Whether there are parameters or buffers without a shape."""

@@ -283,9 +283,11 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
     ) -> None:  # fmt: skip
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+            raise RuntimeError(
+                f"weight must have one entry for each of the {num_classes} classes, got shape {tuple(weight.shape)}"
+            )
         if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+            raise RuntimeError(f"label_smoothing must be from 0 to 1, got {label_smoothing}")
         super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features = num_classes, out_features
         self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
@@ -409,7 +411,9 @@ class MultiMarginLoss(_WeightedLoss):
         if p not in (1, 2):
             raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
         if weight is not None and weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+            raise ValueError(
+                f"MultiMarginLoss: weight has one dimension, an entry for each class; got {weight.dim()} dimensions"
+            )
         self.p, self.margin = p, margin
 
     def forward(self, input: Any, target: Any) -> Any:

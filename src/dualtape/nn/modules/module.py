@@ -241,7 +241,7 @@ class Module(Calls, Tree, State, Conversions):
     def train(self, mode: bool = True) -> Self:
         """Whether layers that behave otherwise in training (dropout, batch normalisation) do so."""
         if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+            raise ValueError(f"train() takes True or False, got {mode!r}")
         self.training = mode
         for module in self.children():
             module.train(mode)

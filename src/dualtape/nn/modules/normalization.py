@@ -53,7 +53,9 @@ class CrossMapLRN2d(Module):
 
     def forward(self, input: Any) -> Any:
         if input.dim() != 4:
-            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+            raise ValueError(
+                f"CrossMapLRN2d takes an input (batch, channels, height, width), got {input.dim()} dimensions"
+            )
         odd = self.size - (self.size % 2 == 0)
         return F.local_response_norm(input, odd, self.alpha * odd / self.size, self.beta, self.k)
 
@@ -133,7 +135,9 @@ class GroupNorm(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(
+                f"the channels are cut into groups of equal size: {num_channels=} is no multiple of {num_groups=}"
+            )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
             made = Parameter(empty(num_channels, device=device, dtype=dtype)) if wanted else None

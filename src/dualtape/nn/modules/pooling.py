@@ -175,7 +175,7 @@ class _FractionalMaxPoolNd(Module):
         self.output_size = each(output_size) if output_size is not None else None
         self.output_ratio = each(output_ratio) if output_ratio is not None else None
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+            raise ValueError(f"output_ratio must be greater than 0 and less than 1, got {output_ratio}")
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Any) -> Any:

@@ -103,15 +103,15 @@ class RNNBase(Module):
         weight = getattr(self, self._all_weights[0][0])
         if input.dtype != weight.dtype and not _autocasting():
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input:"
-                f" input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+                f"the input is {input.dtype} and the weights are {weight.dtype}: convert one of them, by"
+                f" input.to({weight.dtype}) or model.to({input.dtype})"
             )
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
-            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+            raise RuntimeError(f"expected an input of {expected} dimensions, got one of shape {tuple(input.shape)}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+                f"the last dimension of the input must be input_size={self.input_size}, got {input.size(-1)}"
             )
 
     def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
@@ -220,8 +220,7 @@ def _check_settings(
         )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers"
-            f" greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+            f"dropout is applied between layers, and there is only one: {dropout=} has no effect with {num_layers=}",
             stacklevel=4,
         )
     for name, value, kind in (
@@ -263,15 +262,12 @@ class RNN(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        if len(args) > 3:
-            self.nonlinearity = args[3]
-            args = args[:3] + args[4:]
-        else:
-            self.nonlinearity = kwargs.pop("nonlinearity", "tanh")
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__(f"RNN_{self.nonlinearity.upper()}", *args, **kwargs)
+            raise ValueError("proj_size is for LSTM only: leave it out")
+        *sizes, chosen = args[:4] if len(args) > 3 else (*args, kwargs.pop("nonlinearity", "tanh"))
+        self.nonlinearity: str = chosen
+        if chosen not in ("tanh", "relu"):
+            raise ValueError(f"unknown nonlinearity {chosen!r}: expected 'tanh' or 'relu'")
+        super().__init__(f"RNN_{chosen.upper()}", *sizes, *args[4:], **kwargs)
 
 
 class GRU(RNNBase):
@@ -292,7 +288,7 @@ class GRU(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+            raise ValueError("proj_size is for LSTM only: leave it out")
         super().__init__("GRU", *args, **kwargs)
 
 

@@ -68,7 +68,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Any) -> Any:
         if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+            raise ValueError(f"Softmax2d takes an input of 3 dimensions, or 4 with a batch, got {input.dim()}")
         return F.softmax(input, -3)
 
 

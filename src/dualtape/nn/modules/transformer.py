@@ -27,7 +27,7 @@ __all__ = [
 def _activation(activation: Any) -> Callable:
     if isinstance(activation, str):
         if activation not in ("relu", "gelu"):
-            raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+            raise RuntimeError(f"unknown activation {activation!r}: expected 'relu', 'gelu' or a function")
         return getattr(F, activation)
     return activation
 
@@ -181,9 +181,7 @@ class TransformerEncoder(Module):
         reason = _why_not_nested(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not reason
         if enable_nested_tensor and reason:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
-            )
+            warnings.warn(f"enable_nested_tensor=True has no effect: {reason}", stacklevel=2)
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
@@ -218,10 +216,10 @@ def _why_not_nested(layer: Any) -> str:
         return "encoder_layer was not TransformerEncoderLayer"
     for reason, holds in (
         ("norm_first was True", layer.norm_first),
-        ("self_attn.batch_first was not True", not layer.self_attn.batch_first),
-        ("self_attn was passed bias=False", layer.self_attn.in_proj_bias is None),
-        ("activation_relu_or_gelu was not True", not layer.activation_relu_or_gelu),
-        ("norm1.eps was not equal to norm2.eps", layer.norm1.eps != layer.norm2.eps),
+        ("the attention is not batch_first", not layer.self_attn.batch_first),
+        ("the attention has no bias", layer.self_attn.in_proj_bias is None),
+        ("the activation is neither relu nor gelu", not layer.activation_relu_or_gelu),
+        ("the two norms differ in eps", layer.norm1.eps != layer.norm2.eps),
         ("self_attn.num_heads is odd", layer.self_attn.num_heads % 2 == 1),
     ):
         if holds:

@@ -33,7 +33,7 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
-        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+        raise ValueError(f"the input must have at least {len(out_size) + 1} dimensions")
     return [
         size if size is not None else default
         for size, default in zip(out_size, defaults[-len(out_size) :], strict=True)

@@ -63,9 +63,8 @@ def get_total_norm(
     total = vector_norm(FUNCTIONS["stack"](norms), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be"
-            " clipped. To disable this error and scale the gradients by the non-finite norm anyway, set"
-            " `error_if_nonfinite=False`"
+            f"the gradients' norm of order {norm_type} is non-finite, so it cannot be clipped: look for an infinite"
+            " or NaN gradient, or pass error_if_nonfinite=False to scale by it all the same"
         )
     return total
 

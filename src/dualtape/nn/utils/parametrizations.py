@@ -23,7 +23,7 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 def _weight(module: Module, name: str) -> Tensor:
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(f"{type(module).__name__} has no parameter or buffer named {name!r}")
     return weight
 
 
@@ -50,7 +50,9 @@ class _Orthogonal(Module):
     def __init__(self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError("The householder parametrization does not support complex tensors.")
+            raise ValueError(
+                "orthogonal_map='householder' is for real tensors: use 'matrix_exp' or 'cayley' for complex ones"
+            )
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
@@ -84,17 +86,15 @@ class _Orthogonal(Module):
     @no_grad()
     def right_inverse(self, Q: Any) -> Any:
         if Q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
-            )
+            raise ValueError(f"expected matrices of shape {tuple(self.shape)}, got a tensor of shape {tuple(Q.shape)}")
         given, turned = Q, Q.size(-2) < Q.size(-1)
         Q = Q.mT if turned else Q
         n, k = Q.shape[-2:]
         if not hasattr(self, "base"):
             if self.orthogonal_map != "householder":
                 raise NotImplementedError(
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when"
-                    " use_trivialization=False."
+                    "with use_trivialization=False nothing can be assigned to a tensor made by 'matrix_exp' or"
+                    " 'cayley', which have no inverse here: pass use_trivialization=True"
                 )
             A, tau = Q.geqrf()
             diagonal = A.diagonal(dim1=-2, dim2=-1)
@@ -135,7 +135,7 @@ def orthogonal(
     """
     weight = _weight(module, name)
     if weight.dim() < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.dim()} dimensions.")
+        raise ValueError(f"expected a matrix, or a batch of matrices, got a tensor of {weight.dim()} dimensions")
     if orthogonal_map is None:
         square = weight.size(-2) == weight.size(-1)
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
@@ -199,9 +199,7 @@ class _SpectralNorm(Module):
                 f"Dimension out of range (expected to be in range of [-{count}, {count - 1}] but got {dim})"
             )
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError(f"n_power_iterations must be 1 or more, got {n_power_iterations}")
         self.dim, self.eps = dim % count, eps
         if count > 1:
             self.n_power_iterations = n_power_iterations

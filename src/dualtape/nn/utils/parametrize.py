@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import copyreg
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..._tensor.tensor import Tensor
@@ -82,7 +82,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
         if not modules:
-            raise ValueError("ParametrizationList requires one or more modules.")
+            raise ValueError("a ParametrizationList needs at least one module, got none")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -96,8 +96,7 @@ class ParametrizationList(ModuleList):
                         pass
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(
-                f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got"
-                f" {type(new).__name__}"
+                f"right_inverse must return a tensor, or a list or tuple of tensors, got a {type(new).__name__}"
             )
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if isinstance(new, Tensor) else len(new)
@@ -113,8 +112,8 @@ class ParametrizationList(ModuleList):
             for k, each in enumerate(new):
                 if not isinstance(each, Tensor):
                     raise ValueError(
-                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element"
-                        f" {k} of the sequence with type {type(each).__name__}."
+                        "right_inverse must return a tensor, or a list or tuple of tensors, got one whose element"
+                        f" {k} is a {type(each).__name__}"
                     )
                 if isinstance(original, Parameter):
                     each = Parameter(each, original.requires_grad)
@@ -129,16 +128,21 @@ class ParametrizationList(ModuleList):
             new: Any = value
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(
+                        f"{type(module).__name__} does not implement right_inverse, by which an assigned value would"
+                        " become the original: assign to the originals, or give it one"
+                    )
                 new = module.right_inverse(new)
             if self.is_tensor:
                 originals, values = [self.original], [new]
                 if not isinstance(new, Tensor):
-                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
+                    raise ValueError(
+                        f"right_inverse must return a tensor here, as it did before; got a {type(new).__name__}"
+                    )
             else:
                 if not isinstance(new, Sequence) or len(new) != self.ntensors:
                     raise ValueError(
-                        f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got"
+                        f"right_inverse must return {self.ntensors} tensors in a list or tuple, as it did before; got a"
                         f" {type(new).__name__}"
                     )
                 originals, values = [getattr(self, f"original{k}") for k in range(self.ntensors)], list(new)
@@ -232,35 +236,37 @@ def register_parametrization(
     >>> bool((layer.weight == layer.weight.T).all()), [name for name, _ in layer.named_parameters()]
     (True, ['bias', 'parametrizations.weight.original'])
     """
-    parametrization.train(module.training)
-    if is_parametrized(module, tensor_name):
-        if not unsafe:
-            before = getattr(module, tensor_name)
-            after = parametrization(before)
-            _same("Registering a parametrization", tensor_name, after, before.shape, before.dtype)
-            if hasattr(parametrization, "right_inverse"):
-                try:
-                    back = parametrization.right_inverse(after)
-                except NotImplementedError:
-                    pass
-                else:
-                    _same("parametrization.right_inverse", tensor_name, back, before.shape, before.dtype)
-        module.parametrizations[tensor_name].append(parametrization)
-        module.parametrizations[tensor_name].unsafe |= unsafe
-    elif tensor_name in module._buffers or tensor_name in module._parameters:
-        listed = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
-        delattr(module, tensor_name)
-        if not is_parametrized(module):
-            _inject_new_class(module)
-            module.parametrizations = ModuleDict()
-        _inject_property(module, tensor_name)
-        module.parametrizations[tensor_name] = listed
-    else:
+    parametrized = is_parametrized(module, tensor_name)
+    if not parametrized and tensor_name not in (*module._parameters, *module._buffers):
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name"
-            f" '{tensor_name}'"
+            f"{type(module).__name__} does not have a parameter, a buffer or a parametrized tensor named"
+            f" {tensor_name!r}"
         )
+    parametrization.train(module.training)
+    if parametrized:
+        if not unsafe:
+            _check_fits(parametrization, tensor_name, getattr(module, tensor_name))
+        steps = module.parametrizations[tensor_name]
+        steps.append(parametrization)
+        steps.unsafe |= unsafe
+        return module
+    steps = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
+    delattr(module, tensor_name)
+    if not is_parametrized(module):
+        _inject_new_class(module)
+        module.parametrizations = ModuleDict()
+    module.parametrizations[tensor_name] = steps
+    _inject_property(module, tensor_name)
     return module
+
+
+def _check_fits(step: Module, name: str, value: Any) -> None:
+    """A step that comes after others keeps the tensor's shape and dtype, forwards and, if it can, backwards."""
+    after = step(value)
+    _same("Registering a parametrization", name, after, value.shape, value.dtype)
+    if hasattr(step, "right_inverse"):
+        with suppress(NotImplementedError):
+            _same("parametrization.right_inverse", name, step.right_inverse(after), value.shape, value.dtype)
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -289,7 +295,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     Linear(in_features=2, out_features=2, bias=True)
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+        raise ValueError(f"{tensor_name!r} of {type(module).__name__} has no parametrization to remove")
     listed = module.parametrizations[tensor_name]
     if listed.is_tensor:
         original = listed.original
@@ -301,8 +307,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         original = Parameter(now.detach()) if now.requires_grad else now
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a"
-            " sequence of tensors."
+            "leave_parametrized=False would put the original back, and this tensor is made of several: pass"
+            " leave_parametrized=True"
         )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]

@@ -54,7 +54,9 @@ class BasePruningMethod(ABC):
 
     def _name(self) -> str:
         if getattr(self, "_tensor_name", None) is None:
-            raise AssertionError(f"Module {type(self).__name__} has to be pruned")
+            raise AssertionError(
+                f"{type(self).__name__}: the module has to be pruned before its mask can be applied: call apply() first"
+            )
         return self._tensor_name
 
     @classmethod
@@ -63,14 +65,16 @@ class BasePruningMethod(ABC):
         earlier = [h for h in module._forward_pre_hooks.values() if isinstance(h, BasePruningMethod)]
         earlier = [h for h in earlier if h._tensor_name == name]
         if len(earlier) > 1:
-            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}")
+            raise AssertionError(
+                f"{name} of {module} has several pruning hooks, one is expected: put the methods in a PruningContainer"
+            )
         method = cls(*args, **kwargs)
         method._tensor_name = name
         tensor = getattr(module, name)
         if importance_scores is not None and importance_scores.shape != tensor.shape:
             raise AssertionError(
-                f"importance_scores should have the same shape as parameter {name} of {module}, got"
-                f" {list(importance_scores.shape)} and {list(tensor.shape)}"
+                f"expected importance_scores of shape {list(tensor.shape)}, that of {name} in {module}, got"
+                f" {list(importance_scores.shape)}"
             )
         scores = tensor if importance_scores is None else importance_scores
         hook: BasePruningMethod = method
@@ -95,7 +99,9 @@ class BasePruningMethod(ABC):
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
         """A tensor with what this method chooses set to zero."""
         if importance_scores is not None and importance_scores.shape != t.shape:
-            raise AssertionError("importance_scores should have the same shape as tensor t")
+            raise AssertionError(
+                f"expected importance_scores of shape {list(t.shape)}, that of t, got {list(importance_scores.shape)}"
+            )
         scores = t if importance_scores is None else importance_scores
         return t * self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask)
 
@@ -136,13 +142,12 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method: Any) -> None:
         """Add one at the end, for the same parameter."""
         if not isinstance(method, BasePruningMethod) and method is not None:
-            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+            raise TypeError(f"expected a BasePruningMethod, got a {type(method).__name__}: derive its class from it")
         if method is not None:
             mine = getattr(self, "_tensor_name", None)
             if mine is not None and mine != method._tensor_name:
                 raise ValueError(
-                    f"Can only add pruning methods acting on the parameter named '{mine}' to PruningContainer, found"
-                    f" '{method._tensor_name}'"
+                    f"this PruningContainer prunes {mine!r}, the method {method._tensor_name!r}: make another one"
                 )
             self._pruning_methods += (method,)
 
@@ -169,7 +174,7 @@ class PruningContainer(BasePruningMethod):
         elif kind == "global":
             kept = (slice(None),) * t.dim()
         else:
-            raise ValueError(f"Unrecognized PRUNING_TYPE {kind}")
+            raise ValueError(f"unknown PRUNING_TYPE {kind!r}: expected 'unstructured', 'structured' or 'global'")
         new = mask.clone()
         new[kept] = method.compute_mask(t[kept], mask[kept])
         return new
@@ -180,17 +185,17 @@ class PruningContainer(BasePruningMethod):
 
 def _check_amount(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
-        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        raise TypeError(f"amount is how many are pruned, an int, or which part, a float; got {amount!r}")
     whole = isinstance(amount, numbers.Integral)
     if amount < 0 or (not whole and float(amount) > 1.0):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        raise ValueError(f"amount={amount}: expected a part from 0.0 to 1.0, or a number of entries, 0 or more")
 
 
 def _count(amount: Any, size: int) -> int:
     """How many of ``size`` are pruned: that many, or that fraction."""
     if isinstance(amount, numbers.Integral):
         if int(amount) > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+            raise ValueError(f"amount={amount} is more than the {size} entries there are to prune")
         return int(amount)
     return round(amount * size)
 
@@ -198,11 +203,11 @@ def _count(amount: Any, size: int) -> int:
 def _structured(t: Any, dim: int) -> None:
     if t.dim() <= 1:
         raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape"
-            f" {list(t.shape)} with {t.dim()} dims"
+            "Structured pruning takes away whole slices of a tensor of two or more dimensions; got one of shape"
+            f" {list(t.shape)}"
         )
     if dim >= t.dim():
-        raise IndexError(f"Invalid index {dim} for tensor of size {list(t.shape)}")
+        raise IndexError(f"dim={dim} is not a dimension of a tensor of shape {list(t.shape)}")
 
 
 def _without(mask: Any, dim: int, places: Any) -> Any:
@@ -444,11 +449,16 @@ def global_unstructured(
     5
     """
     if not isinstance(parameters, Iterable):
-        raise TypeError("global_unstructured(): parameters is not an Iterable")
+        raise TypeError(
+            f"global_unstructured(): expected pairs (module, name) as parameters, got a {type(parameters).__name__}"
+        )
     parameters = list(parameters)
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
-        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+        raise TypeError(
+            "global_unstructured(): expected importance_scores as a dict from (module, name), got a"
+            f" {type(importance_scores).__name__}"
+        )
     given = [scores.get(pair, getattr(*pair)) for pair in parameters]
     masks = [getattr(m, f"{n}_mask") if hasattr(m, f"{n}_mask") else ones_like(getattr(m, n)) for m, n in parameters]
     container = PruningContainer()
@@ -457,8 +467,8 @@ def global_unstructured(
     method._tensor_name = "temp"
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found {pruning_method} of type'
-            f" {method.PRUNING_TYPE}"
+            f"global_unstructured(): expected a pruning_method whose PRUNING_TYPE is 'unstructured', got"
+            f" {pruning_method}: {method.PRUNING_TYPE!r}"
         )
     container.add_pruning_method(method)
     flat = FUNCTIONS["cat"]([t.detach().reshape(-1) for t in given])
@@ -500,7 +510,7 @@ def remove(module: Any, name: str) -> Any:
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(f"{name!r} of {module} is not pruned: there is nothing to remove")
 
 
 def is_pruned(module: Any) -> bool:

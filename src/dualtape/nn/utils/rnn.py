@@ -204,8 +204,8 @@ def pad_packed_sequence(
     longest = len(sizes)
     if total_length is not None and total_length < longest:
         raise ValueError(
-            "Expected total_length to be at least the length of the longest sequence in input, but got"
-            f" total_length={total_length} and max sequence length being {longest}"
+            "total_length must be at least that of the longest sequence:"
+            f" got {total_length}, and a sequence has {longest} steps"
         )
     data = sequence.data
     lengths = (sizes[None, :] > np.arange(sizes[0])[:, None]).sum(1)
@@ -238,7 +238,7 @@ def pad_sequence(
         sequences = sequences.unbind(0)
     if not isinstance(sequences, Sequence) and not hasattr(sequences, "__iter__"):
         raise RuntimeError(
-            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+            f"pad_sequence: expected a list or another iterable of tensors, got a {type(sequences).__name__}"
         )
     sequences = list(sequences)
     if not sequences:

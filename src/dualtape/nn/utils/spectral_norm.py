@@ -27,9 +27,7 @@ class SpectralNorm:
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError(f"n_power_iterations must be 1 or more, got {n_power_iterations}")
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def reshape_weight_to_matrix(self, weight: Any) -> Any:
@@ -53,11 +51,11 @@ class SpectralNorm:
     def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
         """Put the hook on a module."""
         if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
-            raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+            raise RuntimeError(f"{name!r} has a spectral_norm already: remove it first")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+            raise ValueError(f"{name!r} is None, and a spectral_norm needs a tensor")
         if isinstance(weight, UninitializedParameter):
             raise ValueError(
                 "The module passed to `SpectralNorm` can't have uninitialized parameters: run a forward first"
@@ -125,5 +123,5 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
                     owner.remove(module)
                 del hooks[key]
     if name not in module._parameters:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+        raise ValueError(f"{name!r} of {module} has no spectral_norm to remove")
     return module

@@ -45,7 +45,7 @@ class WeightNorm:
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Put the hook on a module."""
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
-            raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+            raise RuntimeError(f"{name!r} has a weight_norm already: remove it first")
         hook = WeightNorm(name, dim)
         weight = getattr(module, name)
         if isinstance(weight, UninitializedParameter):
@@ -108,4 +108,4 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    raise ValueError(f"{name!r} of {module} has no weight_norm to remove")

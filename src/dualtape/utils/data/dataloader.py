@@ -99,58 +99,25 @@ class DataLoader(Generic[T_co]):
         prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:  # fmt: skip
-        if num_workers < 0:
-            raise ValueError(f"num_workers must be 0 or more, got {num_workers}; 0 loads in this process")
-        if timeout < 0:
-            raise ValueError(f"timeout must be 0 or more seconds, got {timeout}")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor says how far workers are ahead, and num_workers is 0: leave it out")
-        if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError(f"prefetch_factor must be 0 or more, got {prefetch_factor}")
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers=True, and num_workers is 0: there are no workers to keep")
-        kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
-        if kind == _DatasetKind.Iterable:
-            for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
-                if value is not None:
-                    raise ValueError(f"an IterableDataset has its own order: leave out {name}, got {name}={value}")
-        if sampler is not None and shuffle:
-            raise ValueError("a sampler decides the order: leave out shuffle")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        streams = isinstance(dataset, IterableDataset)
+        _check_order(streams, batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "a batch_sampler decides order and batches: leave out batch_size, shuffle, sampler, drop_last"
-                )
             batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError("without batches (batch_size=None) there is no last one to drop: leave out drop_last")
         if sampler is None:
-            if kind == _DatasetKind.Iterable:
-                sampler = _InfiniteConstantSampler()
-            elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]
-            else:
-                sampler = SequentialSampler(dataset)  # type: ignore[arg-type]
-        if batch_size is not None and batch_sampler is None:
+            sampler = _usual_order(dataset, streams, shuffle, generator)
+        if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.dataset = dataset
-        self.num_workers = num_workers
-        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
-        self.pin_memory = pin_memory
-        self.pin_memory_device = pin_memory_device
-        self.timeout = timeout
-        self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
-        self.in_order = in_order
-        self._dataset_kind = kind
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
-        self.generator = generator
-        default = default_collate if self._auto_collation else default_convert
-        self.collate_fn = collate_fn if collate_fn is not None else default
-        self.persistent_workers = persistent_workers
+        if prefetch_factor is None and num_workers > 0:
+            prefetch_factor = 2
+        self.dataset, self._dataset_kind = dataset, _DatasetKind.Iterable if streams else _DatasetKind.Map
+        self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
+        self.num_workers, self.timeout, self.in_order = num_workers, timeout, in_order
+        self.prefetch_factor, self.persistent_workers = prefetch_factor, persistent_workers
+        self.worker_init_fn, self.multiprocessing_context = worker_init_fn, multiprocessing_context
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self._IterableDataset_len_called: int | None = None
         self._initialized = True
         self.check_worker_number_rationality()
@@ -223,6 +190,41 @@ class DataLoader(Generic[T_co]):
                 f"{self.num_workers} workers are more than the {count} processors here: with fewer it may be quicker",
                 stacklevel=3,
             )
+
+
+def _check_workers(count: int, timeout: float, prefetch: int | None, persistent: bool) -> None:
+    if count < 0:
+        raise ValueError(f"num_workers must be 0 or more, got {count}; 0 loads in this process")
+    if timeout < 0:
+        raise ValueError(f"timeout must be 0 or more seconds, got {timeout}")
+    if prefetch is not None and count == 0:
+        raise ValueError("prefetch_factor says how far workers are ahead, and num_workers is 0: leave it out")
+    if prefetch is not None and prefetch < 0:
+        raise ValueError(f"prefetch_factor must be 0 or more, got {prefetch}")
+    if persistent and count == 0:
+        raise ValueError("persistent_workers=True, and num_workers is 0: there are no workers to keep")
+
+
+def _check_order(
+    streams: bool, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    """One thing alone may decide the order of the samples, and one how they are put in batches."""
+    if streams:
+        for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if value is not None:
+                raise ValueError(f"an IterableDataset has its own order: leave out {name}, got {name}={value}")
+    if shuffle and sampler is not None:
+        raise ValueError("a sampler decides the order: leave out shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ValueError("a batch_sampler decides order and batches: leave out batch_size, shuffle, sampler, drop_last")
+    if batch_sampler is None and batch_size is None and drop_last:
+        raise ValueError("without batches (batch_size=None) there is no last one to drop: leave out drop_last")
+
+
+def _usual_order(dataset: Any, streams: bool, shuffle: bool | None, generator: Generator | None) -> Sampler:
+    if streams:
+        return _InfiniteConstantSampler()
+    return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
 
 class _BaseDataLoaderIter:
