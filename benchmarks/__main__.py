@@ -56,6 +56,18 @@ def summary(found: Sequence[Measurement], peers: Sequence[str]) -> list[str]:
                     f"{kind:6} {peer:10} geometric mean {geometric_mean(ratios):.2f} of {len(ratios)}"
                     f" ({spread}){target}"
                 )
+    if "compiled" in peers:
+        lines.append("the same of compiled steps")
+        for kind in (SMALL, LARGE):
+            for peer in ("torch", "jax jit"):
+                ratios = [
+                    r for item in found if item.kind == kind and (r := item.ratio(peer, of="compiled")) is not None
+                ]
+                if ratios:
+                    lines.append(
+                        f"{kind:6} {peer:10} geometric mean {geometric_mean(ratios):.2f} of {len(ratios)}"
+                        f" ({min(ratios):.2f} to {max(ratios):.2f})"
+                    )
     return lines
 
 
@@ -97,7 +109,14 @@ def record(found: Sequence[Measurement], versions: dict[str, str], pace: Pace) -
         },
         "pace": asdict(pace),
         "workloads": [
-            asdict(item) | {"ratio": item.ratio(), "ratio of medians": item.ratio(which="median")} for item in found
+            asdict(item)
+            | {
+                "ratio": item.ratio(),
+                "ratio of medians": item.ratio(which="median"),
+                "compiled over torch": item.ratio(of="compiled"),
+                "compiled over jax jit": item.ratio("jax jit", of="compiled"),
+            }
+            for item in found
         ],
     }
 

@@ -40,10 +40,10 @@ class Measurement:
     median: dict[str, float] = field(default_factory=dict)
     problem: str | None = None
 
-    def ratio(self, peer: str = "torch", which: str = "minimum") -> float | None:
-        """dualtape's time over a peer's, or None where one of them was not measured."""
+    def ratio(self, peer: str = "torch", which: str = "minimum", of: str = "dualtape") -> float | None:
+        """dualtape's time (or another's, ``of``) over a peer's, or None where one of them was not measured."""
         times = getattr(self, which)
-        return times["dualtape"] / times[peer] if {"dualtape", peer} <= times.keys() else None
+        return times[of] / times[peer] if {of, peer} <= times.keys() else None
 
 
 def arrays(result: Any) -> list[np.ndarray]:
@@ -79,7 +79,9 @@ def steps_for(program: Workload, peers: Sequence[Peer]) -> dict[str, Step]:
     steps: dict[str, Step] = {}
     for peer in peers:
         if peer.functional is None:
-            steps[peer.name] = program.program(peer.library)
+            step = program.program(peer.library) if peer.wrapped is None else peer.wrapped(program.program)
+            if step is not None:
+                steps[peer.name] = step
         elif program.functional is not None and (program.traceable or not peer.traces):
             steps[peer.name] = _waiting(program.functional(peer.functional), peer.functional.ready)
     return steps

@@ -52,6 +52,7 @@ class Peer:
     name: str
     version: str
     library: Any = None  # dualtape or torch
+    wrapped: Callable | None = None  # what is done with a program: its step is compiled; None leaves it out
     functional: Functional | None = None
     traces: bool = False  # unrolls the program and compiles it
 
@@ -59,6 +60,21 @@ class Peer:
 def _dualtape() -> Peer:
     module = import_module("dualtape")
     return Peer("dualtape", module.__version__, module)
+
+
+def _compiled() -> Peer:
+    module = import_module("dualtape")
+    import_module("llvmlite")
+
+    def wrapped(program: Callable) -> Callable | None:
+        """The step of a workload, compiled, if all of it can be."""
+        try:
+            module.compile(program(module), fullgraph=True)()
+        except RuntimeError:
+            return None
+        return module.compile(program(module))  # a step may change what it begins with: this one has not run
+
+    return Peer("compiled", module.__version__, module, wrapped=wrapped)
 
 
 def _torch() -> Peer:
@@ -83,6 +99,7 @@ def _jax(compile_it: bool) -> Peer:
 
 PEERS: dict[str, Callable[[], Peer]] = {
     "dualtape": _dualtape,
+    "compiled": _compiled,
     "torch": _torch,
     "autograd": _hips,
     "jax": lambda: _jax(False),

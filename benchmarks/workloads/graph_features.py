@@ -136,7 +136,7 @@ def custom(torch: Any) -> Step:
             (x,) = ctx.saved_tensors
             return 3 * x * x * g
 
-    start = torch.tensor(numbers(10, 10, scale=0.3), requires_grad=True)
+    start = torch.tensor(numbers(10, 10, scale=0.1), requires_grad=True)
 
     def step() -> Any:
         value = start

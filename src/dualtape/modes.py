@@ -59,6 +59,8 @@ class Mode:
         Whether a leaf's gradient must lie in memory as the leaf does.
     profiler : object or None
         Receiver of operation events.
+    backwards : object or None
+        What runs backwards as compiled programs.
     tracing : object or None
         What writes down the operations of a function that is being compiled.
     asked : bool
@@ -73,7 +75,7 @@ class Mode:
 
     __slots__ = (
         "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches",
-        "threads", "layout", "tracing",
+        "threads", "layout", "backwards", "tracing",
         "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "no_grad", "unhooked",
     )  # fmt: skip
 
@@ -88,6 +90,7 @@ class Mode:
     dispatches: tuple
     threads: bool
     layout: bool
+    backwards: Any
     profiler: Any
     tracing: Any
     asked: bool
@@ -116,6 +119,7 @@ class Mode:
             self.threads,
         )
         new.layout, new.profiler, new.tracing, new.asked = self.layout, self.profiler, self.tracing, self.asked
+        new.backwards = self.backwards
         new.subclass_functions, new.subclass_dispatch = self.subclass_functions, self.subclass_dispatch
         for name, value in changes.items():
             if name not in _SETTINGS:
@@ -137,7 +141,7 @@ def _initial() -> Mode:
     mode.grad = mode.forward = mode.threads = mode.layout = mode.plain = mode.quick = True
     mode.subclass_functions = mode.subclass_dispatch = True
     mode.inference = mode.asked = False
-    mode.anomaly = mode.profiler = mode.tracing = mode.no_grad = mode.unhooked = None
+    mode.anomaly = mode.profiler = mode.tracing = mode.backwards = mode.no_grad = mode.unhooked = None
     mode.saved_hooks = mode.levels = mode.batches = mode.functions = mode.dispatches = ()
     return mode
 
@@ -200,6 +204,11 @@ def keep_anomaly(now: Any, outside: Mode) -> None:
 def was_changed(now: Any, outside: Mode) -> bool:
     """Whether ``now``, which ``outside`` has replaced, is another mode: an interrupt may come before any is set."""
     return now is not outside and now is not Token.MISSING
+
+
+def alike(a: Mode, b: Mode) -> bool:
+    """Whether two modes have the same settings."""
+    return a is b or all([getattr(a, name) is getattr(b, name) for name in _SETTINGS])
 
 
 def without_last(stack: tuple, entry: Any) -> tuple:

@@ -177,6 +177,9 @@ def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
 
 def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | None) -> None:
     mode = modes.current()
+    if mode.backwards is not None and mode.quick and not mode.batches and not task.record:
+        if mode.backwards.run(roots, task):
+            return
     if not task.record:
         inside = mode.no_grad or modes.without_grad(mode)
     else:

@@ -5,5 +5,6 @@
 
 from .compiled import Compiled, compile, disable, explain, is_compiling, reset
 from .eager import fuse_eager
+from .graphs import compiled_autograd
 
-__all__ = ["Compiled", "compile", "disable", "explain", "fuse_eager", "is_compiling", "reset"]
+__all__ = ["Compiled", "compile", "compiled_autograd", "disable", "explain", "fuse_eager", "is_compiling", "reset"]

@@ -11,8 +11,9 @@ import numpy as np
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
 from ..autograd.api import grad
-from ..autograd.node import Node, check_not_freed, edge_of, next_sequence
-from ..autograd.saved import saved_entry, unpack_raw
+from ..autograd.node import Freed, Node, check_not_freed, edge_of, next_sequence
+from ..autograd.saved import output_entry, saved_entry, unpack_raw
+from ..autograd.versions import caller
 from . import replay
 
 
@@ -76,8 +77,8 @@ class Derivative:
         What was saved and the gradients that come, as arrays, to the gradients that are given.
     places : list of int
         Where what is saved is found: among what the forward gives, or (negative) among the inputs.
-    external : list of int
-        The inputs whose memory the backward reads: they may not be written to in between.
+    external, results : list of int
+        The inputs and the results whose memory the backward reads: they may not be written to in between.
     inputs : list of int
         The inputs that gradients go to; ``given`` says to which a gradient flows.
     outputs : list
@@ -86,26 +87,30 @@ class Derivative:
     """
 
     def __init__(
-        self, function: Any, run: Callable[..., tuple], places: list[int], external: list[int], inputs: list[int],
-        given: list[bool], outputs: list[tuple], strides: list[tuple], pick: Callable[[Any], list[Tensor]],
+        self, function: Any, run: Callable[..., tuple], places: list[int], external: list[int],
+        results: list[int], inputs: list[int], given: list[bool], outputs: list[tuple], strides: list[tuple],
+        pick: Callable[[Any], list[Tensor]],
     ) -> None:  # fmt: skip
         self.function, self.run, self.pick, self.strides = function, run, pick, strides
         self.places, self.external, self.inputs, self.given, self.outputs = places, external, inputs, given, outputs
+        self.results = results
         self.complete = all(given)
 
-    def attach(self, results: list[Tensor], found: tuple, arrays: tuple, call: tuple) -> None:
-        """Give ``results``, of a call with the arguments ``call``, a node."""
+    def attach(self, results: list[Tensor], recorded: list[int], found: tuple, arrays: tuple, call: tuple) -> None:
+        """Give the ``recorded`` ones of ``results``, of a call with the arguments ``call``, a node."""
         node = object.__new__(CompiledBackward)
         node._edges = tuple([edge_of(found[k]) for k in self.inputs])
         node._outputs = tuple(self.outputs)
         entries = tuple([saved_entry(found[k]) for k in self.external])
+        if self.results:
+            entries += tuple([output_entry(results[k]) for k in self.results])
         node._saved = (entries, tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places]), found, call)
         node._extra = None
         node._derivative = self
         node._seq = next_sequence()
-        for k, result in enumerate(results):
-            result._edge = (node, k)
-            result._requires_grad = True
+        for number, k in enumerate(recorded):
+            results[k]._edge = (node, number)
+            results[k]._requires_grad = True
 
 
 class CompiledBackward(Node):
@@ -137,10 +142,9 @@ class CompiledBackward(Node):
 
     def _by_program(self, grads: list) -> Any:
         """The gradients by the compiled program; None if that does not know these."""
-        derivative = self._derivative
         entries, saved, _, _ = check_not_freed(self)
-        for k, entry in zip(derivative.external, entries, strict=True):
-            unpack_raw(entry, self, f"input {k}", False)
+        derivative = self._derivative
+        self._check(entries)
         arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
         for g, (shape, dtype), strides in zip(grads, derivative.outputs, derivative.strides, strict=True):
             if type(g) is not np.ndarray:
@@ -157,14 +161,22 @@ class CompiledBackward(Node):
         rest = iter(given)
         return [next(rest) if there else None for there in derivative.given]
 
+    def _check(self, entries: tuple) -> None:
+        """Raise if an input or a result that the way back reads was written to since."""
+        external = self._derivative.external
+        for k, entry in enumerate(entries):
+            which = (
+                f"input {external[k]}" if k < len(external) else f"result {self._derivative.results[k - len(external)]}"
+            )
+            unpack_raw(entry, self, which, k >= len(external))
+
     def _by_function(self, grads: list, record: bool) -> list:
         """The gradients by the function itself, run again: with a history of their own, by a kind of array that the
         program does not know, or where a value that the backward looks at is another one.
         """
-        derivative = self._derivative
         entries, _, found, call = check_not_freed(self)
-        for k, entry in zip(derivative.external, entries, strict=True):
-            unpack_raw(entry, self, f"input {k}", False)
+        derivative = self._derivative
+        self._check(entries)
         inputs = [found[k] for k in derivative.inputs]
         before = [x._edge for x in inputs]
         with modes.enable_grad(), hooks_hidden(inputs):
@@ -188,6 +200,15 @@ class CompiledBackward(Node):
 
     def _release(self, task: Any) -> None:
         self._saved = task.free()
+
+
+def free(result: Tensor) -> None:
+    """Give a result the history of one whose graph a backward inside the function has freed."""
+    node = object.__new__(CompiledBackward)
+    node._edges, node._outputs, node._extra = (), ((result._array.shape, result._array.dtype),), None
+    node._saved, node._seq = Freed(caller()), next_sequence()
+    node._derivative = None  # type: ignore[assignment]
+    result._edge, result._requires_grad = (node, 0), True
 
 
 def _laid_out(array: np.ndarray, shape: tuple, strides: tuple) -> np.ndarray:

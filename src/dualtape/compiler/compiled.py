@@ -23,6 +23,7 @@ from .variant import Variant, trace
 
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
 _LIMIT = 8  # variants of one function for arguments of the same shapes
+_AGAIN = 2  # calls that may change Python objects before others are traced
 _SHAPES = 8  # times as many for all shapes together
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
@@ -42,6 +43,7 @@ class Compiled:
         self._given_name = name
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
+        self._tries: dict[Any, int] = {}
         self._traced: list[str] = []  # why calls were traced again
         _all.add(self)
 
@@ -95,7 +97,10 @@ class Compiled:
                 _log.info("%s: traced again: %s", self._name, self._traced[-1])
             result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
             if isinstance(variant, str):
-                self._give_up(key, variant)
+                # what a first call makes once (the state of an optimizer, a cache) is there in the next
+                self._tries[key] = self._tries.get(key, 0) + 1
+                if not getattr(variant, "again", False) or self._tries[key] > _AGAIN:
+                    self._give_up(key, variant)
             else:
                 variant.facts["shapes of arguments"] = shapes
                 known.append(variant)
@@ -120,6 +125,7 @@ class Compiled:
         with _tracing:
             self._variants.clear()
             self._eager.clear()
+            self._tries.clear()
             self._traced.clear()
 
     def __repr__(self) -> str:

@@ -8,24 +8,57 @@ something that is to be the same at the next call, and becomes a line of the gua
 
 from __future__ import annotations
 
+import array
+import contextvars
+import ctypes
+import datetime
+import decimal
+import enum
+import fractions
 import functools
+import io
+import logging
+import operator
+import pathlib
+import random
+import re
 import sys
+import threading
 import types
+import typing
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from .. import modes
 from .._tensor import dtypes
 from .._tensor.device import device, layout, memory_format
 from .._tensor.size import Size
 from .._tensor.tensor import Tensor
+from ..ops.table import Op
+from ..random.generator import Generator
 
 PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), Size, dtypes.dtype, np.dtype, np.generic,
     device, layout, memory_format, range, slice,
 )  # fmt: skip
+# objects of libraries that nothing a program computes hangs on, or that do not change
+FIXED: tuple[Any, ...] = (
+    logging.Logger, logging.Handler, re.Pattern, io.IOBase, type(threading.Lock()), type(threading.RLock()), np.ufunc,
+    np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random, np.finfo, np.iinfo,
+    type, type(type[int]), types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.CodeType, property,
+    staticmethod, classmethod,
+    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction,
+    pathlib.PurePath, enum.Enum, enum.EnumMeta, frozenset, operator.attrgetter, operator.itemgetter,
+    operator.methodcaller, type(np.sum), modes.ModeContext, Generator, Op, types.NotImplementedType,
+    typing.TypeVar,
+)  # fmt: skip
+COMPARED = (np.ndarray, set, bytearray)  # by guards, or inputs
+IN_BYTES = (array.array, memoryview, ctypes._SimpleCData, ctypes.Array, ctypes.Structure)  # what their memory holds
 _ALL_NAMES = frozenset({"getattr", "setattr", "vars", "__dict__", "__getattribute__", "dir"})
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
 _LIMIT = 20_000
@@ -106,7 +139,7 @@ class Environment:
             yield from self._of_dict(path, value.__dict__)
         elif isinstance(value, (list, tuple, deque)):
             yield from ((f"{path}[{k}]", item) for k, item in enumerate(value))
-        elif isinstance(value, dict):
+        elif isinstance(value, (dict, types.MappingProxyType)):
             for key, item in value.items():
                 yield f"{path}[{self._key(key)}]", item
         elif isinstance(value, types.MethodType):
@@ -118,17 +151,16 @@ class Environment:
             elif value.__closure__:
                 yield from _cells(path, value)  # a transform of a user's function
         elif isinstance(value, types.ModuleType):
-            if not is_library(value):
-                yield from ((f"{path}.{n}", v) for n, v in vars(value).items() if n in self.names)
+            named = ((f"{path}.{n}", v) for n, v in vars(value).items() if n in self.names)
+            own = value.__name__.partition(".")[0] == "dualtape"
+            yield from (() if own else named if not is_library(value) else (it for it in named if _has_state(it[1])))
         elif isinstance(value, type):
             if not is_library(value):
                 yield from self._of_class(path, value)
-        elif not is_library(type(value)) or type(value).__module__.startswith("dualtape.nn"):
+        elif not is_library(type(value)):
             yield from self._of_object(path, value)
-        elif isinstance(value, functools.partial):
-            yield f"{path}.func", value.func
-            yield f"{path}.args", value.args
-            yield f"{path}.keywords", value.keywords
+        else:
+            yield from _of_library(path, value)
 
     def _of_function(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         self._read(function.__code__)
@@ -159,14 +191,14 @@ class Environment:
     def _of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield f"type({path})", type(value)
         own = getattr(value, "__dict__", None)
-        module = type(value).__module__.startswith("dualtape.nn") or hasattr(type(value), "_parameters")
+        module = hasattr(type(value), "_parameters")
         if isinstance(own, dict):
+            yield f"len({path}.__dict__)", len(own)  # code may ask for an attribute that is not there
             for name, item in own.items():
                 if name in self.names or self._every_name or module or name in _OF_MODULES:
                     yield f"{path}.__dict__[{name!r}]", item
         for cls in type(value).__mro__:
-            slots = vars(cls).get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
+            for name in _slots(cls):
                 if (name in self.names or self._every_name) and hasattr(value, name):
                     yield f"{path}.{name}", getattr(value, name)
 
@@ -194,6 +226,45 @@ class Environment:
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._read(constant)
+
+
+def _has_state(value: Any) -> bool:
+    """Whether something in a library's module is more than a function, a class or a number."""
+    return not (callable(value) or isinstance(value, (*PLAIN, types.ModuleType, *FIXED)))
+
+
+def _of_library(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object of a library's class leads to: all that it holds, since the library's code is not read."""
+    if isinstance(value, (*FIXED, *COMPARED)):
+        return
+    if type(value).__module__.startswith("dualtape.compiler"):
+        if hasattr(value, "_function"):
+            yield f"{path}._function", value._function
+    elif isinstance(value, functools.partial):
+        yield from ((f"{path}.{name}", getattr(value, name)) for name in ("func", "args", "keywords"))
+    elif isinstance(value, weakref.ref):
+        yield f"{path}()", value()
+    elif isinstance(value, contextvars.ContextVar):
+        yield f"{path}.get(None)", value.get(None)
+    elif isinstance(value, functools._lru_cache_wrapper):
+        yield f"{path}.__wrapped__", value.__wrapped__
+        yield f"{path}.cache_info().misses", value.cache_info().misses
+    elif not isinstance(value, IN_BYTES):
+        slots = [name for cls in type(value).__mro__ for name in _slots(cls) if hasattr(value, name)]
+        own = getattr(value, "__dict__", None)
+        if own is None and not slots and not all("__slots__" in vars(cls) for cls in type(value).__mro__[:-1]):
+            raise TooMuch(f"it refers to a {type(value).__name__}, and what that holds cannot be followed")
+        yield from ((f"{path}.{name}", getattr(value, name)) for name in slots)
+        yield from ((f"{path}.__dict__[{name!r}]", item) for name, item in (own or {}).items())
+        if own is not None:
+            yield f"len({path}.__dict__)", len(own)
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    slots = vars(cls).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    hidden = [f"_{cls.__name__.lstrip('_')}{n}" if n.startswith("__") and not n.endswith("__") else n for n in names]
+    return tuple(name for name in hidden if name not in ("__dict__", "__weakref__"))
 
 
 _OF_MODULES = frozenset({"_parameters", "_buffers", "_modules", "training"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import random
+import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from .. import nn
 from .._tensor.tensor import Tensor
-from .environment import PLAIN, Environment, Place
+from .environment import IN_BYTES, PLAIN, Environment, Place, is_library
 
 _GROWING = (list, dict, set, deque, bytearray)
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
@@ -252,13 +253,22 @@ def _value_checks(name: str, value: Any, space: dict) -> list[str]:
             return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
         same_zero = f" or str({name}) != {str(value)!r}" if type(value) is float and value == 0 else ""
         return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
-    if isinstance(value, (list, tuple, dict, deque)):
+    if isinstance(value, (list, tuple, dict, deque, types.MappingProxyType)):
         space[held] = type(value)
         return [f"if type({name}) is not {held} or len({name}) != {len(value)}: return None"]
     if isinstance(value, (set, frozenset)):
         space[held] = frozenset(value)
         return [f"if frozenset({name}) != {held}: return None"]
     space[held] = value
+    if isinstance(value, types.MethodType):  # made at each look; its function and its object have their own checks
+        space[held] = types.MethodType
+        return [f"if type({name}) is not {held}: return None"]
+    if isinstance(value, types.FunctionType) and not is_library(value):  # so have its defaults and its closure
+        space[held], space[f"{held}g"] = value.__code__, value.__globals__
+        return [f"if getattr({name}, '__code__', None) is not {held} or {name}.__globals__ is not {held}g: return None"]
+    if isinstance(value, IN_BYTES):
+        space[f"{held}b"] = bytes(value)
+        return [f"if {name} is not {held} or bytes({name}) != {held}b: return None"]
     if isinstance(value, bytearray):
         space[f"{held}b"] = bytes(value)
         return [f"if {name} is not {held} or {name} != {held}b: return None"]

@@ -104,7 +104,7 @@ class Session:
             return function()
         finally:
             now = modes._set(outside).old_value
-            if now is not inside:
+            if not modes.alike(now, inside):
                 self.tape.fail("it changes a mode and leaves it changed")
                 modes.keep(now, outside, "tracing")
             becoming.set(creating)

@@ -6,6 +6,7 @@ import gc
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -17,24 +18,32 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
+from ..autograd.node import Freed
 from ..autograd.versions import bump
+from ..autograd.views import DEFAULT, MULTI_OUTPUT
 from ..pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import backends, replay
-from .backward import Derivative, cut_off, hooks_hidden
+from .backward import Derivative, InputBackward, cut_off, free, hooks_hidden
 from .environment import PLAIN, Environment
 from .guards import Guard, kinds, readable
 from .session import Session
 
 # where a result comes from
-ARRAY, TENSOR, INPUT, VIEW, PLAIN_VALUE = "array", "tensor", "input", "view", "plain"
+ARRAY, TENSOR, INPUT, VIEW, PART, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "plain"
 
 
 class Untraceable(Exception):
     """Why a function runs as it is: the reason, and the line."""
 
-    def __init__(self, reason: str, where: tuple[str, int] | None = None) -> None:
+    def __init__(self, reason: str, where: tuple[str, int] | None = None, again: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.where = reason, where
+        self.reason, self.where, self.again = reason, where, again
+
+
+class Refusal(str):
+    """Why there is no program; ``again``: the next call may have one, if this one has only prepared something."""
+
+    again = False
 
 
 class Variant:
@@ -59,6 +68,7 @@ class Variant:
         self.grads: list[tuple[int, Any]] = []
         self.derivative: Derivative | None = None
         self.differentiable: list[int] = []  # the arrays that have a history
+        self.freed: list[int] = []  # and those whose history a backward inside has freed
         self.count = 0
         self.changes = self.single = False
         self.shared: list[tuple[int, int]] = []  # of inputs that are written, which others look at the same memory
@@ -75,7 +85,7 @@ class Variant:
         if self.changes:
             self._change(results, found, arrays)
         if self.derivative is not None:
-            self.derivative.attach([results[k] for k in self.differentiable], found, arrays, call)
+            self.derivative.attach(results, self.differentiable, found, arrays, call)
         return results[0] if self.single else self.tree(results, found)
 
     def _change(self, results: list[Tensor], found: tuple, arrays: tuple) -> None:
@@ -87,7 +97,9 @@ class Variant:
             bump(counter)
             counter[0] += count - 1
         for k, place in self.grads:
-            found[k]._grad = None if place is None else wrap(arrays[place])
+            found[k]._grad = None if place is None else results[place] if place < self.count else wrap(arrays[place])
+        for k in self.freed:
+            free(results[k])
 
     def tree(self, results: list, found: tuple) -> Any:
         """The results as the function gives them."""
@@ -96,6 +108,7 @@ class Variant:
             else results[what]._array if kind is ARRAY
             else found[what] if kind is INPUT
             else _viewed(found[what[0]], what[1]) if kind is VIEW
+            else _viewed(results[what[0]], what[1]) if kind is PART
             else what
             for kind, what in self.results
         ]  # fmt: skip
@@ -105,7 +118,8 @@ class Variant:
         """Those of a call's results that have a history."""
         found = [result] if self.spec is None else tree_flatten(result)[0]
         numbers = {what: k for k, (kind, what) in enumerate(self.results) if kind is TENSOR}
-        return [found[numbers[k]] for k in self.differentiable]
+        parts = {what[0]: k for k, (kind, what) in enumerate(self.results) if kind is PART}
+        return [found[numbers[k]] if k in numbers else found[parts[k]]._view.base for k in self.differentiable]
 
 
 def trace(
@@ -139,14 +153,17 @@ def trace(
         try:
             variant = _built(backend, function, args, kwargs, leaves_in, guard, session, result)
         except Untraceable as error:
-            variant = _sentence(error.reason, error.where)
+            variant = Refusal(_sentence(error.reason, error.where))
+            variant.again = error.again
     finally:
         session.tape.close()
         session.end()
         if collecting:
             gc.enable()
     if isinstance(variant, str):
-        return _settled(result), variant
+        result = _settled(result)
+        _settle_others(session.tape)
+        return result, variant
     result = _first_results(variant, session, (args, kwargs))
     guard.forget()
     variant.facts["seconds"] = time.perf_counter() - begun
@@ -178,7 +195,9 @@ def _built(
     _check(tape)
     changed = guard.same_objects(function, leaves_in)
     if changed is not None:
-        raise Untraceable(f"it changes {readable(changed)!r}, which a replay would not do again")
+        raise Untraceable(
+            f"it changes {readable(changed)!r}, which a replay would not do again", again="generator" not in changed
+        )
     changes = session.changes()
     if isinstance(changes, str):
         raise Untraceable(changes)
@@ -188,8 +207,8 @@ def _built(
     variant.count = len(values)
     variant.writes = writes
     for k, new in grads:
-        if new is None:
-            variant.grads.append((k, None))
+        if new is None or any(new is out for out in outs):
+            variant.grads.append((k, None if new is None else [new is out for out in outs].index(True)))
             continue
         if new._edge is not None or type(new._array) is not Traced or new._array.value.memory.external:
             raise Untraceable("a gradient from outside is given a history, or memory from outside")
@@ -200,12 +219,14 @@ def _built(
     ended = len(tape.instructions)
     filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
     saved: list[Value] = []
+    backward = None
+    wanted: list[int] = []
     if outs:
         variant.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
         variant.requires = [k for k, t in enumerate(outs) if t._edge is None and t._requires_grad]
+        variant.freed = [k for k in variant.differentiable if _is_freed(outs[k])]
+        variant.differentiable = [k for k in variant.differentiable if k not in variant.freed]
     recorded = [outs[k] for k in variant.differentiable]
-    backward = None
-    wanted: list[int] = []
     if recorded:
         wanted = [k for k, x in enumerate(guard.inputs) if isinstance(x, Tensor) and x.requires_grad]
         cotangents, gradients = _pulled_back(session, recorded, [guard.inputs[k] for k in wanted])
@@ -244,7 +265,7 @@ def _built(
     own_saved = [value for value in saved if id(value) not in numbers]
     entering = [session.values[k] for k in guard.used]
     variant.forward = backends.program("forward", backend, forward, entering, [*values, *own_saved], variant.facts)
-    variant.changes = bool(variant.requires or variant.writes or variant.grads)
+    variant.changes = bool(variant.requires or variant.writes or variant.grads or variant.freed)
     variant.single = variant.spec is None and variant.results[0][0] is TENSOR
     variant.facts |= {
         "kept": len(forward), "backward": len(backward or ()), "guards": guard.lines,
@@ -263,8 +284,9 @@ def _built(
             for k, x in enumerate(session.values)
             if k in order and isinstance(guard.inputs[k], Tensor) and any(v.memory is x.memory for v in saved)
         ]
+        results = [k for k, value in enumerate(values[: variant.count]) if any(v.memory is value.memory for v in saved)]
         variant.derivative = Derivative(
-            function, run, places, external, [order[k] for k in wanted], [g is not None for g in gradients],
+            function, run, places, external, results, [order[k] for k in wanted], [g is not None for g in gradients],
             [(t._array.shape, t._array.dtype) for t in recorded], [c.strides for c in cotangents], variant.pick,
         )  # fmt: skip
         session.saved = [v.array for v in own_saved]  # type: ignore[attr-defined]
@@ -289,6 +311,17 @@ def _results(variant: Variant, session: Session, result: Any) -> tuple[list[Tens
     known: dict[int, int] = {}
     numbers = {id(thing): k for k, thing in enumerate(session.inputs)}
     arrays = {id(traced): k for k, traced in enumerate(session.traced)}
+    uses = Counter(
+        id(array.value.memory) for array in {id(a): a for a in map(_array_of, found)}.values() if array is not None
+    )
+
+    def number(tensor: Tensor) -> int:
+        if id(tensor) not in known:
+            known[id(tensor)] = len(tensors)
+            tensors.append(tensor)
+            values.append(tensor._array.value)
+        return known[id(tensor)]
+
     for leaf in found:
         if id(leaf) in numbers:
             variant.results.append((INPUT, numbers[id(leaf)]))
@@ -301,16 +334,61 @@ def _results(variant: Variant, session: Session, result: Any) -> tuple[list[Tens
             if array.value.memory.external:
                 variant.results.append((VIEW, _as_view(leaf, session)))
                 continue
+            if isinstance(leaf, Tensor):
+                steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 else None
+                if steps is None:
+                    variant.results.append((TENSOR, number(leaf)))
+                else:
+                    assert leaf._view is not None
+                    variant.results.append((PART, (number(leaf._view.base), steps)))
+                continue
             if id(leaf) not in known:
                 known[id(leaf)] = len(tensors)
-                tensors.append(leaf if isinstance(leaf, Tensor) else wrap(leaf))
+                tensors.append(wrap(leaf))
                 values.append(array.value)
-            variant.results.append((TENSOR if isinstance(leaf, Tensor) else ARRAY, known[id(leaf)]))
+            variant.results.append((ARRAY, known[id(leaf)]))
         elif isinstance(leaf, PLAIN):
             variant.results.append((PLAIN_VALUE, leaf))
         else:
             raise Untraceable(f"it returns a {type(leaf).__name__}")
     return tensors, values
+
+
+def _array_of(leaf: Any) -> Any:
+    array = leaf._array if isinstance(leaf, Tensor) else leaf
+    return array if type(array) is Traced else None
+
+
+def _from_base(leaf: Tensor) -> list | None:
+    """The view ops that lead from the base of ``leaf`` to it, if it is a view that they give again."""
+    view = leaf._view
+    if view is None or type(view.base) is not Tensor or type(view.base._array) is not Traced:
+        return None
+    if view.creation not in (DEFAULT, MULTI_OUTPUT) and view.base.requires_grad:
+        return None
+    steps: list = []
+    step = view.step
+    while step is not None:
+        if any(isinstance(value, Tensor) for value in step[2]):
+            return None
+        steps.append(step[1:])
+        step = step[0]
+    return steps[::-1]
+
+
+def _is_freed(tensor: Tensor) -> bool:
+    """Whether a backward inside the function has freed part of the graph behind ``tensor``."""
+    seen: set[int] = set()
+    waiting = [tensor._edge]
+    while waiting:
+        edge = waiting.pop()
+        if edge is None or id(edge[0]) in seen or type(edge[0]) is InputBackward:
+            continue
+        if type(edge[0]._saved) is Freed:
+            return True
+        seen.add(id(edge[0]))
+        waiting.extend(edge[0]._edges)
+    return False
 
 
 def _input(kind: str, what: Any) -> int | None:
@@ -385,6 +463,14 @@ def _settled(result: Any) -> Any:
     return tree_unflatten(found, spec)
 
 
+def _settle_others(tape: Tape) -> None:
+    """The same for tensors that the run has left elsewhere: in the state of an optimizer, in a list."""
+    for thing in gc.get_objects():
+        # by its class: what else lives in a process may answer isinstance with side effects
+        if issubclass(type(thing), Tensor) and type(thing._array) is Traced and thing._array.tape is tape:
+            thing._array = thing._array.values
+
+
 def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     """The results of the traced run, as a replay gives them."""
     values: list[Value] = session.outputs  # type: ignore[attr-defined]
@@ -392,10 +478,15 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     results = [wrap(array) for array in arrays[: variant.count]]
     for k in variant.requires:
         results[k]._requires_grad = True
+    for k in variant.freed:
+        free(results[k])
     found = tuple(variant.guard.inputs[k] for k in variant.guard.used)
+    for k, place in variant.grads:
+        if place is not None and place < variant.count:
+            found[k]._grad = results[place]
     if variant.derivative is not None:
         saved = session.saved  # type: ignore[attr-defined]
-        variant.derivative.attach([results[k] for k in variant.differentiable], found, (*arrays, *saved), call)
+        variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call)
     return variant.tree(results, found)
 
 

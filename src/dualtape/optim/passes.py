@@ -90,7 +90,8 @@ def run(
     if not params:
         return
     most = 0 if foreach is False or capturable else SMALL if foreach is None else 1 << 62
-    if modes.current().plain and not differentiable:
+    mode = modes.current()
+    if mode.plain and not differentiable:
         buckets = _one_bucket(params, grads, slots, numbers, most) or _buckets(
             params, grads, slots, numbers, most, capturable
         )
@@ -101,7 +102,9 @@ def run(
         counts = [[each[k] for k in places] for each in numbers]
         columns = [None if tensors is None else [tensors[k] for k in places] for tensors in (params, grads, *slots)]
         if values is None:
-            new, constants = rule(*[each[0] if differentiable else each[0].item() for each in counts])
+            # a program that is being traced holds for any count, and computes with it as Python does
+            found = [each[0].double() if mode.tracing else each[0] for each in counts]
+            new, constants = rule(*[each if differentiable or mode.tracing else each.item() for each in found])
             _by_tensors(update, columns, (*constants, *options), differentiable)
             for (number,), value in zip(counts, new, strict=True):
                 number.copy_(value) if isinstance(value, Tensor) else number.fill_(value)

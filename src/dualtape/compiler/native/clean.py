@@ -117,7 +117,7 @@ class Cleaned:
         for node in nodes:
             self._map.append(self._node(node))
         self.outputs = [(self._read(access, shape), shape, dtype, order) for access, shape, dtype, order in outputs]
-        self.back = [(k, self._read(access, shape), shape) for k, access, shape in back]
+        self.back = [(k, self._read(access, shape), shape, dtype) for k, access, shape, dtype in back]
         self._drop_dead()
 
     # --- accesses ---------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class Cleaned:
     def _drop_dead(self) -> None:
         live = [False] * len(self.nodes)
         waiting = [access[0] for access, *_ in self.outputs if access[0] != SCALAR]
-        waiting += [access[0] for _, access, _ in self.back if access[0] != SCALAR]
+        waiting += [access[0] for _, access, *_ in self.back if access[0] != SCALAR]
         waiting += [i for i, node in enumerate(self.nodes) if node.op in (CALL, CHECK)]
         while waiting:
             i = waiting.pop()
@@ -322,7 +322,7 @@ class Cleaned:
                 kept.append(Node(node.op, node.dtype, node.shape, tuple([moved(o) for o in node.operands]), attr))
         self.nodes = kept
         self.outputs = [(moved(access), *rest) for access, *rest in self.outputs]
-        self.back = [(k, moved(access), shape) for k, access, shape in self.back]
+        self.back = [(k, moved(access), *rest) for k, access, *rest in self.back]
 
 
 def _exact(attr: Any) -> Any:

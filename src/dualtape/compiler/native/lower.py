@@ -82,7 +82,7 @@ class Lowering:
     outputs : list
         ``(access, shape in the order of memory, dtype)`` of each output.
     back : list
-        ``(number of the input, access)`` of memory from outside that is written.
+        ``(number of the input, access, shape, dtype)`` of memory from outside that is written.
     """
 
     def __init__(self, instructions: Sequence[Instruction], inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
@@ -100,7 +100,8 @@ class Lowering:
         self.back = []
         for k, value in enumerate(inputs):
             if id(value.memory) in self._versions and value.memory.external and value.memory.written:
-                self.back.append((k, (self._versions[id(value.memory)], 0, dense(value.shape)), value.shape))
+                whole = (self._versions[id(value.memory)], 0, dense(value.shape))
+                self.back.append((k, whole, value.shape, value.dtype))
 
     # --- memory -----------------------------------------------------------------------------------
 

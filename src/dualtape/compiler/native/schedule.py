@@ -95,7 +95,7 @@ class Schedule:
             for access in node.operands:
                 if access[0] != SCALAR:
                     readers.setdefault(access[0], []).append(i)
-        lasting = {access[0] for access, *_ in cleaned.outputs} | {access[0] for _, access, _ in cleaned.back}
+        lasting = {access[0] for access, *_ in cleaned.outputs} | {access[0] for _, access, *_ in cleaned.back}
         number: list[int] = []
         copies: dict[tuple, int] = {}
 
@@ -151,14 +151,7 @@ class Schedule:
         for access, shape, dtype, order in cleaned.outputs:
             self.outputs.append((self._whole_output(access, shape, dtype, number, put), shape, dtype, order))
         self.back = [
-            (
-                k,
-                self._whole_output(
-                    access, shape, cleaned.nodes[access[0]].dtype if access[0] != SCALAR else None, number, put
-                ),
-                shape,
-            )
-            for k, access, shape in cleaned.back
+            (k, self._whole_output(access, shape, dtype, number, put), shape) for k, access, shape, dtype in cleaned.back
         ]
 
     def _whole_output(self, access: tuple, shape: tuple, dtype: Any, number: list[int], put: Any) -> int:
