@@ -423,6 +423,11 @@ def _viewed(tensor: Tensor, steps: list) -> Any:
 
 def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Which inputs look at memory that another of them is written through."""
+    owners = [a if a.base is None else a.base for a in arrays]
+    if len({id(owner) for owner in owners}) == len(owners) and all(
+        [type(owner) is np.ndarray and owner.flags.owndata for owner in owners]
+    ):
+        return []  # each has memory of its own
     return [
         (k, j) for k, _ in writes for j, other in enumerate(arrays) if j != k and np.may_share_memory(arrays[k], other)
     ]

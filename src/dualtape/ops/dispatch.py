@@ -28,7 +28,7 @@ from ..autograd.tangents import active, tangent
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
 from ..overrides.watching import MISS, begin_watching, watching
-from .op_node import pack_node
+from .op_node import as_a_whole, pack_node
 from .saves import INPUT, OUTPUT
 from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
 
@@ -296,6 +296,8 @@ def compute(op: Op, raws: list) -> Any:
     before = fp_errors()
     try:
         ignore_fp_errors()
+        if op.whole and modes.current().tracing is not None:
+            return as_a_whole(op.forward, raws)
         return op.forward(*raws)
     except NotBatchable as error:
         if type(error) is DynamicShape and op.name in DYNAMIC:

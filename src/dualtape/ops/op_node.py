@@ -36,7 +36,10 @@ class OpNode(Node):
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         op = self.op
         g = grads[0]
-        if record or not op.simple or op.outputs is not None or op.listed_place is not None or type(g) is np.ndarray:
+        if (
+            record or op.whole or not op.simple or op.outputs is not None or op.listed_place is not None
+            or type(g) is np.ndarray
+        ):  # fmt: skip
             return self._apply(grads, record, wanted)
         if g is None:
             return (None,) * len(self._edges)
@@ -89,6 +92,8 @@ class OpNode(Node):
         op = self.op
         if record or not op.numpy_vjp:
             return op.formulas
+        if op.whole and modes.current().tracing is not None:
+            return op.numpy_formulas
         for value in values:
             if type(value) is not np.ndarray and hasattr(value, "dtype"):
                 return op.formulas
@@ -96,6 +101,8 @@ class OpNode(Node):
 
     def _run(self, formula: Any, arguments: list, record: bool) -> Any:
         try:
+            if self.op.whole and not record and modes.current().tracing is not None:
+                return as_a_whole(formula, arguments)
             return formula(*arguments)
         except NotBatchable:
             if not record:
@@ -174,6 +181,13 @@ class OpNode(Node):
             places[position] = entry
             self._saved = tuple(places)
         return entry
+
+
+def as_a_whole(function: Callable, args: Any) -> Any:
+    """Call ``function`` while a program is traced, as one of its instructions."""
+    from ..arrays.traced.array import called
+
+    return called(function, tuple(args))
 
 
 def pack_node(node: Any, results: tuple | None, hooks: Any) -> None:

@@ -90,7 +90,7 @@ class Op:
         "users", "saves_tensors", "jvp", "promote", "view", "outputs", "node_names", "variant", "_node_classes",
         "samples", "doc", "function", "inplace", "inplace_function", "varargs", "scalars", "result_type", "aliases",
         "torch_name", "complex", "quiet", "numpy_forward", "numpy_vjp", "numpy_formulas", "numpy_scalars",
-        "numpy_change", "overwrites", "keywords", "_save",
+        "numpy_change", "overwrites", "keywords", "whole", "_save",
     )  # fmt: skip
 
     function: Callable  # what users call; given when the row is published
@@ -120,7 +120,7 @@ class Op:
         self.jvp = row["jvp"]
         self.numpy_forward, self.numpy_vjp = row["numpy_forward"], row["numpy_vjp"] or {}
         self.numpy_scalars, self.numpy_change = row["numpy_scalars"], row["numpy_change"]
-        self.overwrites = row["overwrites"]
+        self.overwrites, self.whole = row["overwrites"], row["whole"]
         self.keywords = tuple(row["keywords"])
         last = self.params[max(self.required, len(self.params) - len(self.keywords)) :]
         if self.keywords and self.keywords != last:
@@ -480,6 +480,7 @@ def op(
     quiet: bool = True,
     numpy_forward: Callable | None = None,
     numpy_vjp: dict[str, Callable] | None = None,
+    whole: bool = False,
     numpy_scalars: bool = False,
     numpy_change: Callable | None = None,
     overwrites: str | None = None,
@@ -539,6 +540,8 @@ def op(
     numpy_vjp : dict
         The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which stand
         for 0-d ones) and a backward that is not recorded: these may write into what they made themselves.
+    whole : bool
+        A compiled program calls forward and formulas as they are: they are no loops over elements.
     numpy_scalars : bool
         Whether they are the better ones for scalars, too.
     numpy_change : callable
@@ -579,7 +582,7 @@ def op(
         outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
         quiet=quiet,
         numpy_forward=numpy_forward, numpy_vjp=numpy_vjp, numpy_scalars=numpy_scalars, numpy_change=numpy_change,
-        overwrites=overwrites, keywords=keywords,
+        whole=whole, overwrites=overwrites, keywords=keywords,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
     from .publish import publish

@@ -277,6 +277,16 @@ def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool =
     return _given(tape, kind, function, inputs, operands, constant, result, static)
 
 
+def called(function: Any, args: tuple) -> Any:
+    """Call a function of arrays, and write it down as one instruction, whatever it does inside."""
+    found: list = []
+    mapped(args, found.append)
+    if any([type(leaf) is not Traced and not isinstance(leaf, _ndarray) and hasattr(leaf, "dtype") for leaf in found]):
+        return function(*args)  # vmap's arrays, and others that are further out
+    masked = any([type(leaf) is Traced and leaf.dtype.kind == "b" for leaf in found])
+    return recorded(CALL, function, args, {}, static=not masked)
+
+
 def _done(kind: str, function: Any, raw: tuple, kwargs: dict) -> Any:
     if kind == CALL:
         return function(*raw, **kwargs)

@@ -151,7 +151,8 @@ class Schedule:
         for access, shape, dtype, order in cleaned.outputs:
             self.outputs.append((self._whole_output(access, shape, dtype, number, put), shape, dtype, order))
         self.back = [
-            (k, self._whole_output(access, shape, dtype, number, put), shape) for k, access, shape, dtype in cleaned.back
+            (k, self._whole_output(access, shape, dtype, number, put), shape)
+            for k, access, shape, dtype in cleaned.back
         ]
 
     def _whole_output(self, access: tuple, shape: tuple, dtype: Any, number: list[int], put: Any) -> int:

@@ -414,7 +414,7 @@ def _along_channels(t: Any, ndim: int) -> Any:
     return t.reshape(-1, *(1,) * (ndim - 2))
 
 
-_convolve = op("convolution", _convolution, kind=GENERAL, public=False, method=False, node="ConvolutionBackward0",
+_convolve = op("convolution", _convolution, kind=GENERAL, whole=True, public=False, method=False, node="ConvolutionBackward0",
     torch_name="-",
    vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
                 use("convolution_transposed")(g, weight.conj(), None, tuple(x_shape[2:]), stride, padding, dilation,
@@ -436,7 +436,7 @@ _convolve = op("convolution", _convolution, kind=GENERAL, public=False, method=F
        sample(real(2, 4, 5, 4), real(4, 2, 2, 3), None, (2, 1), (1, 1), (1, 1), 2),
             sample(real(1, 1, 3, 3, 3), real(2, 1, 2, 2, 2), real(2), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1)),
    doc="""The convolution (cross-correlation) of a batch with a weight.""")  # fmt: skip
-_deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, public=False, method=False,
+_deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, whole=True, public=False, method=False,
     node="ConvolutionBackward0", torch_name="-",
    vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
                 _cut(use("convolution")(g, weight.conj(), None, stride, padding, dilation, groups), x_shape),
@@ -452,7 +452,7 @@ _deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, public=Fal
        sample(real(2, 4, 2, 3), real(4, 2, 2, 3), None, (4, 5), (2, 1),
    (0, 0), (1, 1), 2)),
    doc="""The convolution's transpose: each entry adds its multiple of the weight.""")  # fmt: skip
-op("convolution_weight", _weight, kind=GENERAL, public=False, method=False, node="ConvolutionBackwardBackward0",
+op("convolution_weight", _weight, kind=GENERAL, whole=True, public=False, method=False, node="ConvolutionBackwardBackward0",
     torch_name="-", jvp=BILINEAR,
    vjp=dict(grad=lambda g, x, grad_shape, stride, padding, dilation, groups:
                 _cut(use("convolution")(x.conj(), g, None, stride, padding, dilation, groups), grad_shape),
@@ -700,7 +700,7 @@ def _col2im(x: Any, output_size: tuple, kernel_size: tuple, dilation: tuple, pad
     return contiguous(_from_columns(columns, output_size, kernel_size, stride, padding, dilation, out))
 
 
-_im2col_op = op("im2col", _im2col, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="Im2ColBackward0",
+_im2col_op = op("im2col", _im2col, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR, node="Im2ColBackward0",
     torch_name="-",
    vjp=dict(x=lambda g, x_shape, kernel_size, dilation, padding,
        stride: use("col2im")(g, tuple(x_shape[2:]), kernel_size, dilation, padding, stride)),
@@ -708,7 +708,7 @@ _im2col_op = op("im2col", _im2col, kind=GENERAL, public=False, method=False, jvp
        stride: _col2im(g, x_shape[2:], kernel_size, dilation, padding, stride)),
    samples=(sample(real(2, 2, 4, 5), (2, 3), (1, 1), (1, 0), (2, 1)),),
    doc="The windows of images, as columns.")  # fmt: skip
-_col2im_op = op("col2im", _col2im, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="Col2ImBackward0",
+_col2im_op = op("col2im", _col2im, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR, node="Col2ImBackward0",
     torch_name="-",
    vjp=dict(x=lambda g, kernel_size, dilation, padding,
        stride: use("im2col")(g, kernel_size, dilation, padding, stride)),

@@ -252,7 +252,7 @@ def _cumsum_gradient(g: Any, dim: int) -> Any:
     return np.flip(running(np.add, np.flip(g, d), d), d)
 
 
-op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, keywords=("dtype",), inplace=True, jvp=LINEAR,
+op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kind=GENERAL, whole=True, keywords=("dtype",), inplace=True, jvp=LINEAR,
     vjp=dict(x=_cumsum_gradient),
    numpy_vjp=dict(x=_cumsum_back),
    samples=(*_ALONG, edge(ints(3, 4, high=9), 0), edge(mask(5), 0)),
@@ -284,7 +284,7 @@ def _cumprod_gradient(g: Any, x: Any, out: Any, dim: int) -> Any:
 
 _ROWS = 8  # up to which a step for each is quicker than making lists of numbers
 
-op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, keywords=("dtype",), inplace=True,
+op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, whole=True, keywords=("dtype",), inplace=True,
    vjp=dict(x=_cumprod_gradient), numpy_vjp=dict(x=_cumprod_back),
    jvp=dict(x=lambda t, x, out, dim: scan(t * _previous(out, dim, np.ones_like), x, dim)),
    samples=(*_ALONG, sample(exact([2.0, 0.0, 3.0, 0.0, 1.0]), 0), sample(exact([[0.0, 2.0], [1.0, 0.0]]), 1),
@@ -334,7 +334,7 @@ def _logcumsumexp_tangent(t: Any, x: Any, out: Any, dim: int) -> Any:
     return scan(t * own, earlier, dim)
 
 
-op("logcumsumexp", _logcumsumexp, kind=GENERAL, vjp=dict(x=_logcumsumexp_gradient), jvp=dict(x=_logcumsumexp_tangent),
+op("logcumsumexp", _logcumsumexp, kind=GENERAL, whole=True, vjp=dict(x=_logcumsumexp_gradient), jvp=dict(x=_logcumsumexp_tangent),
    samples=(*_ALONG, sample(exact([1000.0, 999.0, -1000.0, 1001.0]), 0),
        edge(exact([-np.inf, -np.inf, 1.0, np.inf, 2.0]), 0)),
    doc="""log(sum(exp(x))) of the elements so far along ``dim``, without overflow.

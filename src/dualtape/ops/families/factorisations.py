@@ -89,7 +89,7 @@ def _permutation(pivots: Any, n: int, dtype: Any) -> Any:
     return on_host(of_all, pivots)
 
 
-_permutation_op = op("lu_permutation", _permutation, kind=GENERAL, public=False, method=False, constants=("pivots",),
+_permutation_op = op("lu_permutation", _permutation, kind=GENERAL, whole=True, public=False, method=False, constants=("pivots",),
     torch_name="-", samples=(edge(np.array([[2, 2], [1, 2]], np.int32), 3, np.dtype(np.float64)),),
     doc="The permutation matrix of pivots.")  # fmt: skip
 
@@ -131,7 +131,7 @@ _LU_SAMPLES = (
     sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(invertible(3, 4)), sample(invertible(4, 2)),
     sample(invertible(1, 1)), sample(exact([[0.0, 2.0], [3.0, 1.0]])),
 )  # fmt: skip
-_lu_factor_ex = op("linalg_lu_factor_ex", _lu_factor, namespace="linalg", kind=GENERAL, keywords=("pivot", "check_errors"),
+_lu_factor_ex = op("linalg_lu_factor_ex", _lu_factor, namespace="linalg", kind=GENERAL, whole=True, keywords=("pivot", "check_errors"),
     outputs=("LU", "pivots", "info"), vjp=dict(A=_lu_gradient), node="LinalgLuFactorExBackward0",
     samples=(*_LU_SAMPLES, edge(np.zeros((2, 2)))),
     doc="""The factors L and U of a matrix with exchanged rows in one matrix, the exchanges, and 0 or the number of the
@@ -279,7 +279,7 @@ def _info(x: Any, routine: str) -> Any:
     return on_host(lambda a: _each_matrix(lambda m: _getrf(m)[2:], a)[0], x)
 
 
-_info_op = op("linalg_info", _info, kind=GENERAL, public=False, method=False, constants=("x",), torch_name="-",
+_info_op = op("linalg_info", _info, kind=GENERAL, whole=True, public=False, method=False, constants=("x",), torch_name="-",
     samples=(edge(spd(2, 2), "potrf"), edge(exact([[[1.0, 1.0], [1.0, 1.0]]]), "getrf")),
     doc="Whether a factorisation of each matrix fails, and where.")  # fmt: skip
 
@@ -381,7 +381,7 @@ def _ldl(x: Any, hermitian: bool) -> Any:
     return on_host(lambda a: _each_matrix(factors, a), x)
 
 
-_ldl_op = op("ldl_plain", _ldl, kind=GENERAL, public=False, method=False, constants=("x",), torch_name="-",
+_ldl_op = op("ldl_plain", _ldl, kind=GENERAL, whole=True, public=False, method=False, constants=("x",), torch_name="-",
     outputs=("LD", "pivots", "info"), samples=(edge(_SYMMETRIC, False), edge(_SYMMETRIC * [[[1]], [[2]]], True)),
     doc="LDL, without a gradient.")  # fmt: skip
 _LdlFactor = _result_type("linalg_ldl_factor", ("LD", "pivots"))
@@ -449,7 +449,7 @@ def _ldl_solved(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
 
 _FACTORS = np.array([[2.0, 0.0], [0.5, 2.5]])
 
-_ldl_solve_op = op("ldl_solve_plain", _ldl_solved, kind=GENERAL, public=False, method=False, torch_name="-",
+_ldl_solve_op = op("ldl_solve_plain", _ldl_solved, kind=GENERAL, whole=True, public=False, method=False, torch_name="-",
     constants=("LD", "pivots", "B"),
     samples=(edge(_FACTORS, np.array([1, 2], np.int32), np.ones((2, 1)), False),),
     doc="A solution by LDL, without a gradient.")  # fmt: skip
@@ -487,7 +487,7 @@ def _geqrf(x: Any) -> Any:
     return on_host(factors, x)
 
 
-_geqrf_op = op("geqrf_plain", _geqrf, kind=GENERAL, public=False, method=False, constants=("x",), torch_name="-",
+_geqrf_op = op("geqrf_plain", _geqrf, kind=GENERAL, whole=True, public=False, method=False, constants=("x",), torch_name="-",
     outputs=("a", "tau"), samples=(edge(_SYMMETRIC), edge(_SYMMETRIC[:, :2])),
     doc="Householder reflections of QR, without a gradient.")  # fmt: skip
 _Geqrf = _result_type("geqrf", ("a", "tau"))

@@ -86,16 +86,16 @@ def _weighted(half: Any, dim: int, n: int, weight: float) -> Any:
     return np.concatenate([zero, both * weight, last] if n > 1 else [zero], axis=dim)
 
 
-_c2c_op = op("fft_c2c", _c2c, kind=GENERAL, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
+_c2c_op = op("fft_c2c", _c2c, kind=GENERAL, whole=True, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
     node="FftC2CBackward0",
     vjp=dict(x=lambda g, dims, scale, forward: use("fft_c2c")(g, dims, scale, not forward)),
     samples=(sample(real(2, 3), (1,), 1.0, True), sample(real(2, 3), (0, 1), 0.5, False), sample(real(3), (), 2.0, True)),
     doc="The discrete Fourier transform along axes, or its conjugate, times a number.")  # fmt: skip
-_r2c_op = op("fft_r2c", _r2c, kind=GENERAL, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
+_r2c_op = op("fft_r2c", _r2c, kind=GENERAL, whole=True, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
     node="FftR2CBackward0", complex=False, vjp=dict(x=_from_half),
     samples=(sample(real(2, 4), (1,), 1.0, True), sample(real(2, 5), (0, 1), 0.5, False)),
     doc="Half of the discrete Fourier transform of real numbers, times a number.")  # fmt: skip
-_c2r_op = op("fft_c2r", _c2r, kind=GENERAL, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
+_c2r_op = op("fft_c2r", _c2r, kind=GENERAL, whole=True, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
     node="FftC2RBackward0", vjp=dict(x=_to_half),
     samples=(sample(real(2, 3), (1,), 1.0, True, 4), sample(real(2, 3), (0, 1), 0.5, False, 5)),
     doc="The real numbers that have a given half as their discrete Fourier transform, times a number.")  # fmt: skip

@@ -225,7 +225,7 @@ _GATHERED = (
     sample(real(3, 4), 0, ints(2, 4, high=3)),
     sample(real(4), -1, ints(3, high=4)),
 )
-op("gather", _gather, kind=GENERAL, keywords=("sparse_grad",), constants=("index",), jvp=LINEAR,
+op("gather", _gather, kind=GENERAL, whole=True, keywords=("sparse_grad",), constants=("index",), jvp=LINEAR,
    vjp=dict(x=_gather_gradient), numpy_vjp=dict(x=_gather_back),
    samples=(*_GATHERED, sample(real(3, 4), 1, ints(2, 2, high=4)), sample(real(), 0, ints(high=1))),
    doc="""Entries picked along a dimension by an index tensor.
@@ -235,7 +235,7 @@ op("gather", _gather, kind=GENERAL, keywords=("sparse_grad",), constants=("index
    tensor([[1],
            [4]])
    """)  # fmt: skip
-op("scatter_add", _scatter_add, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+op("scatter_add", _scatter_add, kind=GENERAL, whole=True, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: padded(use("gather")(g, dim, index), src_shape)),
    numpy_vjp=dict(src=lambda g, dim, index, src_shape: padded(_gather(g, dim, index), src_shape)),
    samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
@@ -383,7 +383,7 @@ def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     return out
 
 
-op("index_select", _index_select, kind=GENERAL, constants=("index",), jvp=LINEAR,
+op("index_select", _index_select, kind=GENERAL, whole=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g, x_shape, dim, index: use("index_add")(zeros_like_shape(x_shape, g), dim, index, g) if x_shape else g),
    samples=(sample(real(3, 4), 0, ints(5, high=3)), sample(real(3, 4), -1, ints(2, high=4)),
        sample(real(3), 0, ints(0, high=3))),
@@ -393,7 +393,7 @@ op("index_select", _index_select, kind=GENERAL, constants=("index",), jvp=LINEAR
    >>> dt.index_select(dt.arange(4), 0, dt.tensor([3, 1]))
    tensor([3, 1])
    """)  # fmt: skip
-op("index_add", _index_add, kind=GENERAL, keywords=("alpha",), inplace=True, constants=("index",), jvp=LINEAR,
+op("index_add", _index_add, kind=GENERAL, whole=True, keywords=("alpha",), inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g: g, source=lambda g, dim, index, alpha: use("index_select")(g, dim, index) * np.conj(alpha)),
    samples=(sample(real(3, 4), 0, ints(5, high=3), real(5, 4)),
        sample(real(3, 4), 1, ints(2, high=4), real(3, 2), alpha=2)),
@@ -403,7 +403,7 @@ op("index_add", _index_add, kind=GENERAL, keywords=("alpha",), inplace=True, con
    >>> dt.index_add(dt.zeros(3), 0, dt.tensor([0, 0]), dt.tensor([1.0, 2.0]))
    tensor([3., 0., 0.])
    """)  # fmt: skip
-op("index_copy", _index_copy, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+op("index_copy", _index_copy, kind=GENERAL, whole=True, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g, dim, index: use("index_fill")(g, dim, index, 0), source=lambda g, dim,
        index: use("index_select")(g, dim, index)),
    samples=(sample(real(3, 4), 0, exact_index([2, 0]), real(2, 4)),),

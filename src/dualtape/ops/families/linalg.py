@@ -111,7 +111,7 @@ for _name, _node, _torch in (
     ("cholesky", "CholeskyBackward0", "cholesky"),
     ("linalg_cholesky", "LinalgCholeskyExBackward0", "linalg.cholesky"),
 ):
-    op(_name, (lambda name: lambda x, upper=False: _cholesky(x, upper, name))(_torch), kind=GENERAL, namespace="linalg" if _name == "linalg_cholesky" else None, keywords=("upper",) if _name == "linalg_cholesky" else (), node=_node,
+    op(_name, (lambda name: lambda x, upper=False: _cholesky(x, upper, name))(_torch), kind=GENERAL, whole=True, namespace="linalg" if _name == "linalg_cholesky" else None, keywords=("upper",) if _name == "linalg_cholesky" else (), node=_node,
         torch_name=_torch, samples=_SPD,
        vjp=dict(x=_cholesky_gradient), jvp=dict(x=_cholesky_tangent),
        doc="""The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is
@@ -142,7 +142,7 @@ def _inverse(x: Any) -> Any:
         ) from None
 
 
-inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind=GENERAL, node="LinalgInvExBackward0",
+inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgInvExBackward0",
    vjp=dict(x=lambda g, out: -np.matmul(adjoint(out), np.matmul(g, adjoint(out)))),
    jvp=dict(x=lambda t, out: -np.matmul(out, np.matmul(t, out))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(invertible(1, 1)),
@@ -243,7 +243,7 @@ def _adjoint_matrix_of(g_b: Any, x: Any, left: bool, vector: bool) -> Any:
     return adjoint(_matrix_of(g_b, x, left, vector))
 
 
-op("linalg_solve_adjoint", _solve_adjoint, kind=GENERAL, public=False, method=False, torch_name="-",
+op("linalg_solve_adjoint", _solve_adjoint, kind=GENERAL, whole=True, public=False, method=False, torch_name="-",
    node="LinalgSolveExBackward0",
    vjp=dict(A=lambda g, A, out, left: _adjoint_matrix_of(use("linalg_solve")(A, g, left), out, left, len(out.shape) == len(A.shape) - 1),
             B=lambda g, A, left: use("linalg_solve")(A, g, left)),
@@ -252,7 +252,7 @@ op("linalg_solve_adjoint", _solve_adjoint, kind=GENERAL, public=False, method=Fa
    samples=(sample(invertible(3, 3), real(3)), sample(invertible(2, 3, 3), real(2, 3, 2)),
             sample(invertible(3, 3), real(2, 3), left=False)),
    doc="""The X with ``A.mH @ X == B``, or ``X @ A.mH == B`` for ``left=False``.""")  # fmt: skip
-op("linalg_solve", _solve, namespace="linalg", kind=GENERAL, keywords=("left",), node="LinalgSolveExBackward0",
+op("linalg_solve", _solve, namespace="linalg", kind=GENERAL, whole=True, keywords=("left",), node="LinalgSolveExBackward0",
    aliases={"input": "A", "other": "B"},
    vjp=dict(A=lambda g, A, out, left: _matrix_of(use("linalg_solve_adjoint")(A, g, left), out, left, len(out.shape) == len(A.shape) - 1),
             B=lambda g, A, left: use("linalg_solve_adjoint")(A, g, left)),
@@ -331,7 +331,7 @@ def _triangular_back(g: Any, A: Any, upper: bool, left: bool, unitriangular: boo
     return use("linalg_solve_triangular")(adjoint(A), g, not upper, left, unitriangular)
 
 
-_solve_triangular_op = op("linalg_solve_triangular", _solve_triangular, kind=GENERAL, public=False, method=False,
+_solve_triangular_op = op("linalg_solve_triangular", _solve_triangular, kind=GENERAL, whole=True, public=False, method=False,
     torch_name="-",
    aliases={"input": "A", "other": "B"},
    vjp=dict(A=lambda g, A, out, upper, left, unitriangular:
@@ -451,7 +451,7 @@ def _third_change(g: Any, x: Any, along: Any) -> Any:
     return adjoint(det.reshape((*det.shape, 1, 1)) * np.matmul(inner, inv))
 
 
-op("det", _det, also=("linalg.det",), aliases={"A": "x"}, kind=GENERAL, node="LinalgDetBackward0",
+op("det", _det, also=("linalg.det",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgDetBackward0",
    vjp=dict(x=lambda g, x: g.reshape((*g.shape, 1, 1)) * use("cofactors")(x).conj()),
    jvp=dict(x=lambda t, x: np.sum(use("cofactors")(x) * t, axis=(-2, -1))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(real(1, 1)), sample(invertible(0, 2, 2)),
@@ -465,12 +465,12 @@ op("det", _det, also=("linalg.det",), aliases={"A": "x"}, kind=GENERAL, node="Li
    >>> dt.det(dt.tensor([[2.0, 0.0], [0.0, 3.0]]))
    tensor(6.)
    """)  # fmt: skip
-op("cofactors", _cofactors, kind=GENERAL, public=False, method=False, torch_name="-", node="LinalgDetBackwardBackward0",
+op("cofactors", _cofactors, kind=GENERAL, whole=True, public=False, method=False, torch_name="-", node="LinalgDetBackwardBackward0",
    vjp=dict(x=lambda g, x: use("cofactor_change")(x, g.conj()).conj()),
    jvp=dict(x=lambda t, x: use("cofactor_change")(x, t)),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 2, 2))),
    doc="""The derivatives of the determinant.""")  # fmt: skip
-op("cofactor_change", _cofactor_change, kind=GENERAL, public=False, method=False, torch_name="-",
+op("cofactor_change", _cofactor_change, kind=GENERAL, whole=True, public=False, method=False, torch_name="-",
     node="LinalgDetBackwardBackwardBackward0",
    vjp=dict(x=_third_change, along=lambda g, x: use("cofactor_change")(x, g.conj()).conj()),
    samples=(sample(invertible(3, 3), real(3, 3)), sample(invertible(2, 2, 2), real(2, 2, 2))),
@@ -489,7 +489,7 @@ def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:
     return weight.reshape((*weight.shape, 1, 1)) * adjoint(np.linalg.inv(x))
 
 
-op("slogdet", _slogdet, also=("linalg.slogdet",), aliases={"A": "x"}, kind=GENERAL, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
+op("slogdet", _slogdet, also=("linalg.slogdet",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
     vjp=dict(x=_log_gradient),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(real(1, 1))),
    doc="""The sign (or direction) of the determinant, and the logarithm of its absolute value.
@@ -547,7 +547,7 @@ def _eigh_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, ei
 
 
 # the vectors' signs (phases) are LAPACK's choice, so only what does not depend on them can be compared
-op("linalg_eigh", _eigh, namespace="linalg", kind=GENERAL, node="LinalgEighBackward0",
+op("linalg_eigh", _eigh, namespace="linalg", kind=GENERAL, whole=True, node="LinalgEighBackward0",
     outputs=("eigenvalues", "eigenvectors"), torch_name="-",
    vjp=dict(x=_eigh_gradient), samples=(edge(spd(3, 3)), edge(spd(2, 3, 3))),
    doc="""The eigenvalues, in ascending order, and eigenvectors of a symmetric (Hermitian) matrix; only one triangle is
@@ -614,7 +614,7 @@ def _svd_gradient(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any
     return out
 
 
-op("linalg_svd", _svd, namespace="linalg", aliases={"A": "x"}, kind=GENERAL, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
+op("linalg_svd", _svd, namespace="linalg", aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
     torch_name="-", complex=False,
    vjp=dict(x=_svd_gradient), samples=(sample(real(3, 3), False), sample(real(4, 2), False), sample(real(2, 3, 4), False)),
    doc="""The singular value decomposition: ``U @ diag(S) @ Vh``, with S in descending order.
@@ -677,12 +677,12 @@ def _qr_gradient(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
     return use("linalg_solve_triangular")(adjoint(R), g_Q + np.matmul(Q, inner), False, False)
 
 
-_qr_op = op("qr_tall", _qr, kind=GENERAL, public=False, method=False, node="LinalgQrBackward0", outputs=("Q", "R"),
+_qr_op = op("qr_tall", _qr, kind=GENERAL, whole=True, public=False, method=False, node="LinalgQrBackward0", outputs=("Q", "R"),
     torch_name="linalg.qr",
    vjp=dict(x=_qr_gradient),
    samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 3, 2))),
    doc="The reduced QR of a matrix with no more columns than rows.")  # fmt: skip
-_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x[..., :0, :0] * 0, np.linalg.qr(x, mode)), kind=GENERAL,
+_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x[..., :0, :0] * 0, np.linalg.qr(x, mode)), kind=GENERAL, whole=True,
    public=False,
    method=False, outputs=("Q", "R"), constants=("x",), torch_name="-", samples=(edge(invertible(3, 3), "complete"),),
    doc="The complete QR, without a gradient.")  # fmt: skip
@@ -768,7 +768,7 @@ def _pinv_gradient(g: Any, x: Any, out: Any) -> Any:
     )
 
 
-op("pinverse", _pinv, kind=GENERAL, node="LinalgPinvBackward0", vjp=dict(x=_pinv_gradient),
+op("pinverse", _pinv, kind=GENERAL, whole=True, node="LinalgPinvBackward0", vjp=dict(x=_pinv_gradient),
    samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 4)), sample(real(2, 3, 2))),
    torch_name="linalg.pinv",
    doc="""The Moore-Penrose pseudo-inverse.
@@ -819,7 +819,7 @@ def _exponential_change(x: Any, t: Any) -> Any:
     return use("matrix_exp")(np.concatenate([top, bottom], axis=-2))[..., :n, n:]
 
 
-op("matrix_exp", _exponential, also=("linalg.matrix_exp",), kind=GENERAL, node="LinalgMatrixExpBackward0",
+op("matrix_exp", _exponential, also=("linalg.matrix_exp",), kind=GENERAL, whole=True, node="LinalgMatrixExpBackward0",
    vjp=dict(x=lambda g, x: _exponential_change(adjoint(x), g)), jvp=dict(x=lambda t, x: _exponential_change(x, t)),
    samples=(sample(real(3, 3)), sample(real(2, 2, 2)), sample(real(1, 1))),
    doc="""The exponential of a matrix.

@@ -47,7 +47,7 @@ def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eig
 
 
 # the vectors' phases are LAPACK's choice, so only what does not depend on them can be compared
-op("linalg_eig", _eig, namespace="linalg", kind=GENERAL, outputs=("eigenvalues", "eigenvectors"), torch_name="-",
+op("linalg_eig", _eig, namespace="linalg", kind=GENERAL, whole=True, outputs=("eigenvalues", "eigenvectors"), torch_name="-",
     node="LinalgEigBackward0", vjp=dict(x=_eig_gradient), samples=(edge(invertible(3, 3)), edge(invertible(2, 3, 3))),
     doc="""The eigenvalues and eigenvectors of a square matrix, which are complex.
 

@@ -174,7 +174,7 @@ def _sparse_rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> Any:
     return coo.rows(g, indices, shape, padding_idx)
 
 
-_embedding_op = op("embedding", _embedding, kind=GENERAL, method=False, constants=("indices",), jvp=LINEAR,
+_embedding_op = op("embedding", _embedding, kind=GENERAL, whole=True, method=False, constants=("indices",), jvp=LINEAR,
     complex=False,
    vjp=dict(weight=lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq,
        sparse: _sparse_rows(g, indices, weight_shape, padding_idx) if sparse

@@ -162,14 +162,14 @@ def _picked(t: Any, indices: Any) -> Any:
     )
 
 
-_max_pool_op = op("max_pool2d_with_indices", _max_pool, kind=GENERAL, public=False, method=False,
+_max_pool_op = op("max_pool2d_with_indices", _max_pool, kind=GENERAL, whole=True, public=False, method=False,
     outputs=("values", "indices"), torch_name="-", complex=False,
    node="MaxPool2DWithIndicesBackward0",
    vjp=dict(x=lambda g_values, indices, x_shape: use("max_pool_scatter")(g_values, indices, x_shape)),
    numpy_vjp=dict(x=lambda g_values, indices, x_shape: _scattered(g_values, indices, x_shape)),
    samples=(sample(apart(2, 3, 4, 5), (2, 2), (1, 2), (1, 0), (1, 2), True),),
    doc="""The largest entry of each window, and where it is.""")  # fmt: skip
-op("max_pool_scatter", _scattered, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR,
+op("max_pool_scatter", _scattered, kind=GENERAL, whole=True, public=False, method=False, constants=("indices",), jvp=LINEAR,
     torch_name="-", complex=False,
    node="MaxPool2DWithIndicesBackwardBackward0", vjp=dict(x=lambda g, indices: _picked(g, indices)),
    samples=(sample(real(2, 1, 2), exact_index([[[0, 3]], [[3, 3]]]), (2, 2, 2)),),
@@ -338,7 +338,7 @@ def _avg_spread(
     return contiguous(full[walk.inside]) if walk.pads else full
 
 
-_avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, public=False, method=False, jvp=LINEAR,
+_avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
     node="AvgPool2DBackward0", torch_name="-",
    vjp=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
                 use("avg_pool2d_spread")(g, x_shape, kernel_size, stride, padding, count_include_pad,
@@ -366,7 +366,7 @@ def _avg_again(
     return use("avg_pool2d_window")(g, kernel_size, stride, padding, ceil, count_include_pad, divisor_override)
 
 
-op("avg_pool2d_spread", _avg_spread, kind=GENERAL, public=False, method=False, jvp=LINEAR,
+op("avg_pool2d_spread", _avg_spread, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
     node="AvgPool2DBackwardBackward0", torch_name="-",
    vjp=dict(x=_avg_again), samples=(sample(real(2, 2, 2), (2, 4, 5), (2, 2), (2, 2), (0, 0), True, None),),
    doc="The gradient of an average pool.")  # fmt: skip
@@ -464,13 +464,13 @@ def _weighted(rows: np.ndarray, x: Any, columns: np.ndarray) -> Any:
     return np.stack([np.matmul(x[..., np.flatnonzero(w)], asarray_like(w[w != 0], x)) for w in columns], axis=-1)
 
 
-_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, public=False, method=False, jvp=LINEAR,
+_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
     node="AdaptiveAvgPool2DBackward0",
    torch_name="-",
    vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_spread")(g, tuple(x_shape[-2:]))),
    samples=(sample(real(2, 5, 4), (2, 3)),),
    doc="Averages over a fixed number of bins.")  # fmt: skip
-op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, public=False, method=False, jvp=LINEAR,
+op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
     node="AdaptiveAvgPool2DBackwardBackward0",
    torch_name="-",
    vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_window")(g, tuple(x_shape[-2:]))),

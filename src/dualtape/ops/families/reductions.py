@@ -221,7 +221,7 @@ op("place", _place, kind=GENERAL, public=False, method=False, constants=("indice
    doc="Zeros, with entries at indices along a dimension, no index twice.")  # fmt: skip
 
 SELECTING: dict[str, Any] = dict(  # the row of an op that reduces a dimension to one of its entries, and says which
-    outputs=("values", "indices"), complex=False,
+    outputs=("values", "indices"), complex=False, whole=True,
     vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: place(g_values, x_shape, dim, indices, keepdim)),
     numpy_vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: _place(g_values, x_shape, dim, indices, keepdim)),
     jvp=dict(x=lambda t, dim, keepdim, indices: (pick(t, dim, indices, keepdim), None)),

@@ -142,7 +142,7 @@ def _tapped(x: Any, dim: int, taps: Taps, node: int) -> Any:
     return total
 
 
-_taps_op = op("taps", _tapped, kind=GENERAL, public=False, method=False, jvp=LINEAR, torch_name="-",
+_taps_op = op("taps", _tapped, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    node=tuple(f"Upsample{name[0].upper()}{name[1:]}Backward0" for name in _NODES), variant=lambda x, dim, taps, node: node,
    vjp=dict(x=lambda g, dim, taps, node: use("taps")(g, dim, taps.transposed, node)),
    samples=(sample(real(2, 3, 4), 1, Taps(np.array([[0, 1, 1, 2], [1, 0, 2, 2]]), np.array([[0.5, 1, 2, 1], [1, 0, 3, 0]]), 3), 0),

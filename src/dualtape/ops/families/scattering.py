@@ -133,11 +133,11 @@ def _from_layers(x: Any, dim: int, index: Any) -> Any:
 
 
 _LAYERED = exact_index([[0, 1, 1], [2, 1, 0]])
-op("scatter_layers", _layers, kind=GENERAL, public=False, method=False, constants=("index",), jvp=LINEAR,
+op("scatter_layers", _layers, kind=GENERAL, whole=True, public=False, method=False, constants=("index",), jvp=LINEAR,
    torch_name="-", vjp=dict(x=lambda g, dim, index: use("scatter_from_layers")(g, dim, index)),
    samples=(sample(real(2, 3), (3, 3), 1, _LAYERED),),
    doc="Entries at an index along a dimension, those that share a place one above the other; zeros elsewhere.")  # fmt: skip
-op("scatter_from_layers", _from_layers, kind=GENERAL, public=False, method=False, constants=("index",), jvp=LINEAR,
+op("scatter_from_layers", _from_layers, kind=GENERAL, whole=True, public=False, method=False, constants=("index",), jvp=LINEAR,
    torch_name="-", vjp=dict(x=lambda g, x_shape, dim, index: use("scatter_layers")(g, x_shape[1:], dim, index)),
    samples=(sample(real(2, 3, 3), 1, _LAYERED),), doc="The entries of scatter_layers, taken back.")  # fmt: skip
 
@@ -366,7 +366,7 @@ def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return out.reshape(x.shape)
 
 
-op("put", _put, kind=GENERAL, inplace=True, constants=("index",), jvp=LINEAR,
+op("put", _put, kind=GENERAL, whole=True, inplace=True, constants=("index",), jvp=LINEAR,
    vjp=dict(x=lambda g, index, accumulate: g if accumulate else use("put")(g, index, zeros_like_shape(index.shape, g)),
             source=lambda g, index, source_shape: use("index")(g.reshape(-1), (raw(index).reshape(-1),))
             .reshape(source_shape)),

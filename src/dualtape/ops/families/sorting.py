@@ -77,7 +77,7 @@ _SORTED = (
     edge(exact([1.0, np.nan, -np.inf, np.inf, np.nan]), -1, True), edge(ints(3, 4, high=9)), edge(mask(5)),
 )  # fmt: skip
 
-sort = op("sort", _sort, kind=GENERAL, node=("SortBackward0", "SortBackward1"), variant=lambda x, dim, descending,
+sort = op("sort", _sort, kind=GENERAL, whole=True, node=("SortBackward0", "SortBackward1"), variant=lambda x, dim, descending,
     stable: int(stable is not None),
    samples=(*_SORTED, sample(apart(3, 4), dim=0, stable=True)), **_PERMUTED,
    doc="""The elements in order along ``dim``, and where they came from.
@@ -86,7 +86,7 @@ sort = op("sort", _sort, kind=GENERAL, node=("SortBackward0", "SortBackward1"), 
    >>> values, indices = dt.sort(dt.tensor([3.0, 1.0, 2.0])); values, indices
    (tensor([1., 2., 3.]), tensor([1, 2, 0]))
    """)  # fmt: skip
-op("argsort", lambda x, dim=-1, descending=False, stable=False: _sort(x, dim, descending)[1], kind=GENERAL,
+op("argsort", lambda x, dim=-1, descending=False, stable=False: _sort(x, dim, descending)[1], kind=GENERAL, whole=True,
     constants=("x",), complex=False,
    samples=tuple(edge(*s.args, **s.kwargs) for s in _SORTED),
    doc="""The indices that sort the elements along ``dim``.
@@ -175,7 +175,7 @@ def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
     return take_along(x, indices, d), indices
 
 
-op("topk", _topk, kind=GENERAL, **_PERMUTED,
+op("topk", _topk, kind=GENERAL, whole=True, **_PERMUTED,
    samples=(sample(apart(3, 4), 2), sample(apart(3, 4), 3, 0), sample(apart(2, 3, 4), 2, -2, False),
        sample(apart(3, 4), 0), sample(apart(), 1),
             sample(apart(3, 4), 2, largest=False), sample(apart(2, 40), 3), sample(apart(40, 2), 3, 0, False),
