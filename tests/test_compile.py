@@ -505,8 +505,8 @@ def test_options_that_are_not_there_are_refused() -> None:
         dt.compile(3)
     with pytest.raises(TypeError, match="backend must be a name"):
         dt.compile(lambda x: x, backend=lambda *args: None)  # type: ignore[arg-type]
-    with pytest.raises(NotImplementedError, match="dynamic=True"):
-        dt.compile(lambda x: x, dynamic=True)
+    with pytest.raises(TypeError, match="dynamic must be"):
+        dt.compile(lambda x: x, dynamic="yes")
     function = lambda x: x
     assert dt.compile(function, disable=True) is function
     assert isinstance(dt.compile(fullgraph=True)(function), Compiled)
@@ -878,3 +878,19 @@ def test_an_argument_is_filled_with_a_number(backend: str) -> None:
     for _ in range(3):
         x = dt.zeros(50)
         assert compiled(x) is x and (x == 2.5).all() and x._version == 1
+
+
+def test_with_dynamic_shapes_any_number_of_them_has_programs() -> None:
+    compiled = dt.compile(lambda x: (x * 2).sum(), dynamic=True, fullgraph=True, recompile_limit=1)
+    for _ in range(2):
+        for n in range(1, 100):
+            assert float(compiled(dt.ones(n))) == 2 * n
+    assert programs(compiled) == 99
+
+
+def test_with_dynamic_shapes_the_oldest_programs_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualtape.compiler.compiled._KEPT", 5)
+    compiled = dt.compile(lambda x: x * 2, dynamic=True, fullgraph=True, backend="numpy")
+    for n in range(1, 20):
+        assert compiled(dt.ones(n)).shape == (n,)
+    assert programs(compiled) == 5

@@ -24,6 +24,7 @@ from .variant import Variant, trace
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
 _LIMIT = 8  # variants of one function for arguments of the same shapes
 _AGAIN = 2  # calls that may change Python objects before others are traced
+_KEPT = 256  # shapes whose programs are kept with dynamic=True
 _SHAPES = 8  # times as many for all shapes together
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
@@ -34,13 +35,17 @@ _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-c
 class Compiled:
     """A compiled function: made by :func:`compile`, called like the function."""
 
-    def __init__(self, function: Callable, fullgraph: bool, backend: str, limit: int, name: str | None = None) -> None:
+    def __init__(
+        self, function: Callable, fullgraph: bool, backend: str, limit: int, name: str | None = None,
+        dynamic: bool = False,
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, function)
         self._function = function
         self._fullgraph = fullgraph
         self._backend = backend
         self._limit = limit
         self._given_name = name
+        self._dynamic = dynamic
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
         self._tries: dict[Any, int] = {}
@@ -62,6 +67,8 @@ class Compiled:
         if kwargs or not _FLAT.issuperset(map(type, args)):
             leaves, spec = tree_flatten((args, kwargs))
             key = (spec, *key[1:])
+        if self._dynamic:
+            key = (*key, *[getattr(leaf, "shape", None) for leaf in leaves])
         variants = self._variants.get(key, ())
         tried = len(variants)
         for variant in variants:
@@ -79,6 +86,8 @@ class Compiled:
         leaves, spec = tree_flatten((args, kwargs))
         with _tracing:
             known = self._variants.setdefault(key, [])
+            while self._dynamic and len(self._variants) > _KEPT:
+                self._variants.pop(next(iter(self._variants)))
             if len(known) > tried:  # another thread has traced in the meantime
                 return self(*args, **kwargs)
             shapes = tuple([getattr(leaf, "shape", None) for leaf in leaves])
@@ -152,7 +161,9 @@ def compile(
     fullgraph : bool, default False
         Raise where the function cannot be traced, rather than run it as it is, with a warning.
     dynamic : bool, optional
-        Only None and False: each shape has a program of its own.
+        True: shapes change from call to call. Each has a program of its own, and they are found by their shapes, so
+        that any number may alternate; those of the 256 shapes that came last are kept. Otherwise a function whose calls
+        have more than 64 different shapes runs as it is, with a warning.
     backend : {"native", "numpy"}, optional
         What runs the program: native code, if llvmlite is installed (``pip install dualtape[compile]``), or NumPy.
         PyTorch's "inductor" means the first, "eager" and "aot_eager" the second.
@@ -193,16 +204,17 @@ def compile(
         raise TypeError(f"compile: expected a function, got a {type(model).__name__}")
     if mode not in _MODES:
         raise ValueError(f"compile: mode must be one of {', '.join(map(str, _MODES))}, got {mode!r}")
-    if dynamic or shapes_spec is not None:
-        asked = "dynamic=True" if dynamic else "shapes_spec"
-        raise NotImplementedError(f"compile: {asked} is not there: each shape is traced for itself")
+    if dynamic not in (None, True, False):
+        raise TypeError(f"compile: dynamic must be True, False or None, got {dynamic!r}")
+    if shapes_spec is not None:
+        raise NotImplementedError("compile: shapes_spec is not there: each shape is traced for itself")
     if options:
         raise ValueError(f"compile: there is no option {', '.join(map(repr, options))}")
     if recompile_limit is not None and (not isinstance(recompile_limit, int) or recompile_limit < 1):
         raise ValueError(f"compile: recompile_limit must be a positive number, got {recompile_limit!r}")
     if disable:
         return model
-    return Compiled(model, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name)
+    return Compiled(model, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name, bool(dynamic))
 
 
 def reset() -> None:

@@ -15,6 +15,7 @@ from .._tensor.tensor import Tensor, alias
 from ..arrays.absent import Absent
 from ..ops.codegen.source import plain_types
 from ..overrides.subclass import disabled_function, make_subclass
+from ..overrides.watching import silent
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "is_lazy"]
 
@@ -79,6 +80,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
 
 plain_types.add(Parameter)
+silent.add(Parameter)
 
 
 class _BufferType(type):

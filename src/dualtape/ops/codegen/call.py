@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
-from ...overrides.watching import Declined, watching
+from ...overrides.watching import Declined, silent, watching
 from ..dispatch import call, later
 from ..saves import OUTPUT
 from ..table import ELEMENTWISE, FLOAT, LISTED, MISSING, Op
@@ -55,7 +55,7 @@ def operator_call(op: Op, args: tuple, kwargs: dict) -> Any:
 
 
 NAMES.update(
-    _call=call, _operator_call=operator_call,
+    _call=call, _operator_call=operator_call, _silent=silent,
     _keywords=keywords, _missing=MISSING, _dual_way=later("jvp", "run"),
     _batched_first=later("batching", "recorded"),
 )  # fmt: skip
@@ -336,7 +336,9 @@ def general(op: Op) -> Code:
     code, bail = entry(op, op.name)
     code.names["_forward"] = op.forward
     code("_mode = _current()")
-    with code.block("if not _mode.plain or _watching:"):
+    others = "".join(f"{p}, " for i, p in enumerate(op.params) if i not in op.tensor_places)
+    asked = f" or _watching and not _silent.issuperset(map(type, ({others})))" if others else ""
+    with code.block(f"if not _mode.plain{asked}:"):
         code(bail)
     together = op.input_places or op.tensor_places  # which are promoted together
     promoted = op.promote is not None
