@@ -8,6 +8,9 @@ NAMES = {
         " celu celu_ elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
         " prelu_kernel relu6 selu selu_ silu softplus softshrink softsign tanhshrink threshold threshold_"
     ),
+    "alignments": (
+        " ctc_loss dropout_"
+    ),
     "arrangements": (
         " block_diag broadcast_tensors cartesian_prod column_stack combinations diagflat dsplit dstack fliplr"
         " flipud hsplit rot90 split_with_sizes sum_to_size unravel_index unsafe_chunk unsafe_split"
@@ -67,8 +70,8 @@ NAMES = {
         " take_along_dim"
     ),
     "layers": (
-        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d dropout_"
-        " embedding_renorm_ feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
+        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d embedding_renorm_"
+        " feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
         " multi_head_attention_forward native_channel_shuffle nn_embedding_bag nn_rrelu pixel_unshuffle"
     ),
     "layouts": (
@@ -85,7 +88,7 @@ NAMES = {
         " mse_loss nll_loss nll_loss_spread smooth_l1_loss"
     ),
     "margins": (
-        " cosine_embedding_loss ctc_loss gaussian_nll_loss hinge_embedding_loss linear_cross_entropy"
+        " cosine_embedding_loss gaussian_nll_loss hinge_embedding_loss linear_cross_entropy"
         " margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss"
         " poisson_nll_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
     ),
@@ -180,6 +183,9 @@ NAMES = {
 METHODS = {
     "activations": (
         " hardshrink prelu"
+    ),
+    "alignments": (
+        ""
     ),
     "arrangements": (
         " combinations diagflat dsplit fliplr flipud hsplit rot90 split_with_sizes sum_to_size unsafe_chunk"
@@ -321,7 +327,8 @@ SPACES = {
         " bessel gamma polynomials special"
     ),
     "nn.functional": (
-        " activations convolution distances layers losses margins nn normalisation pooling pools resampling"
+        " activations alignments convolution distances layers losses margins nn normalisation pooling pools"
+        " resampling"
     ),
     "linalg": (
         " contractions factorisations linalg matrices norms"

@@ -1,6 +1,4 @@
-"""Losses of margins, of distances and of likelihoods that fewer programs use; the loss of sequences that are not
-aligned (CTC).
-"""
+"""Losses of margins, of distances and of likelihoods that fewer programs use."""
 
 from __future__ import annotations
 
@@ -11,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
-from ...arrays.brief import cast
-from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape, host
+from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..samples import apart, edge, exact, exact_index, ours, positive, real, sample
@@ -394,116 +391,3 @@ def linear_cross_entropy(
     return cross_entropy(
         logits, target, weight, -100 if ignore_index is None else ignore_index, reduction, label_smoothing
     )
-
-
-# --- sequences that are not aligned ---------------------------------------------------------------
-
-
-def _lengths(name: str, what: str, lengths: Any, count: int) -> np.ndarray:
-    numbers = (
-        np.atleast_1d(np.asarray(host(raw(lengths)))) if not isinstance(lengths, (tuple, list)) else np.array(lengths)
-    )
-    if numbers.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}: {what} must be integral")
-    if numbers.shape != (count,):
-        raise RuntimeError(f"{name}: {what} must be of size batch_size {count}, got {list(numbers.shape)}")
-    return numbers.astype(np.int64)
-
-
-def _padded_targets(name: str, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """(N, longest) from targets that lie so, or one after the other."""
-    longest = int(lengths.max(initial=0))
-    if targets.ndim == 2:
-        if targets.shape[0] != len(lengths) or targets.shape[1] < longest:
-            raise RuntimeError(
-                f"{name}: Expected targets to have at least {longest} columns, got {list(targets.shape)}"
-            )
-        return targets[:, :longest]
-    if targets.ndim != 1 or targets.size != lengths.sum():
-        raise RuntimeError(f"{name}: expected {lengths.sum()} targets, got {list(targets.shape)}")
-    rows = np.zeros((len(lengths), longest), targets.dtype)
-    ends = np.cumsum(lengths)
-    for row, length, end in zip(rows, lengths, ends, strict=True):
-        row[:length] = targets[end - length : end]
-    return rows
-
-
-def _log_sum(terms: list) -> Any:
-    """The logarithm of a sum of exponentials, of which none need be above 0: with gradients that are 0 there, not NaN."""
-    together = FUNCTIONS["stack"](terms, 0)
-    top = together.detach().amax(0)
-    top = FUNCTIONS["where"](top == -np.inf, 0.0, top)
-    total = (together - top).exp().sum(0)
-    return FUNCTIONS["where"](total == 0, -np.inf, FUNCTIONS["where"](total == 0, 1.0, total).log() + top)
-
-
-_LOG_PROBS = ours(real(5, 2, 4), exact_index([[1, 2, 1], [3, 3, 0]]), (5, 4), (3, 2))
-
-
-@composite("ctc_loss", complex=False, namespace=_F, samples=(
-    _LOG_PROBS, *(ours(real(5, 2, 4), exact_index([1, 2, 1, 3, 3]), (5, 5), (3, 2), reduction=r) for r in _REDUCTIONS),
-    ours(real(5, 4), exact_index([1, 2]), (5,), (2,)), ours(real(3, 1, 3), exact_index([[2, 0]]), (3,), (2,), 1),
-    ours(real(2, 1, 3), exact_index([[1, 1, 2]]), (2,), (3,), zero_infinity=True),
-))  # fmt: skip
-def ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
-    zero_infinity: bool = False,
-) -> Any:  # fmt: skip
-    """Minus the logarithm of the probability of a sequence of labels, over all its alignments with a longer sequence of
-    steps, in which labels repeat and blanks come between; given the logarithms of each step's probabilities (T, N, C).
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> steps = dt.full((2, 1, 2), 0.5).log()
-    >>> dt.nn.functional.ctc_loss(steps, dt.tensor([[1]]), (2,), (1,))
-    tensor(0.2877)
-    """
-    name = "ctc_loss"
-    if log_probs.ndim not in (2, 3) or not log_probs.is_floating_point():
-        raise RuntimeError(f"{name}: expected log-probabilities (T, N, C) or (T, C), got {list(log_probs.shape)}")
-    steps = log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
-    time, batch, classes = steps.shape
-    if not 0 <= blank < classes:
-        raise RuntimeError(f"{name}: blank must be in label range, from 0 to {classes - 1}, got {blank}")
-    lengths = _lengths(name, "input_lengths", input_lengths, batch)
-    sizes = _lengths(name, "target_lengths", target_lengths, batch)
-    if (lengths > time).any() or (lengths < 0).any() or (sizes < 0).any():
-        raise RuntimeError(f"{name}: Expected input_lengths to have values from 0 to {time}, got {lengths.tolist()}")
-    labels = _padded_targets(
-        name, host(raw(targets)).reshape(host(raw(targets)).shape if log_probs.ndim == 3 else (-1,)), sizes
-    )
-    _in_range(name, new_tensor(labels), classes)
-    # blanks around and between the labels: a state for each
-    states = np.full((batch, 2 * labels.shape[1] + 1), blank, np.int64)
-    states[:, 1::2] = labels
-    skips = np.zeros(states.shape, bool)
-    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    like = raw(steps)
-    beside = lambda array: new_tensor(asarray_like(array, like))
-    where, inf = FUNCTIONS["where"], -np.inf
-    emitted = steps.gather(2, beside(states).unsqueeze(0).expand((time, *states.shape)))
-    first = np.zeros(states.shape, bool)
-    first[:, 0] = True
-    first[:, 1:2] = (sizes > 0)[:, None]
-    nothing = beside(cast(np.full((batch, 2), inf), like.dtype))
-    ends = np.zeros(states.shape, bool)
-    ends[np.arange(batch), 2 * sizes] = True
-    ends[np.arange(batch), np.maximum(2 * sizes - 1, 0)] |= True
-    paths = beside(cast(np.where(first, 0.0, inf), like.dtype)) if time else None
-    final = where(beside((lengths == 0) & (sizes == 0)), 0.0, beside(cast(np.full(batch, inf), like.dtype)))
-    for t in range(time):
-        if t:
-            shifted = FUNCTIONS["cat"]([nothing, paths], 1)
-            paths = _log_sum([paths, shifted[:, 1:-1], where(beside(skips), shifted[:, :-2], inf)])
-        paths = paths + emitted[t]
-        if (lengths == t + 1).any():
-            found = _log_sum(list(where(beside(ends), paths, inf).unbind(1)))
-            final = where(beside(lengths == t + 1), found, final)
-    losses = -final
-    if zero_infinity:
-        losses = where(losses == np.inf, 0.0, losses)
-    if reduction == "mean":
-        return (losses / beside(cast(np.maximum(sizes, 1), like.dtype))).mean()
-    losses = losses if log_probs.ndim == 3 else losses.squeeze(0)
-    return reduce_tensor(name, losses, reduction)
