@@ -29,19 +29,20 @@ renew_in_child(globals(), _accumulation=threading.Lock)
 getrefcount = getattr(sys, "getrefcount", lambda _: sys.maxsize)
 
 
-def _counted() -> tuple[int, int]:
-    """The reference counts of an array that only a list holds, and of one that a name holds, too: as they are where
-    gradients meet.
+def _counted() -> tuple[int, int, int]:
+    """The reference counts of an array that only a list holds, of one that a name holds, too, and of one that only
+    another looks at: as they are where gradients meet.
     """
     if not hasattr(sys, "getrefcount"):
-        return 0, 0
+        return 0, 0, 0
     waiting = [np.empty(1)]
     alone = getrefcount(waiting[0])
     held = waiting[0]
-    return alone, getrefcount(held)
+    view = np.empty(1).reshape(1, 1)
+    return alone, getrefcount(held), getrefcount(view.base)
 
 
-ONLY_IN_LIST, HELD = _counted()
+ONLY_IN_LIST, HELD, ONLY_IN_VIEW = _counted()
 
 
 def capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None:
@@ -84,7 +85,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
                             np.empty_like(leaf, dtype=grad.dtype) if _dense(leaf) else np.empty(leaf.shape, grad.dtype)
                         )
                         grad[...] = buffer[0]
-                    elif not unshared or grad.base is not None:
+                    elif not unshared or grad.base is not None and not _reshaped(grad):
                         grad = grad.copy("K")
                     variable._grad = wrap(grad)
                 else:
@@ -134,6 +135,15 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
             if total is None:
                 raise
             variable._grad = total
+
+
+def _reshaped(grad: Any) -> bool:
+    """Whether a gradient is all of an array that nothing else looks at, in another shape."""
+    base = grad.base
+    return (
+        type(base) is ndarray and base.base is None and base.nbytes == grad.nbytes and base.flags.owndata
+        and getrefcount(base) <= ONLY_IN_VIEW + 1 and grad.flags.writeable
+    )  # fmt: skip
 
 
 def _laid_out(grad: Any, leaf: Any) -> bool:
