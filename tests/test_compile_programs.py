@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Writer:
 
     def step(self) -> Callable[[list], Any]:
         a, b, c = (int(k) for k in self.rng.integers(0, 1000, 3))
-        kind = int(self.rng.integers(0, 24))
+        kind = int(self.rng.integers(0, 31))
         number = float(self.rng.integers(-3, 4)) / 2
 
         def pick(pool: list, k: int) -> Any:
@@ -81,6 +82,20 @@ class Writer:
                 return x.flip(0) if x.ndim else -x
             if kind == 22:
                 return (x > number).to(x.dtype) * y
+            if kind == 24:
+                return x.cumsum(0) if x.ndim else x.cumsum(0).sin()
+            if kind == 25:
+                return x.sort(-1).values if x.ndim else x
+            if kind == 26:
+                return x.gather(-1, x.argsort(-1)[..., :2]) if x.ndim else x * y
+            if kind == 27:
+                return x.max(-1).values if x.ndim else x.unsqueeze(0)
+            if kind == 28:
+                return x[[0, -1, 0]] if x.ndim else x.expand(3)
+            if kind == 29:
+                return x.softmax(-1) if x.ndim else x.log1p() if x > 0 else x
+            if kind == 30:
+                return x.unbind(0)[b % x.shape[0]] if x.ndim else x.view(1)
             z = dt.zeros(2, *x.shape, dtype=x.dtype)
             z[0] = x
             z[1] = z[0] * 2
@@ -95,7 +110,7 @@ class Writer:
             if made.numel() <= 4000:
                 pool.append(made)
         last = pool[-4:]
-        return [x + 0 for x in last], sum((x.tanh() * 0.1).sum() for x in last)
+        return last, sum((x.tanh() * 0.1).sum() for x in last)
 
 
 def broadcasts(a: tuple, b: tuple) -> bool:
@@ -111,6 +126,17 @@ def inputs(writer: Writer, seed: int) -> list:
     return [t.requires_grad_() if k else t for k, t in enumerate(tensors)]
 
 
+def same(outcomes: list[list], writer: Writer, seed: int) -> None:
+    tolerance = 1e-8 if writer.dtype == dt.float64 else 2e-3
+    assert len(outcomes[0]) == len(outcomes[1])
+    for theirs, ours in zip(*outcomes, strict=True):
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        assert ours.requires_grad == theirs.requires_grad and ours.is_leaf == theirs.is_leaf
+        here, there = ours.detach().numpy(), theirs.detach().numpy()
+        size = max(1.0, float(np.abs(there[np.isfinite(there)]).max(initial=0)))
+        np.testing.assert_allclose(here, there, tolerance, tolerance * size, err_msg=f"program {seed}")
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("part", range(6))
 def test_a_random_program_compiled_does_what_it_does(part: int, backend: str) -> None:
@@ -122,12 +148,27 @@ def test_a_random_program_compiled_does_what_it_does(part: int, backend: str) ->
             for function in (writer.program, compiled):
                 given = inputs(writer, 100 * seed + other)
                 results, loss = function(*given)
+                same_objects = [[k for k, x in enumerate(given) if x is r] for r in results]
                 grads = dt.autograd.grad(loss, given[1:], allow_unused=True) if loss.requires_grad else ()
                 outcomes.append([*results, loss, *[g for g in grads if g is not None], *given])
-            tolerance = 1e-8 if writer.dtype == dt.float64 else 2e-3
-            assert len(outcomes[0]) == len(outcomes[1])
-            for theirs, ours in zip(*outcomes, strict=True):
-                assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-                here, there = ours.detach().numpy(), theirs.detach().numpy()
-                size = max(1.0, float(np.abs(there[np.isfinite(there)]).max(initial=0)))
-                np.testing.assert_allclose(here, there, tolerance, tolerance * size, err_msg=f"program {seed}")
+                shared = [[np.shares_memory(a._array, b._array) for a in (*results, *given)] for b in results]
+                outcomes[-1].append(dt.tensor([len(each) for each in same_objects]))
+                outcomes[-1].append(dt.tensor(shared))
+            same(outcomes, writer, seed)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_the_backward_of_a_random_program_is_what_the_engine_gives(part: int) -> None:
+    for seed in range(part, COUNT, 3):
+        writer = Writer(seed)
+        context = dt.compiler.compiled_autograd(fullgraph=True, backend=BACKENDS[seed % len(BACKENDS)])
+        for other in range(3):
+            outcomes = []
+            for where in (nullcontext(), context):
+                given = inputs(writer, 100 * seed + other)
+                with where:
+                    _, loss = writer.program(*given)
+                    if loss.requires_grad:
+                        loss.backward()
+                outcomes.append([*[x.grad for x in given if x.grad is not None], *given])
+            same(outcomes, writer, seed)
