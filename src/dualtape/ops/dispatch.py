@@ -291,8 +291,18 @@ def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
     return found if plain else found[()]  # beside another library's arrays a number must not be an array of NumPy's
 
 
+def _refuse_complex(op: Op, raws: list) -> None:
+    for raw in raws:
+        if getattr(getattr(raw, "dtype", None), "kind", "") == "c":
+            raise NotImplementedError(
+                f"{op.name}: not implemented for {raw.dtype}, 'Complex' numbers: take abs(), real or imag first"
+            )
+
+
 def compute(op: Op, raws: list) -> Any:
     """The forward, its failures in the library's words."""
+    if op.complex is False:
+        _refuse_complex(op, raws)
     before = fp_errors()
     try:
         ignore_fp_errors()

@@ -360,7 +360,7 @@ class Composite:
     __slots__ = ("name", "function", "samples", "doc", "torch_name", "complex")
 
     def __init__(
-        self, name: str, function: Callable, samples: Any, doc: str, torch_name: str, complex: bool | str
+        self, name: str, function: Callable, samples: Any, doc: str, torch_name: str, complex: bool | str | None
     ) -> None:
         self.name, self.function, self.samples, self.doc = name, function, samples, doc
         self.torch_name = torch_name
@@ -491,7 +491,7 @@ def op(
     also: Sequence[str] = (),
     aliases: dict[str, str] | None = None,
     torch_name: str | None = None,
-    complex: bool | str = True,
+    complex: bool | str | None = True,
     doc: str = "",
 ) -> Callable:
     """Declare an op, and return its function.
@@ -561,8 +561,9 @@ def op(
         Further names for the same function and method; with a namespace before a dot, for the function there.
     torch_name : str
         Dotted name of PyTorch's function, where it is not ``torch.<name>``.
-    complex : bool or "only"
-        Complex inputs are supported; or no others are.
+    complex : bool, "only" or None
+        Complex inputs are supported, or refused; or no others are supported; None: what happens to them is for who
+        calls the op to know.
     doc : str
         One line on what it computes, and an example after a blank line.
     """
@@ -612,7 +613,7 @@ def composite(
     public: bool | None = None,
     also: Sequence[str] = (),
     torch_name: str | None = None,
-    complex: bool | str = True,
+    complex: bool | str | None = True,
 ) -> Callable[[Callable], Callable]:
     """Declare a function made of other ops: a decorator. Its docstring is the user's.
 

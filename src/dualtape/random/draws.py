@@ -489,6 +489,8 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
     >>> bool((dt.zeros(3).exponential_() >= 0).all())
     True
     """
+    if self.is_complex():
+        raise RuntimeError(f"exponential_: expected a tensor of real numbers, got {self.dtype}")
     if lambd <= 0:
         raise RuntimeError(f"exponential_: lambd must be greater than 0, got {lambd}")
     return _fill(self, "exponential_", lambda shape, dtype: source(generator).exponential(1 / lambd, shape))

@@ -101,6 +101,14 @@ def entry(op: Op, name: str, keywords: str = "_keywords", call: str = "_call") -
     return code, f"return {call}(_op, _op.given({values}), {given})"
 
 
+def must_refuse_complex(op: Op) -> bool:
+    """Whether complex numbers must be looked for: the op does not take them, and what computes it might."""
+    forward = op.numpy_forward or op.forward
+    if op.complex is not False or not op.tensor_places:
+        return False
+    return not isinstance(forward, np.ufunc) or any("F" in kinds.partition("->")[0] for kinds in forward.types)
+
+
 def computed(code: Code, op: Op, call_text: str, bail: str, failures: str = "Exception") -> None:
     """The forward, silently where it needs to be; if it fails, the general way fails again in the right words."""
     with code.block("try:"):
@@ -147,6 +155,8 @@ def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) 
         conditions.extend(f"{p} is _default_{p}" for p in rest)  # it is the op of its required arguments alone
     elif op.numpy_forward is None:
         arguments.extend(f"_default_{p}" if as_operator else p for p in rest)
+    if must_refuse_complex(op):
+        conditions.insert(0, "_dtype.kind != 'c'")
     with code.block(f"if {is_plain(x)}:"):
         code("_mode = _current()", f"_a = {x}._array", "_dtype = _a.dtype")
         if y:
@@ -259,6 +269,8 @@ def one_tensor(op: Op) -> Code:
         code(f"_a = {x}._array", f"_outer = {x}._view")
         current = f"_history_is_current({x})" + (" and _outer.creation is _DEFAULT" if op.view else "")
         usual = f"(_outer is None or {current})"
+        if must_refuse_complex(op):
+            usual += " and _a.dtype.kind != 'c'"
         if op.promote is FLOAT:
             usual += " and _a.dtype.kind in 'fc'"
         if op.outputs is LISTED:
@@ -359,6 +371,10 @@ def general(op: Op) -> Code:
                         code(f"_a{place} = _asarray(_a{place}, _dtype)")
                     with code.block("except Exception:"):
                         code(bail)
+    if must_refuse_complex(op):
+        arrays = [f"getattr(_a{i}, 'dtype', _single).kind == 'c'" for i in op.tensor_places if i != op.listed_place]
+        with code.block(f"if {' or '.join(arrays)}:"):
+            code(bail)
     raws = [f"_a{i}" if i in op.tensor_places else p for i, p in enumerate(op.params)]
     computed(code, op, f"_forward({', '.join(raws)})", bail)
     if op.outputs is None:

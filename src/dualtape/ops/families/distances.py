@@ -43,7 +43,7 @@ def _pull(g: Any, x1: Any, x2: Any, out: Any) -> Any:
 
 
 euclidean = op("cdist_euclidean", _euclidean, kind=GENERAL, public=False, method=False, node="CdistBackward0",
-   torch_name="-", complex=False,
+   torch_name="-", complex=None,
    vjp=dict(x1=lambda g, x1, x2, out: _pull(g, x1, x2, out),
             x2=lambda g, x1, x2, out: _pull(transposed(g), x2, x1, transposed(out))),
    samples=(sample(real(3, 2), real(4, 2), False), sample(real(2, 3, 2), real(4, 2), True),

@@ -615,7 +615,7 @@ def _svd_gradient(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any
 
 
 op("linalg_svd", _svd, namespace="linalg", aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgSvdBackward0", outputs=("U", "S", "Vh"),
-    torch_name="-", complex=False,
+    torch_name="-", complex=None,
    vjp=dict(x=_svd_gradient), samples=(sample(real(3, 3), False), sample(real(4, 2), False), sample(real(2, 3, 4), False)),
    doc="""The singular value decomposition: ``U @ diag(S) @ Vh``, with S in descending order.
 

@@ -175,7 +175,7 @@ def _sparse_rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> Any:
 
 
 _embedding_op = op("embedding", _embedding, kind=GENERAL, whole=True, method=False, constants=("indices",), jvp=LINEAR,
-    complex=False,
+    complex=None,
    vjp=dict(weight=lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq,
        sparse: _sparse_rows(g, indices, weight_shape, padding_idx) if sparse
                 else use("embedding_sum")(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)),
@@ -191,7 +191,7 @@ _embedding_op = op("embedding", _embedding, kind=GENERAL, whole=True, method=Fal
            [2.]])
    """)  # fmt: skip
 op("embedding_sum", _embedding_sum, kind=GENERAL, public=False, method=False, constants=("indices",), jvp=LINEAR,
-    complex=False,
+    complex=None,
    node="EmbeddingBackwardBackward0",
    torch_name="-", vjp=dict(x=lambda g, indices, padding_idx, scale_grad_by_freq: _embedding_rows(g, indices, padding_idx, scale_grad_by_freq)),
    samples=(sample(real(3, 2), exact_index([1, 1, 3]), 4, -1, False),

@@ -170,7 +170,7 @@ _max_pool_op = op("max_pool2d_with_indices", _max_pool, kind=GENERAL, whole=True
    samples=(sample(apart(2, 3, 4, 5), (2, 2), (1, 2), (1, 0), (1, 2), True),),
    doc="""The largest entry of each window, and where it is.""")  # fmt: skip
 op("max_pool_scatter", _scattered, kind=GENERAL, whole=True, public=False, method=False, constants=("indices",), jvp=LINEAR,
-    torch_name="-", complex=False,
+    torch_name="-", complex=None,
    node="MaxPool2DWithIndicesBackwardBackward0", vjp=dict(x=lambda g, indices: _picked(g, indices)),
    samples=(sample(real(2, 1, 2), exact_index([[[0, 3]], [[3, 3]]]), (2, 2, 2)),),
    doc="The gradient of a max pool.")  # fmt: skip

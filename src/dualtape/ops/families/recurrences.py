@@ -189,7 +189,7 @@ def _walk(*arguments: Any) -> tuple:
 
 
 recurrence = op("recurrence", _forward, kind=GENERAL, public=False, method=False, outputs=("out", "cells", "acts"),
-    torch_name="-", complex=False, vjp=_formulas(_walk), numpy_vjp=_formulas(walked({**_BACK, "lstm": lstm_back})),
+    torch_name="-", complex=None, vjp=_formulas(_walk), numpy_vjp=_formulas(walked({**_BACK, "lstm": lstm_back})),
     samples=(
         sample(real(3, 2, 8), real(2, 2), real(2, 2), real(8, 2), None, "lstm"),
         sample(real(3, 2, 6), real(2, 2), None, real(6, 2), real(6), "gru"),

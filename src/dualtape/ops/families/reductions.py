@@ -147,7 +147,7 @@ def _ties(x: Any, out: Any, dim: Any, keepdim: bool, nan: bool) -> Any:
     return np.true_divide(weights, add_reduce(weights, axes(dim, x.ndim), None, None, True))
 
 
-op("ties", _ties, kind=GENERAL, public=False, method=False, constants=("x", "out"), torch_name="-", complex=False,
+op("ties", _ties, kind=GENERAL, public=False, method=False, constants=("x", "out"), torch_name="-", complex=None,
    samples=(edge(exact([1.0, 3.0, 3.0]), exact(3.0), None, False, False),
        edge(exact([np.nan, 3.0]), exact(np.nan), None, False, True)),
    doc="How the gradient of an extreme is shared among the places that attain it.")  # fmt: skip

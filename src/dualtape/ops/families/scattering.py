@@ -196,7 +196,7 @@ def _declare(name: str, forward: Any, source: str, places: Any, doc: str, sample
         return named(either, names)
 
     op(name, forward, kind=GENERAL, inplace=True, keywords=("include_self",), constants=("index",), samples=samples,
-       complex=False,
+       complex=None,
        vjp={"x": formula(_gradients, 0), source: formula(_gradients, 1)},
        numpy_vjp={"x": formula(_quick_gradients, 0), source: formula(_quick_gradients, 1)}, doc=doc)  # fmt: skip
 

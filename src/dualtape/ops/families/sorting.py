@@ -505,6 +505,8 @@ def searchsorted(
     if sorter is not None:
         sequence = np.take_along_axis(sequence, sorter._array, axis=-1)
     values = input._array if isinstance(input, Tensor) else asarray_like(input, sequence)
+    for array in (sequence, values):
+        refuse_complex("searchsorted", array)
     if sequence.ndim != 1 and sequence.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor"
@@ -563,6 +565,7 @@ def unique(
     >>> dt.unique(dt.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
+    refuse_complex("unique", input._array)
     array = input._array
     if type(array) is np.ndarray and dim is None and not return_inverse and not return_counts and array.size:
         flat = np.sort(array, None)

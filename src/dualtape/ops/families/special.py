@@ -273,7 +273,7 @@ def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, ne
 
 op("nan_to_num", _nan_to_num, kind=ELEMENTWISE,
    vjp=dict(x=lambda g, x: np.where(np.isfinite(x), g, 0)), jvp=dict(x=lambda t, x: np.where(np.isfinite(x), t, 0)),
-   complex=False,
+   complex=None,
    samples=(sample(real(3, 4)), sample(real()), edge(exact([np.nan, np.inf, -np.inf, 1.0])),
        edge(exact([np.nan, np.inf, -np.inf, 1.0]), 7.0, 1.0, -1.0)),
    doc="""NaN and infinities replaced: by 0 and by the largest numbers of the dtype, or by what is given; no gradient
