@@ -119,7 +119,8 @@ def _gelu_derivative_single(x: np.ndarray) -> np.ndarray:
     return below
 
 
-_activation("gelu", _gelu, derivative=_gelu_derivative, numpy_vjp=dict(x=_gelu_gradient),
+_gelu_back = fused(_gelu_gradient, lambda g, x, approximate: g * _gelu_derivative(x, approximate))
+_activation("gelu", _gelu, derivative=_gelu_derivative, numpy_vjp=dict(x=_gelu_back),
     samples=(*_SMOOTH, sample(real(3, 4), approximate="tanh")),
    doc="""x times the normal distribution's probability of less than x; ``approximate="tanh"`` for the formula without
    erf.
