@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import datetime
 import importlib.util
 import os
 import random
 import threading
+import time
 import types
 import warnings
 import weakref
@@ -15,7 +17,9 @@ from array import array
 from collections import ChainMap, Counter, UserDict, deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -894,3 +898,58 @@ def test_with_dynamic_shapes_the_oldest_programs_go(monkeypatch: pytest.MonkeyPa
     for n in range(1, 20):
         assert compiled(dt.ones(n)).shape == (n,)
     assert programs(compiled) == 5
+
+
+def test_a_hook_of_all_modules_that_comes_later_is_called() -> None:
+    layer = dt.nn.Linear(2, 2)
+    compiled = dt.compile(lambda x: layer(x))
+    x = dt.ones(1, 2)
+    before = [compiled(x) for _ in range(2)][-1].detach()
+    with dt.nn.modules.module.register_module_forward_hook(lambda module, args, output: output * 2):
+        assert (compiled(x) == before * 2).all()
+    assert (compiled(x) == before).all()
+
+
+class _Meta(type):
+    k = 2.0
+
+
+class _WithMeta(metaclass=_Meta):
+    pass
+
+
+def test_attributes_of_a_class_of_a_class_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = dt.compile(lambda x: x * _WithMeta.k)
+    assert [float(compiled(dt.ones(1))) for _ in range(2)] == [2.0, 2.0]
+    monkeypatch.setattr(_Meta, "k", 3.0)
+    assert float(compiled(dt.ones(1))) == 3.0
+
+
+def _length() -> int:
+    with open(__file__) as file:
+        return len(file.read())
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda x: x * time.time(), "time.time"),
+        (lambda x: x * perf_counter(), "perf_counter"),
+        (lambda x: x * datetime.datetime.now().microsecond, "asks for the time"),
+        (lambda x: x * _length(), "open"),
+        (lambda x: x * np.load("nothing.npy") if x.ndim > 5 else x, "load"),
+        (lambda x: x * len(Path(__file__).read_text()), "reads files"),
+        (lambda x: x * os.getpid(), "getpid"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_another_at_each_call_is_refused_by_name(function: Callable, what: str) -> None:
+    with pytest.warns(UserWarning, match=what):
+        dt.compile(function)(dt.ones(1))
+
+
+def test_the_environment_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = dt.compile(lambda x: x * float(os.getenv("DUALTAPE_TEST_FACTOR", "2")))
+    assert [float(compiled(dt.ones(1))) for _ in range(2)] == [2.0, 2.0]
+    monkeypatch.setenv("DUALTAPE_TEST_FACTOR", "3")
+    assert float(compiled(dt.ones(1))) == 3.0

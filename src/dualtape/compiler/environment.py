@@ -9,23 +9,29 @@ something that is to be the same at the next call, and becomes a line of the gua
 from __future__ import annotations
 
 import array
+import builtins
 import contextvars
 import ctypes
 import datetime
 import decimal
+import dis
 import enum
 import fractions
 import functools
 import io
 import logging
 import operator
+import os
 import pathlib
 import random
 import re
+import secrets
 import sys
 import threading
+import time
 import types
 import typing
+import uuid
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -57,6 +63,17 @@ FIXED: tuple[Any, ...] = (
     operator.methodcaller, type(np.sum), modes.ModeContext, Generator, Op, types.NotImplementedType,
     typing.TypeVar,
 )  # fmt: skip
+# what gives something else at each call, or what lies outside of the process
+CHANGING: frozenset[Any] = frozenset({
+    time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns,
+    time.process_time, time.process_time_ns, time.thread_time, time.localtime, time.gmtime, time.ctime,
+    os.urandom, os.getpid, os.getcwd, os.listdir, os.scandir, os.stat, uuid.uuid1, uuid.uuid4, secrets.token_bytes,
+    secrets.token_hex, secrets.randbelow, threading.current_thread, threading.get_ident, open, input, np.load,
+    np.fromfile, np.loadtxt, np.genfromtxt,
+})  # fmt: skip
+_CLOCKS = (datetime.datetime, datetime.date)
+_NOW = frozenset({"now", "utcnow", "today"})
+_READING = frozenset({"read_text", "read_bytes", "iterdir", "exists"})
 COMPARED = (np.ndarray, set, bytearray)  # by guards, or inputs
 IN_BYTES = (array.array, memoryview, ctypes._SimpleCData, ctypes.Array, ctypes.Structure)  # what their memory holds
 _ALL_NAMES = frozenset({"getattr", "setattr", "vars", "__dict__", "__getattribute__", "dir"})
@@ -97,6 +114,7 @@ class Environment:
 
     def __init__(self, function: Any, leaves: list) -> None:
         self.names: set[str] = set()
+        self._attributes: set[str] = set()  # those among them that are attributes
         self._codes: set[types.CodeType] = set()
         self.keys: dict[str, Any] = {}  # what names in paths stand for
         self._key_names: dict[int, str] = {}
@@ -146,26 +164,61 @@ class Environment:
             yield f"{path}.__self__", value.__self__
             yield f"{path}.__func__", value.__func__
         elif isinstance(value, types.FunctionType):
+            if value in CHANGING:
+                raise TooMuch(_changing(value))
             if not is_library(value):
                 yield from self._of_function(path, value)
             elif value.__closure__:
                 yield from _cells(path, value)  # a transform of a user's function
         elif isinstance(value, types.ModuleType):
-            named = ((f"{path}.{n}", v) for n, v in vars(value).items() if n in self.names)
-            own = value.__name__.partition(".")[0] == "dualtape"
-            yield from (() if own else named if not is_library(value) else (it for it in named if _has_state(it[1])))
+            yield from self._of_module(path, value)
         elif isinstance(value, type):
             if not is_library(value):
                 yield from self._of_class(path, value)
+            elif value in _CLOCKS and self._attributes & _NOW:
+                raise TooMuch("it asks for the time, which is another at each call")
+            elif issubclass(value, pathlib.PurePath) and self._attributes & _READING:
+                raise TooMuch("it reads files, which may be others at the next call")
         elif not is_library(type(value)):
             yield from self._of_object(path, value)
+        elif isinstance(value, types.BuiltinFunctionType) and value in CHANGING:
+            raise TooMuch(_changing(value))
+        elif isinstance(value, pathlib.PurePath) and self._attributes & _READING:
+            raise TooMuch("it reads files, which may be others at the next call")
         else:
             yield from _of_library(path, value)
+            if _is_module(value):
+                yield from self._hooks_of_all()
+
+    def _hooks_of_all(self) -> Iterator[tuple[str, Any]]:
+        """The hooks that are called with every module."""
+        calls = sys.modules["dualtape.nn.modules._calls"]
+        named = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks")
+        return ((self._key(hooks), hooks) for hooks in (getattr(calls, f"_global_{name}") for name in named))
+
+    def _of_module(self, path: str, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
+        own = module.__name__.partition(".")[0] == "dualtape"
+        for name, value in list(vars(module).items()):
+            if name not in self._attributes:
+                continue
+            if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and value in CHANGING:
+                raise TooMuch(_changing(value))
+            if (
+                not is_library(module)
+                or not own
+                and (_has_state(value) or isinstance(value, type) and value in _CLOCKS)
+            ):
+                yield f"{path}.{name}", value
+        if module is os and "getenv" in self._attributes:
+            yield f"{path}.environ", os.environ
 
     def _of_function(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         self._read(function.__code__)
         used = _global_names(function.__code__)
         space = function.__globals__
+        for name in used:
+            if name not in space and getattr(builtins, name, None) in (open, input):
+                raise TooMuch(_changing(getattr(builtins, name)))
         yield from ((f"{path}.__globals__[{name!r}]", space[name]) for name in used if name in space)
         yield from _cells(path, function)
         if function.__defaults__:
@@ -184,12 +237,16 @@ class Environment:
                 value = value.fget if isinstance(value, property) else value
                 if not isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                     yield f"vars({path})[{name!r}]{_unwrapped(vars(cls)[name])}", value
+        if not is_library(type(cls)):
+            yield f"type({path})", type(cls)
         for k, base in enumerate(cls.__bases__):
             if not is_library(base):
                 yield f"{path}.__bases__[{k}]", base
 
     def _of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield f"type({path})", type(value)
+        if _is_module(value):
+            yield from self._hooks_of_all()
         own = getattr(value, "__dict__", None)
         module = hasattr(type(value), "_parameters")
         if isinstance(own, dict):
@@ -222,10 +279,24 @@ class Environment:
             return
         self._codes.add(code)
         self.names.update(code.co_names)
+        self._attributes.update([i.argval for i in dis.get_instructions(code) if i.opname in _LOADS])
         self._every_name |= not _ALL_NAMES.isdisjoint(code.co_names)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._read(constant)
+
+
+def _is_module(value: Any) -> bool:
+    """Whether something is a module of ``nn``, without reading that."""
+    home = sys.modules.get("dualtape.nn.modules.module")
+    return home is not None and isinstance(value, home.Module)
+
+
+_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"})
+
+
+def _changing(function: Any) -> str:
+    return f"it calls {function.__module__}.{function.__name__}, which may give something else at each call"
 
 
 def _has_state(value: Any) -> bool:

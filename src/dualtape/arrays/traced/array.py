@@ -7,6 +7,7 @@ compute as NumPy's do, and give NumPy's.
 
 from __future__ import annotations
 
+import functools
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
@@ -284,7 +285,21 @@ def called(function: Any, args: tuple) -> Any:
     if any([type(leaf) is not Traced and not isinstance(leaf, _ndarray) and hasattr(leaf, "dtype") for leaf in found]):
         return function(*args)  # vmap's arrays, and others that are further out
     masked = any([type(leaf) is Traced and leaf.dtype.kind == "b" for leaf in found])
-    return recorded(CALL, function, args, {}, static=not masked)
+    if function not in _whole:
+        _whole[function] = functools.partial(_densely, function)
+    return recorded(CALL, _whole[function], args, {}, static=not masked)
+
+
+_whole: dict[Any, Any] = {}  # functions that are called as a whole, with their results as programs take them
+
+
+def _densely(function: Any, *args: Any) -> Any:
+    """What ``function`` gives, without gaps in its memory: where programs keep it there are none."""
+    return mapped(function(*args), _dense)
+
+
+def _dense(leaf: Any) -> Any:
+    return leaf.copy("K") if isinstance(leaf, _ndarray) and leaf.base is not None and not leaf.flags.forc else leaf
 
 
 def _done(kind: str, function: Any, raw: tuple, kwargs: dict) -> Any:
