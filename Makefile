@@ -33,6 +33,7 @@ run: $(STAMPS)/package
 
 test: $(STAMPS)/test
 	@$(BIN)/python -m dualtape.ops.reindex
+	@$(BIN)/python -m tools.stubs
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: $(STAMPS)/dev

@@ -24,8 +24,6 @@ myst_heading_anchors = 3
 autosummary_generate = False  # tools.site writes the pages
 autodoc_typehints = "none"
 napoleon_google_docstring = False
-# Docstrings are written to be read as text in a terminal; where that is no reStructuredText, it is shown as it is.
-suppress_warnings = ["docutils", "ref.python", "autodoc", "myst.header"]
 html_theme = "pydata_sphinx_theme"
 html_title = "dualtape"
 html_theme_options = {

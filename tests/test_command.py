@@ -95,7 +95,10 @@ def test_a_graph_is_drawn(program, tmp_path, capsys):
     assert "SinBackward0" in (tmp_path / "graph.svg").read_text()
     capsys.readouterr()
     assert main(["graph", f"{program}:right"]) == 0
-    assert capsys.readouterr().out.startswith("<svg")
+    assert capsys.readouterr().out.startswith("right: ")
+    with pytest.raises(SystemExit):
+        main(["graph", f"{program}:right", "--out", str(tmp_path / "graph.gif")])
+    assert ".svg" in capsys.readouterr().err
 
 
 def test_a_script_is_profiled(tmp_path):
@@ -129,3 +132,23 @@ def test_shells_complete_the_command(shell, capsys):
     if shell == "bash":
         script = f"{text}\nCOMP_WORDS=(dualtape exp); COMP_CWORD=1; _dualtape; echo $COMPREPLY"
         assert subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout.strip() == "explain"
+
+
+def test_only_what_is_saved_is_explained(capsys):
+    import dualtape as dt
+
+    for name, saved in (("mul", ["x", "y"]), ("exp", ["out"]), ("add", ["alpha"])):
+        assert main(["explain", name, "--json"]) == 0
+        assert [name for name in json.loads(capsys.readouterr().out)["saves"] if not name.endswith("_shape")] == saved
+    x = dt.ones(2, requires_grad=True)
+    assert (x * x).grad_fn._saved_self is x
+
+
+def test_the_machine_is_timed(capsys, monkeypatch):
+    from dualtape.commands import bench
+
+    monkeypatch.setattr(bench, "_SECONDS", 0.0)
+    assert main(["bench", "--json"]) == 0
+    assert all(0 < found["minimum"] <= found["median"] for found in json.loads(capsys.readouterr().out))
+    assert main(["bench"]) == 0
+    assert "µs" in capsys.readouterr().out

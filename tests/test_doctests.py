@@ -27,7 +27,7 @@ MODULES = [
     "optim", "optim.optimizer", "optim.lr_scheduler", "utils.data", "hips.misc.fixed_points", "hips.test_util", "scipy.special", "scipy.linalg", "scipy.signal", "scipy.integrate",
     "scipy.optimize", "scipy.sparse.linalg", "distributions", "distributions.constraints",
     "distributions.constraint_registry", "distributions.utils", "distributions.relaxed_bernoulli",
-    "distributions.relaxed_categorical",
+    "distributions.relaxed_categorical", "array_api", "array_api.linalg", "array_api.fft", "draw",
 ]  # fmt: skip
 WITH_METHODS = ("Tensor", "Generator", "Size", "dtype")
 NEEDS_NO_EXAMPLE = {

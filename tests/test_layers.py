@@ -17,7 +17,7 @@ SOURCE = Path(dt.__file__).parent
 
 # From the bottom. A module belongs to the layer that names it, or else the package it is in.
 LAYERS = [
-    {"errors", "pytree", "_locks"},
+    {"errors", "pytree", "_locks", "_progress"},
     {"arrays"},
     {"modes", "_contextlib"},
     {"_tensor", "autograd", "overrides", "random"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
     {"serialization", "optim"},
     {"distributed", "nn.parallel"},
-    {"numpy", "hips", "scipy"},
+    {"numpy", "hips", "scipy", "array_api"},
     {"distributions"},
     {"compiler"},
     {
@@ -55,6 +55,9 @@ UPWARDS = {
     ("_tensor.layouts", "sparse.functions"): "x.sparse_mask(mask), x.smm(y) do too",
     ("autograd.gradcheck", "sparse.checks"): "of a sparse tensor, a check moves the values",
     ("_tensor.protocols", "ops.numpy_entries"): "NumPy's functions on tensors are ops",
+    ("_tensor.protocols", "array_api"): "the array API's namespace is made of ops",
+    ("_tensor.protocols", "draw.notebook"): "a notebook shows a tensor with its graph",
+    ("autograd.node", "draw"): "and a node",
     ("_tensor.protocols", "ops"): "dir(x) lists the methods of families that were not read yet",
     ("_tensor.tensor", "overrides.dispatch"): "a wrapper subclass is a tensor whose ops its class answers",
     ("autograd.api", "ops.batching"): "batched gradients go in and out of a batch by ops",
@@ -65,6 +68,7 @@ UPWARDS = {
     ("autograd.function_batching", "ops.batching"): "Function.vmap gets and gives batches",
     ("autograd.function_forward", "ops.jvp"): "a Function's tangent is laid out as its result is",
     ("arrays.kernels.fused", "compiler.eager"): "a function of many passes is compiled where that pays",
+    ("compiler.compiled", "draw.programs"): "compiler.draw(f) gives pictures",
     ("func.functional_call", "nn"): "modules have parameters",
     ("autograd.graph", "profiler.memory"): "the report on what a graph keeps is found where graphs are",
     ("func.functional_call", "nn.modules"): "batch norms are modules",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from dualtape.overrides import watching
 from dualtape.profiler import ProfilerAction, profile, record_function, schedule
 from same_program import needs_torch
 
@@ -167,7 +168,7 @@ def test_it_is_off_again_whatever_happens():
     assert dt.modes.current().profiler is None and dt.modes.current().plain
     with profile() as p, pytest.raises(RuntimeError):
         dt.ones(2) @ dt.ones(3)
-    assert len(p.events()) == 1 and p.events()[0].cpu_time_total > 0
+    assert [event.name for event in p.events()] == ["aten::matmul", "aten::dot"] and p.events()[0].cpu_time_total > 0
     with profile() as outer, profile() as inner:
         dt.ones(1).sin()
     assert names(inner) == ["aten::sin"] and names(outer) == []
@@ -201,3 +202,25 @@ def test_other_threads_are_not_watched_and_older_names_work():
     with pytest.raises(TypeError):
         profile(activities=["cpu"])
     assert schedule(wait=0, warmup=0, active=1)(0) is ProfilerAction.RECORD_AND_SAVE
+
+
+def test_what_is_made_of_ops_is_around_them():
+    model = dt.nn.Sequential(dt.nn.Linear(3, 3), dt.nn.Softmax(-1))
+    x = dt.ones(2, 3)
+    with profile(with_modules=True, record_shapes=True) as p:
+        y = dt.nn.functional.cross_entropy(model(x), dt.tensor([0, 1]))
+    assert y.isfinite()
+    events = {event.name: event for event in p.events()}
+    linear = events["nn.Module: Linear"]
+    assert linear.cpu_parent is events["nn.Module: Sequential"] and linear.kind == "module"
+    assert linear.cpu_children and linear.input_shapes == [[2, 3]]
+    whole = events["aten::cross_entropy"]
+    assert whole.kind == "composite" and whole.cpu_parent is None and whole.input_shapes == [[2, 3], [2]]
+    assert whole.cpu_children and whole.self_cpu_time_total < whole.cpu_time_total
+    with profile() as p:
+        model(x)
+    assert not any(event.kind == "module" for event in p.events())
+    with profile(with_modules=True) as p, pytest.raises(RuntimeError):
+        model(dt.ones(2, 4))
+    assert all(event.end_ns >= event.start_ns for event in p.events())
+    assert not watching.profiling

@@ -13,7 +13,7 @@ def test_a_page_of_an_op_has_its_formula_its_node_and_its_differences():
     page = site.op_page("mul", DIFFERS, {"mul": "| `mul` | row |"})
     assert "lambda g, y: g * y.conjugate()" in page
     assert "| node | `MulBackward0` |" in page
-    assert "| formulas read | `y`, `x` |" in page
+    assert "| saves | `x`, `y` |" in page
     assert "- **`mul(x)` and more.** PyTorch: one thing. Here: another." in page and "`other`" not in page
     assert "| `mul` | row |" in page
 
@@ -26,10 +26,16 @@ def test_pages_of_declared_and_composed_ops_begin_with_their_signature(name):
 
 
 def test_measurements_become_a_picture_ordered_by_ratio():
-    workloads = [{"name": "slow", "ratio": 2.0}, {"name": "quick", "ratio": 0.5}, {"name": "failed", "ratio": None}]
+    times = {"dualtape": 1e-6, "torch": 2e-6}
+    ratios = {"slow": 2.0, "quick": 0.5, "failed": None, "long": 4.0}
+    workloads = [
+        {"name": name, "ratio": r, "kind": "large" if name == "long" else "small", "minimum": times}
+        for name, r in ratios.items()
+    ]
     page = site.benchmarks_page({"machine": {"cores": 2}, "versions": {"numpy": "2"}, "workloads": workloads})
-    assert "1.00 in geometric mean over 2 workloads. cores 2, numpy 2." in page
-    assert page.index(">quick<") < page.index(">slow<") and "failed" not in page
+    assert "cores 2, numpy 2." in page and "| slow | 1.0 µs | 2.0 µs |" in page
+    assert "## Small programs\n\n1.00 in geometric mean over 2." in page and "4.00 in geometric mean over 1." in page
+    assert page.index(">quick<") < page.index(">slow<") < page.index(">long<") and "failed" not in page
     assert "without measurements" in site.benchmarks_page(None)
 
 

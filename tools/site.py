@@ -34,8 +34,9 @@ NAMESPACES = {
     "utils.data": "Datasets and loaders", "utils.checkpoint": "Computing again instead of keeping",
     "distributions": "Distributions", "linalg": "Linear algebra", "fft": "Fourier transforms",
     "special": "Special functions", "control_flow": "Control flow", "compiler": "Compiling", "profiler": "Profiling",
-    "library": "Ops of your own", "draw": "Pictures of graphs", "scipy.integrate": "Differential equations",
-    "scipy.optimize": "Roots and minima", "scipy.linalg": "SciPy's linear algebra", "hips": "HIPS autograd's names",
+    "library": "Ops of your own", "draw": "Pictures of graphs", "array_api": "The array API standard",
+    "scipy.integrate": "Differential equations", "scipy.optimize": "Roots and minima",
+    "scipy.linalg": "SciPy's linear algebra", "hips": "HIPS autograd's names",
 }  # fmt: skip
 
 
@@ -60,14 +61,11 @@ def op_page(name: str, differs: list[tuple[set[str], str]], covered: dict[str, s
     description, _, example = told["description"].partition(">>>")
     lines += [atlas.cell(description.strip()), ""]
     if example:
-        lines += fenced("pycon", ">>>" + example)
+        lines += fenced("pycon", inspect.cleandoc(">>>" + example))
     facts = {"PyTorch's name": f"`{told['torch']}`", "kind": told["kind"], "defined": f"`{told['defined']}`"}
     if name in TABLE:
-        row = TABLE[name]
-        formulas = [formula for formula, _ in row.formulas if formula is not None]
-        saved = dict.fromkeys(key for formula in formulas for key in inspect.signature(formula).parameters)
         facts["node"] = ", ".join(f"`{node}`" for node in told["node"])
-        facts["formulas read"] = ", ".join(f"`{key}`" for key in saved if key != "g") or "nothing but the gradient"
+        facts["saves"] = ", ".join(f"`{key}`" for key in told["saves"]) or "nothing"
         facts["in place"] = f"`{name}_`" if told["in place"] else ""
     lines += [
         "| of the row | |",
@@ -152,8 +150,8 @@ def write_examples(out: Path) -> None:
 
 def bars(ratios: dict[str, float]) -> str:
     """A picture of times as parts of another's, on a logarithmic scale, the line at one."""
-    low, high = min(0.1, *ratios.values()), max(2.0, *ratios.values())
-    place = lambda r: 260 + 420 * math.log(r / low) / math.log(high / low)
+    low, high = max(0.05, min(0.1, *ratios.values())), min(4.0, max(2.0, *ratios.values()))  # what is beyond is cut
+    place = lambda r: 260 + 420 * math.log(min(max(r, low), high) / low) / math.log(high / low)
     rows = [f'<line x1="{place(1):.1f}" x2="{place(1):.1f}" y1="0" y2="{18 * len(ratios)}" stroke="#888"/>']
     for i, (name, ratio) in enumerate(sorted(ratios.items(), key=lambda item: item[1])):
         colour = "#2a7f62" if ratio <= 1 else "#b5523b"
@@ -170,14 +168,27 @@ def benchmarks_page(measured: dict[str, Any] | None) -> str:
     if measured is None:
         told = "make bench BENCH_ARGS='--json benchmarks.json' && make docs BENCH=benchmarks.json"
         return f"# Benchmarks\n\nThis site was built without measurements: `{told}`.\n"
-    ratios = {w["name"]: w["ratio"] for w in measured["workloads"] if w.get("ratio")}
-    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     machine = ", ".join(f"{key} {value}" for key, value in {**measured["machine"], **measured["versions"]}.items())
-    return "\n".join([
-        "# Benchmarks", "",
-        f"Time as a part of PyTorch's: {mean:.2f} in geometric mean over {len(ratios)} workloads. {machine}.", "",
-        bars(ratios), "",
-    ])  # fmt: skip
+    lines = [
+        "# Benchmarks",
+        "",
+        "Times as parts of PyTorch's, on a logarithmic scale: green is faster than PyTorch. The",
+    ]
+    lines += [f"same programs in one process, in turns; the fastest of many. {machine}.", ""]
+    kinds = dict.fromkeys(w["kind"] for w in measured["workloads"])
+    for kind in kinds:
+        found = [w for w in measured["workloads"] if w["kind"] == kind and w.get("ratio")]
+        ratios = {w["name"]: w["ratio"] for w in found}
+        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+        lines += [f"## {kind.capitalize()} programs", "", f"{mean:.2f} in geometric mean over {len(ratios)}.", ""]
+        lines += [bars(ratios), "", "| program | dualtape | PyTorch |", "|---|---:|---:|"]
+        lines += [f"| {w['name']} | {_microseconds(w, 'dualtape')} | {_microseconds(w, 'torch')} |" for w in found]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _microseconds(workload: dict[str, Any], peer: str) -> str:
+    return f"{1e6 * workload['minimum'][peer]:,.1f} µs"
 
 
 def main(arguments: list[str] | None = None) -> int:

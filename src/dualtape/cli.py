@@ -58,7 +58,9 @@ def _more(commands: Any) -> None:
         made.add_argument("function", metavar="module:function", help="or file.py:function")
         made.add_argument("--shape", action="append", default=[], metavar="3,4", help="of each argument in turn")
         if name == "graph":
-            made.add_argument("--out", type=Path, metavar="FILE", help="where the SVG goes (default: standard output)")
+            made.add_argument(
+                "--out", type=Path, metavar="FILE", help=".svg, .html, .mmd, .dot or .txt; .png with Graphviz"
+            )
     profile = command("profile", "run a script, print where its time goes, write a trace and a picture")
     profile.add_argument("--out", type=Path, default=Path("dualtape-profile"), metavar="DIR")
     profile.add_argument("--rows", type=int, default=30, metavar="N", help="lines of the table (default: %(default)s)")
@@ -68,6 +70,7 @@ def _more(commands: Any) -> None:
     launch.add_argument("-n", type=int, required=True, metavar="N", help="the number of processes")
     launch.add_argument("script")
     launch.add_argument("arguments", nargs=argparse.REMAINDER)
+    command("bench", "time a few small programs on this machine", "json")
     command("doctor", "tell what is installed, and what each missing thing would give", "json")
     completion = command("completion", "print what makes a shell complete this command")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
@@ -148,23 +151,19 @@ def _check(options: Any, parser: argparse.ArgumentParser) -> int:
 
 def _graph(options: Any, parser: argparse.ArgumentParser) -> int:
     from dualtape.commands import functions
-    from dualtape.draw import graph_svg
+    from dualtape.draw import draw
 
     try:
         function = functions.found(options.function)
-        inputs = functions.arguments(function, options.shape)
-        result = function(*inputs)
-        result = result[0] if isinstance(result, (list, tuple)) else result
-        picture = graph_svg(result, names={f"argument {k}": x for k, x in enumerate(inputs)}, title=options.function)
-    except (ValueError, AttributeError) as error:
+        picture = draw(function, *functions.arguments(function, options.shape))
+        if options.out is not None:
+            picture.save(options.out)
+    except (ValueError, AttributeError, RuntimeError) as error:
         parser.error(str(error))
     if options.json:
-        print(json.dumps({"function": options.function, "svg": picture}))
-    elif options.out is None:
-        print(picture)
+        print(json.dumps({"function": options.function, "svg": picture.svg(), "text": picture.text()}))
     else:
-        options.out.write_text(picture)
-        print(options.out)
+        print(picture if options.out is None else options.out)
     return 0
 
 
@@ -178,6 +177,14 @@ def _profile(options: Any, parser: argparse.ArgumentParser) -> int:
     print(f"{options.out / 'trace.json'}  {options.out / 'flames.svg'}")
     if failure is not None:
         raise failure
+    return 0
+
+
+def _bench(options: Any, parser: argparse.ArgumentParser) -> int:
+    from dualtape.commands import bench
+
+    results = bench.timed()
+    print(json.dumps(results, indent=1) if options.json else bench.shown(results))
     return 0
 
 
@@ -198,6 +205,6 @@ def _completion(options: Any, parser: argparse.ArgumentParser) -> int:
 
 _COMMANDS: dict[str, Callable[[Any, argparse.ArgumentParser], int]] = {
     "tour": _tour, "ops": _ops, "explain": _explain, "check": _check, "graph": _graph, "profile": _profile,
-    "launch": _launch,
+    "launch": _launch, "bench": _bench,
     "doctor": _doctor, "completion": _completion,
 }  # fmt: skip

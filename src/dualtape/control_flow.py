@@ -13,7 +13,7 @@ from typing import Any
 
 from ._tensor.tensor import Tensor
 from .autograd.checkpoint import checkpoint as _checkpoint
-from .func import vmap
+from .func import vmap  # type: ignore[no-redef]
 from .ops import FUNCTIONS
 from .pytree import tree_flatten, tree_unflatten
 
@@ -171,7 +171,7 @@ def associative_scan(
     _length("associative_scan", leaves, dim)
     moved = [leaf.movedim(dim, 0) for leaf in leaves]
     moved = [leaf.flip(0) for leaf in moved] if reverse else moved
-    many = combine_fn if combine_mode == "pointwise" else vmap(combine_fn)
+    many = combine_fn if combine_mode == "pointwise" else vmap(combine_fn)  # type: ignore[operator]
 
     def combine(a: list, b: list) -> list:
         given, shape = tree_flatten(many(tree_unflatten(a, spec), tree_unflatten(b, spec)))

@@ -20,6 +20,7 @@ from ..autograd.views import untrack
 from ..modes import current
 from . import dtypes
 from .device import CPU, contiguous_format, device, move, of, preserve_format, strided
+from .exchange import array_of, check_may_leave, imported
 from .tensor import Tensor, new_tensor, wrap
 
 __all__ = [
@@ -247,6 +248,8 @@ def tensor(
         )
         dtypes.of(array.dtype)
         array = as_array(array)
+    elif (foreign := array_of(data)) is not None:
+        return tensor(foreign, dtype=dtype, device=device, requires_grad=requires_grad)
     else:
         array = _inferred(data, wanted)
     return _finished(_native(array), device, requires_grad)
@@ -276,6 +279,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
     wanted = _numpy_dtype(dtype, None)
+    if not is_array(data):
+        data = data if (foreign := array_of(data)) is None else foreign
     if is_array(data):
         array = as_array(_readable(data))
         dtypes.of(array.dtype)
@@ -304,6 +309,8 @@ def asarray(
     array([0., 0.])
     """
     given = obj._array if isinstance(obj, Tensor) else obj
+    if not is_array(given) and (foreign := array_of(given)) is not None:
+        given = obj = foreign
     result = as_tensor(obj, dtype=dtype, device=device)
     shared = is_array(given) and not isinstance(given, np.generic) and np.may_share_memory(result._array, given)
     if copy is False and not shared:
@@ -318,8 +325,21 @@ def asarray(
     return result.detach().requires_grad_(requires_grad)
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
+def _is_on(tensor: Tensor, where: Any) -> bool:
+    target = device(where)
+    return tensor.device.type == target.type and target.index in (None, tensor.device.index)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array, by the DLPack protocol.
+
+    Parameters
+    ----------
+    ext_tensor : object with ``__dlpack__``, or a capsule of it
+    device : device, optional
+        Where the tensor is to be. Default: where the memory is.
+    copy : bool, optional
+        True copies always, False never; by default only what another device needs is copied.
 
     Examples
     --------
@@ -327,11 +347,18 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     >>> dt.from_dlpack(np.arange(3))
     tensor([0, 1, 2])
     """
-    array = ext_tensor
-    if not is_array(array) or isinstance(array, np.generic):
-        array = np.from_dlpack(ext_tensor)
-    dtypes.of(array.dtype)
-    return new_tensor(array)
+    if isinstance(ext_tensor, Tensor):
+        check_may_leave(ext_tensor)
+        result = new_tensor(ext_tensor._array)
+    else:
+        array = imported(ext_tensor)
+        dtypes.of(array.dtype)
+        result = new_tensor(array)
+    if device is not None and not _is_on(result, device):
+        if copy is False:
+            raise ValueError(f"memory on {result.device} reaches {device} by a copy: drop copy=False")
+        return result.to(device)  # type: ignore[attr-defined]
+    return result.clone() if copy else result  # type: ignore[attr-defined]
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -17,8 +17,13 @@ from .size import Size
 _tuple = tuple.__new__
 _known = dtypes._BY_NUMPY.get
 
+if TYPE_CHECKING:
+    from .methods import Methods  # written by python -m tools.stubs
+else:
+    Methods = object
 
-class Memory:
+
+class Memory(Methods):
     """What a tensor's array answers for: a base of Tensor."""
 
     __slots__ = ()
@@ -26,8 +31,6 @@ class Memory:
     if TYPE_CHECKING:
         _array: Any
         _view: Any
-
-        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def shape(self) -> Size:
@@ -145,7 +148,7 @@ class Memory:
         """
         if type(self._array) is Absent:
             return 0
-        base = self._base
+        base = self._base  # type: ignore[attr-defined]
         root = self._array if base is None else base._array
         return (_address(self._array) - _address(root)) // (self._array.itemsize or 1)
 

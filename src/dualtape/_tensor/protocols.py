@@ -12,6 +12,12 @@ from ..arrays import Absent, Batched
 from ..arrays.brief import BRIEF
 from ..autograd.tangents import check_exportable
 from ..modes import current
+from .exchange import exported
+
+if TYPE_CHECKING:
+    from .methods import Methods  # written by python -m tools.stubs
+else:
+    Methods = object
 
 
 class Elsewhere:
@@ -33,7 +39,7 @@ class Elsewhere:
         )
 
 
-class Protocols:
+class Protocols(Methods):
     """What makes a tensor an object like others: a base of Tensor."""
 
     __slots__ = ()
@@ -49,9 +55,7 @@ class Protocols:
         _array: Any
         requires_grad: bool
 
-        def __getattr__(self, name: str) -> Any: ...
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self: Any, *, force: bool = False) -> np.ndarray:
         """The array behind the tensor, sharing its memory; of one that requires grad, only where nothing is recorded.
 
         Examples
@@ -110,11 +114,34 @@ class Protocols:
 
         return call_function(self, func, args, kwargs)
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        if self.requires_grad:
-            raise BufferError("can't export tensors that require gradient: use tensor.detach()")
-        check_exportable(self)
-        return self._array.__dlpack__(**kwargs)
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        from ..array_api import for_version
+
+        return for_version(api_version)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The tensor on a device: the array API standard's name for ``x.to(device)``.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> x = dt.ones(1)
+        >>> x.to_device(x.device) is x
+        True
+        """
+        if stream is not None:
+            raise ValueError("to_device takes no stream: work is queued on the one that is current")
+        return self.to(device)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = -1,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return exported(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()
@@ -188,7 +215,12 @@ class Protocols:
     def __str__(self) -> str:
         return repr(self)
 
-    def __dir__(self) -> list[str]:
+    def _repr_html_(self: Any) -> str:  # what a notebook shows
+        from ..draw.notebook import of_tensor
+
+        return of_tensor(self)
+
+    def __dir__(self: Any) -> list[str]:
         from ..ops import load_all
 
         load_all()

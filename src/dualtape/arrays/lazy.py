@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 
 class Lazy:
     """Stands for a module until an attribute is read; a function once read is kept."""
@@ -18,7 +20,21 @@ class Lazy:
         return value
 
 
-special = Lazy("scipy.special")
+class Ufuncs(Lazy):
+    """A module with its ufuncs bare, where they are wrapped in functions that ask arrays for their namespace.
+
+    SciPy wraps them where SCIPY_ARRAY_API is set, and tensors' namespace leads back here.
+    """
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = super().__getattr__(attribute)
+        inside = getattr(value, "__wrapped__", None)
+        if isinstance(inside, np.ufunc):
+            setattr(self, attribute, value := inside)
+        return value
+
+
+special = Ufuncs("scipy.special")
 scipy_linalg = Lazy("scipy.linalg")
 scipy_blas = Lazy("scipy.linalg.blas")
 scipy_lapack = Lazy("scipy.linalg.lapack")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._progress import steps
 from .._tensor.tensor import Tensor
 from ..func import jacobians, scope, transforms
 from ..modes import current, enable_grad
@@ -196,6 +197,7 @@ def jacobian(
     strategy: str = REVERSE,
     *,
     sparse: bool = False,
+    progress: bool | None = None,
 ) -> Any:
     """The Jacobian of ``func``.
 
@@ -213,6 +215,8 @@ def jacobian(
         Find out which entries can differ from zero, and compute them in few passes. The result is a
         ``scipy.sparse.csr_array`` of shape (elements of the output, elements of the input); see
         :func:`dualtape.func.sparse.sparse_jacobian`. For one tensor in and one out.
+    progress : bool, optional
+        Show how many rows or columns are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -241,11 +245,11 @@ def jacobian(
                     " them"
                 )
             x = _inward(points, True) if create_graph else tuple(p.detach() for p in points)
-            several_out, rows = _by_columns(func, x, create_graph, vectorize, "jacobian")
+            several_out, rows = _by_columns(func, x, create_graph, vectorize, "jacobian", progress)
         else:
             x = _inward(points, create_graph)
             several_out, outputs = _run(func, x, "jacobian", strict)
-            rows = _by_rows(outputs, x, create_graph, strict, vectorize)
+            rows = _by_rows(outputs, x, create_graph, strict, vectorize, progress)
     shown = [_outward(row, several, create_graph) for row in rows]
     return tuple(shown) if several_out else shown[0]
 
@@ -304,7 +308,9 @@ def hessian(
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
-def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, vectorize: bool) -> list:
+def _by_rows(
+    outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, vectorize: bool, progress: bool | None = False
+) -> list:
     """The Jacobian of each output in reverse mode: a list with an entry for each input."""
     result = []
     for k, output in enumerate(outputs):
@@ -320,7 +326,8 @@ def _by_rows(outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, ve
             if vectorize:
                 columns = list(grad(output, x, units, True, create, allow_unused=True, is_grads_batched=True))
             else:
-                each = [grad(output, x, units[row], True, create, allow_unused=True) for row in range(n)]
+                rows = steps(range(n), "jacobian: rows", progress, n)
+                each = [grad(output, x, units[row], True, create, allow_unused=True) for row in rows]
                 columns = [_stacked(list(column)) for column in zip(*each, strict=True)]
             columns = _filled(columns, x, strict, create, f"Output {k}", "jacobian", (n,))
         shape = output._array.shape
@@ -336,7 +343,9 @@ def _stacked(rows: list) -> Any:
     return None if rows[0] is None else FUNCTIONS["stack"](rows)
 
 
-def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: str) -> tuple[bool, list]:
+def _by_columns(
+    func: Callable, x: tuple, create: bool, vectorize: bool, who: str, progress: bool | None = False
+) -> tuple[bool, list]:
     """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each
     input.
     """
@@ -369,7 +378,10 @@ def _by_columns(func: Callable, x: tuple, create: bool, vectorize: bool, who: st
         found = (
             vmap(moved)(units)
             if vectorize
-            else [_stacked(list(c)) for c in zip(*(moved(units[i]) for i in range(n)), strict=True)]
+            else [
+                _stacked(list(c))
+                for c in zip(*(moved(units[i]) for i in steps(range(n), f"{who}: columns", progress, n)), strict=True)
+            ]
         )
         columns.append(
             [t.movedim(0, -1).reshape(*shape, *point.shape) for t, shape in zip(found, seen[1], strict=True)]

@@ -22,6 +22,7 @@ import numpy as np
 # While the package is being imported this name is still being filled; it is only read when a check runs.
 import dualtape as dt
 
+from .._progress import steps
 from ..arrays import Absent
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -50,6 +51,7 @@ def gradcheck(
     check_backward_ad: bool = True,
     fast_mode: bool = False,
     masked: bool | None = None,
+    progress: bool | None = None,
 ) -> bool:
     """Check the gradients of a function against finite differences.
 
@@ -84,6 +86,8 @@ def gradcheck(
         Compare along random directions instead of entry by entry: much cheaper for large inputs.
     masked : bool, optional
         Of a sparse input, move the values that are there, instead of all elements.
+    progress : bool, optional
+        Show how many differences are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -116,6 +120,7 @@ def gradcheck(
     func, inputs = _dense_check(func, inputs, bool(masked))
     try:
         check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
+        check.progress = progress
         if not check.outputs:
             check.constancy()
             return True
@@ -157,6 +162,7 @@ def gradgradcheck(
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
     masked: bool = False,
+    progress: bool | None = None,
 ) -> bool:
     """Check second derivatives: the gradients of the function that computes the gradients of `func`.
 
@@ -192,7 +198,9 @@ def gradgradcheck(
     func, inputs = _dense_check(func, _as_tuple(inputs), masked)
     outputs = _requiring_grad(func(*inputs))
     if not outputs:  # then neither are there gradients: the function has to be constant
-        return gradcheck(func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+        return gradcheck(
+            func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, progress=progress
+        )
     if grad_outputs is None:
         rng = np.random.default_rng(0)
         grad_outputs = [_random_like(output, rng, gen_non_contig_grad_outputs) for output in outputs]
@@ -219,6 +227,7 @@ def gradgradcheck(
         check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
         masked=masked,
+        progress=progress,
     )
 
 
@@ -264,6 +273,7 @@ class _Check:
         fast: bool,
     ) -> None:
         self.func, self.args = func, _as_tuple(inputs)
+        self.progress: bool | None = False
         self.eps, self.atol, self.rtol = eps, atol, rtol
         self.nondet_tol, self.check_dtypes = nondet_tol, check_dtypes
         named = list(_named_inputs(self.args))
@@ -303,7 +313,8 @@ class _Check:
         key = ("numerical", j, unit)
         if key not in self.found:
             probe, tensor = self.input_probes[j], self.inputs[j]
-            moves = [_central_difference(self.values, tensor, d, self.eps) for d in probe.directions(unit)]
+            directions = steps(probe.directions(unit), f"gradcheck: {self.names[j]}", self.progress, probe.size)
+            moves = [_central_difference(self.values, tensor, d, self.eps) for d in directions]
             self.found[key] = [
                 _matrix([read.read(move[k]) for move in moves], probe.size, read.size)
                 for k, read in enumerate(self.output_probes)

@@ -157,6 +157,11 @@ class Node:
     def __repr__(self) -> str:
         return f"<{self._title()} object at {id(self):#x}>"
 
+    def _repr_html_(self) -> str:  # what a notebook shows
+        from ..draw import draw
+
+        return draw(self)._repr_html_()
+
 
 class InputMetadata:
     """Shape and dtype of one of a node's outputs: what an incoming gradient must look like."""

@@ -15,7 +15,7 @@ def checked(function: Callable, inputs: list[dt.Tensor], eps: float = 1e-6, tole
     total = _summed(function, inputs)
     with dt.no_grad():
         weights = [dt.tensor(np.random.default_rng(1).standard_normal(o.shape)) for o in total]
-    value = lambda *x: sum((o * w).sum() for o, w in zip(_summed(function, x), weights, strict=True))
+    value: Any = lambda *x: sum((o * w).sum() for o, w in zip(_summed(function, x), weights, strict=True))
     loss = value(*inputs)
     report: dict[str, Any] = {"inputs": [list(x.shape) for x in inputs], "problems": []}
     if not loss.requires_grad:

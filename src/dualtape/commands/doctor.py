@@ -20,7 +20,7 @@ _OPTIONAL = {
     "mpi4py": "several processes (pip install dualtape[distributed])",
     "torch": "the tests that compare with PyTorch",
     "matplotlib": "plots",
-    "rich": "bars that show progress",
+    "rich": "bars that show progress (pip install dualtape[progress])",
 }
 
 

@@ -69,7 +69,7 @@ def explained(name: str) -> dict[str, Any]:
     if not composed:
         told["forward"] = _source(row.forward)
         told["formulas"] = {param: _source(formula) for param, formula in _formulas(row).items()}
-        told["saves"] = [save[0] for save in row.saves]
+        told["saves"] = [save[0] for save, users in zip(row.saves, row.users, strict=True) if users]
         told["node"] = list(row.node_names)
         told["in place"] = bool(row.inplace)
     return told

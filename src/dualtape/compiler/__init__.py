@@ -3,8 +3,10 @@
 ``dualtape.compile`` is the way in; here are its switches, and what shows what it did.
 """
 
-from .compiled import Compiled, compile, disable, explain, is_compiling, reset
+from .compiled import Compiled, compile, disable, draw, explain, is_compiling, reset
 from .eager import fuse_eager
 from .graphs import compiled_autograd
 
-__all__ = ["Compiled", "compile", "compiled_autograd", "disable", "explain", "fuse_eager", "is_compiling", "reset"]
+__all__ = [
+    "Compiled", "compile", "compiled_autograd", "disable", "draw", "explain", "fuse_eager", "is_compiling", "reset",
+]  # fmt: skip

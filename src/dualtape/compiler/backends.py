@@ -6,12 +6,15 @@ import functools
 import importlib.util
 import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from ..arrays.traced.tape import Instruction, Value
 from . import replay
 
 NATIVE, NUMPY = "native", "numpy"
+# where programs are written down as they are made: name, instructions, inputs, outputs, and what runs them
+shown: ContextVar[list[tuple] | None] = ContextVar("shown", default=None)
 _NAMES = {"native": NATIVE, "inductor": NATIVE, "numpy": NUMPY, "eager": NUMPY, "aot_eager": NUMPY}
 
 
@@ -42,6 +45,16 @@ def program(
     facts: dict[str, Any],
 ) -> Callable[..., tuple]:  # fmt: skip
     """A function of arrays that does what ``instructions`` do; what was made goes into ``facts``."""
+    made = _program(name, backend, instructions, inputs, outputs, facts)
+    if (watched := shown.get()) is not None:
+        watched.append((name, instructions, inputs, outputs, made))
+    return made
+
+
+def _program(
+    name: str, backend: str, instructions: Sequence[Instruction], inputs: Sequence[Value], outputs: Sequence[Value],
+    facts: dict[str, Any],
+) -> Callable[..., tuple]:  # fmt: skip
     if backend == NATIVE:
         from .native.lower import NotNative
         from .native.program import Program

@@ -17,6 +17,7 @@ from .. import modes
 from .._tensor import dtypes
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
+from .backends import shown
 from .guards import kinds
 from .replay import Mismatch
 from .variant import Variant, trace
@@ -288,6 +289,39 @@ def explain(function: Callable) -> Callable[..., Explanation]:
         return Explanation(compiled)
 
     return explained
+
+
+def draw(function: Callable) -> Callable[..., Any]:
+    """Pictures of the programs that a call becomes: ``draw(f)(*args)``; as they were traced, and in kernels.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> pictures = dt.compiler.draw(lambda x: (x * 2).sum())(dt.ones(3))
+    >>> pictures[0].title
+    'forward, as it was traced'
+    """
+
+    @functools.wraps(function)
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        from ..draw.programs import Pictures, of_program
+
+        inside = function._function if isinstance(function, Compiled) else function
+        compiled = Compiled(inside, False, chosen_backend(None), _LIMIT)
+        programs: list[tuple] = []
+        before = shown.set(programs)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compiled(*args, **kwargs)
+        finally:
+            shown.reset(before)
+        if not programs:
+            reasons = "; ".join(compiled._eager.values()) or "it runs inside a transform or another mode"
+            raise ValueError(f"draw: {compiled._name} is not compiled for these arguments: {reasons}")
+        return Pictures(picture for program in programs for picture in of_program(*program))
+
+    return drawn
 
 
 class Explanation:

@@ -45,7 +45,7 @@ from .._tensor.device import device, layout, memory_format
 from .._tensor.size import Size
 from .._tensor.tensor import Tensor
 from ..ops.table import Op
-from ..random.generator import Generator
+from ..random import Generator
 
 PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), Size, dtypes.dtype, np.dtype, np.generic,

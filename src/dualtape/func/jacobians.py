@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._progress import steps
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, Batched, zeros
 from ..autograd.tangents import tangent
@@ -63,7 +64,12 @@ def _check_real(who: str, tensors: list, what: str) -> None:
 
 
 def jacrev(
-    func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
 ) -> Callable:
     """The Jacobian of ``func``, row by row in reverse mode, as a function of the same arguments.
 
@@ -79,6 +85,8 @@ def jacrev(
         ``func`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
     chunk_size : int, optional
         How many rows to compute at once; all by default. Fewer need less memory.
+    progress : bool, optional
+        Show how many chunks are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -109,7 +117,7 @@ def jacrev(
         for k, output in enumerate(pulled.outputs):
             parts = []
             chunks = _chunks(output.numel(), chunk_size)
-            for start, stop in chunks:
+            for start, stop in steps(chunks, "jacrev", progress, len(chunks)):
                 cotangents: list = [None] * len(pulled.outputs)
                 units = cotangents[k] = basis(output, start, stop)
                 batched = stop - start != 1  # one row needs no batch
@@ -137,6 +145,7 @@ def jacfwd(
     *,
     randomness: str = "error",
     chunk_size: int | None = None,
+    progress: bool | None = None,
 ) -> Callable:
     """The Jacobian of ``func``, column by column in forward mode, as a function of the same arguments.
 
@@ -154,6 +163,8 @@ def jacfwd(
         What random functions inside do, as for :func:`vmap`.
     chunk_size : int, optional
         How many columns to compute at once; all by default. Fewer need less memory.
+    progress : bool, optional
+        Show how many chunks are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -195,9 +206,10 @@ def jacfwd(
         chosen_func = with_chosen(func, args, kwargs, places)
         columns = []
         for k, x in enumerate(points):
+            chunks = _chunks(x.numel(), chunk_size)
             parts = [
                 vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop))
-                for start, stop in _chunks(x.numel(), chunk_size)
+                for start, stop in steps(chunks, "jacfwd", progress, len(chunks))
             ]
             columns.append([_joined(part) for part in zip(*parts, strict=True)])
         out_spec, shapes, aux = seen

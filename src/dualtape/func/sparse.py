@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
+from .._progress import steps
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.lazy import Lazy
 from ..arrays.protocol import becoming
@@ -105,8 +106,7 @@ def hessian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
 
 
 def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False,
-    mode: str | None = None,
-                    check: bool = False) -> SparseDerivative:  # fmt: skip
+    mode: str | None = None, check: bool = False, progress: bool | None = None) -> SparseDerivative:  # fmt: skip
     """A function of the same arguments that gives the Jacobian of ``func`` as a sparse array.
 
     Without ``pattern`` each call detects the pattern anew, because at another point the function may take another
@@ -128,6 +128,8 @@ def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, ha
         Products with columns or with rows; by default what costs less.
     check : bool
         Compare one product with a random vector, and raise ``RuntimeError`` if the pattern lacks entries.
+    progress : bool, optional
+        Show how many products are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -150,12 +152,13 @@ def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, ha
     """
     if mode not in (None, _FORWARD, _REVERSE):
         raise ValueError(f"sparse_jacobian: mode must be 'forward', 'reverse' or None, got {mode!r}")
-    return SparseDerivative(func, argnums, pattern, has_aux, mode, check, False)
+    return SparseDerivative(func, argnums, pattern, has_aux, mode, check, False, progress)
 
 
 def sparse_hessian(
-    func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False, check: bool = False
-) -> SparseDerivative:
+    func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False, check: bool = False,
+    progress: bool | None = None,
+) -> SparseDerivative:  # fmt: skip
     """A function of the same arguments that gives the Hessian of ``func``, whose result is one number, as a sparse
     array.
 
@@ -176,6 +179,8 @@ def sparse_hessian(
         The result is a pair of the Hessian and what ``func`` passed on.
     check : bool
         Compare one product with a random vector, and raise ``RuntimeError`` if the pattern lacks entries.
+    progress : bool, optional
+        Show how many products are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -197,7 +202,7 @@ def sparse_hessian(
     >>> hessian.passes
     3
     """
-    return SparseDerivative(func, argnums, pattern, has_aux, None, check, True)
+    return SparseDerivative(func, argnums, pattern, has_aux, None, check, True, progress)
 
 
 class SparseDerivative:
@@ -213,11 +218,23 @@ class SparseDerivative:
         How: "forward" (products with columns), "reverse" (with rows), or "symmetric" (both at once).
     """
 
-    __slots__ = ("_func", "_argnums", "_given", "_has_aux", "_wanted", "_check", "_twice", "_plan", "__weakref__")
+    __slots__ = (
+        "_func",
+        "_argnums",
+        "_given",
+        "_has_aux",
+        "_wanted",
+        "_check",
+        "_twice",
+        "_plan",
+        "_progress",
+        "__weakref__",
+    )
 
     def __init__(
-        self, func: Callable, argnums: int, pattern: Any, has_aux: bool, mode: str | None, check: bool, twice: bool
-    ) -> None:
+        self, func: Callable, argnums: int, pattern: Any, has_aux: bool, mode: str | None, check: bool, twice: bool,
+        progress: bool | None,
+    ) -> None:  # fmt: skip
         self._func = func
         self._argnums = argnums
         self._given = None if pattern is None else _as_pattern(pattern, twice)
@@ -225,6 +242,7 @@ class SparseDerivative:
         self._wanted = mode
         self._check = check
         self._twice = twice
+        self._progress = progress
         self._plan: _Plan | None = None
 
     pattern = property(lambda self: self._plan.pattern if self._plan is not None else self._given)
@@ -285,7 +303,7 @@ class SparseDerivative:
             return np.zeros(out._array.size) if tangent is None else tangent._array.ravel()
 
         product = pushed if plan.mode == _FORWARD else pulled
-        for seed, entries, places in plan.products():
+        for seed, entries, places in steps(plan.products(), self._name, self._progress, plan.passes):
             values[entries] = product(seed)[places]
         if self._check:
             seed = _random(out._array.size, array)
@@ -311,7 +329,7 @@ class SparseDerivative:
                 )
             return np.zeros(array.size, array.dtype) if found is None else found._array.ravel()
 
-        for seed, entries, places in plan.products():
+        for seed, entries, places in steps(plan.products(), self._name, self._progress, plan.passes):
             values[entries] = product(seed)[places]
         values = values[plan.twins]
         if self._check:

@@ -52,7 +52,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     tensor([1.])
     """
     if isinstance(ts, NestedTensor):
-        return ts if dtype is None else ts.to(dtype)
+        return ts if dtype is None else ts.to(dtype)  # type: ignore[return-value]
     if isinstance(ts, Tensor):
         ts = list(ts.unbind(0))  # type: ignore[attr-defined]
     return _joined([as_tensor(t, dtype=dtype) for t in _listed("as_nested_tensor", ts)], dtype, device, layout)

@@ -111,6 +111,8 @@ class Buffer(Tensor, metaclass=_BufferType):
     {'mean': tensor([0., 0.])}
     """
 
+    persistent: bool
+
     __torch_function__ = disabled_function  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:

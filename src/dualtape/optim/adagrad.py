@@ -141,7 +141,7 @@ def _update(p: Any, g: Any, total: Any, size: Any, eps: float, decay: float, max
 def _sparse_step(p: Tensor, g: Tensor, total: Tensor, size: float, eps: float, maximize: bool) -> None:
     """Only what the gradient has is changed."""
     g = g.coalesce()
-    places, values = g._indices(), g._values()
+    places, values = g._indices(), g._values()  # type: ignore[attr-defined]
     values = -values if maximize else values
     at = tuple(places)
     total[at] = total[at] + values * values

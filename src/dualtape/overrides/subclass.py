@@ -19,7 +19,7 @@ from .._tensor.layouts import Layouts
 from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor, alias
-from .watching import MISS, Declined, overridable, watching
+from .watching import MISS, Declined, overridable, overrides, watching
 
 _NOT_ASKED = {
     "__new__", "__init__", "__init_subclass__", "__getattr__", "__dir__", "__hash__", "__array_ufunc__",
@@ -97,6 +97,8 @@ def overriding(values: Any, protocol: str, disabled: Any) -> list:
         for part in _parts(value):
             kind = type(part)
             if kind is Tensor or getattr(kind, protocol, disabled) is disabled or isinstance(part, type):
+                continue
+            if not (isinstance(part, Tensor) or overrides(part)):
                 continue
             if not any(type(other) is kind for other in found):
                 place = next((k for k, other in enumerate(found) if issubclass(kind, type(other))), len(found))

@@ -7,7 +7,7 @@ is not, is in :mod:`dualtape.overrides.subclass`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import explained_call
 
 watching: list[bool] = []
+profiling: list[Any] = []  # the recorders of profiles that are being taken, in any thread
 silent: set[type] = {Tensor, int, float, bool, str, type(None)}  # of arguments that answer for no operation
 MISS = object()  # nothing overrides this call
 
@@ -26,9 +27,20 @@ class Declined(TypeError):
     """Everyone who was asked returned NotImplemented: an operator then leaves the call to the other operand."""
 
 
+def enclosing(name: str, kind: str) -> Callable | None:
+    """What runs a function inside of an event of that name; None if no profile of this thread is to show one, or does
+    already: then the function has called itself.
+    """
+    recorder = modes.current().profiler
+    return None if recorder is None or recorder.shows(name, kind) else partial(recorder.enclosing, name, kind)
+
+
 def overrides(value: Any) -> bool:
-    """Whether ``value`` has ``__torch_function__``, be it a tensor or not."""
-    return hasattr(type(value), "__torch_function__")
+    """Whether ``value`` has ``__torch_function__``, be it a tensor or not; those of PyTorch do not answer for ours."""
+    kind = type(value)
+    return hasattr(kind, "__torch_function__") and not any(
+        base.__module__ == "torch" and base.__name__ == "Tensor" for base in kind.__mro__
+    )
 
 
 def begin_watching(args: Iterable, kwargs: dict) -> bool:
@@ -60,6 +72,8 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
     """
 
     def public(*args: Any, **kwargs: Any) -> Any:
+        if profiling and composite is not None and (around := enclosing(f"aten::{composite}", "composite")):
+            return around(public, *args, **kwargs)
         if watching and (kwargs or not silent.issuperset(map(type, args)) or not modes.current().plain):
             from .subclass import intercept
 

@@ -140,28 +140,37 @@ def saved(loss: Tensor) -> SavedMemory:
             "saved: expected a tensor that was computed from one with requires_grad=True, got"
             f" {'one without a history' if isinstance(loss, Tensor) else type(loss).__name__}"
         )
-    known: set[int] = set()
     entries: list[SavedEntry] = []
-    for node in _nodes(loss.grad_fn):
-        for value, own in _kept(node):
-            array = value._array if isinstance(value, Tensor) else value
-            leaf = isinstance(value, Tensor) and value._edge is None
-            memory = owner_of(array)
-            new = id(memory) not in known and not leaf
-            if not leaf:
-                known.add(id(memory))
-            made = node if own else value._edge[0] if isinstance(value, Tensor) and value._edge is not None else None
-            cheap = isinstance(made, OpNode) and made.op.kind in (ELEMENTWISE, BROADCASTING)
-            size = int(memory.nbytes) if new else 0
-            entries.append(
-                SavedEntry(node._title(), _line(node), tuple(array.shape), str(array.dtype), size, cheap, leaf)
-            )
+    for node, value, own, size in counted([loss.grad_fn]):
+        array = value._array if isinstance(value, Tensor) else value
+        leaf = isinstance(value, Tensor) and value._edge is None
+        made = node if own else value._edge[0] if isinstance(value, Tensor) and value._edge is not None else None
+        cheap = isinstance(made, OpNode) and made.op.kind in (ELEMENTWISE, BROADCASTING)
+        entries.append(
+            SavedEntry(node._title(), line_of(node), tuple(array.shape), str(array.dtype), size, cheap, leaf)
+        )
     return SavedMemory(entries)
 
 
-def _nodes(root: Any) -> Iterator[Any]:
+def counted(roots: list) -> Iterator[tuple[Any, Any, bool, int]]:
+    """What the nodes of a graph keep: node, value, whether it is the node's own result, and its bytes.
+
+    Memory is counted where it is met first; that of a leaf, which is there in any case, never.
+    """
+    known: set[int] = set()
+    for node in nodes_of(roots):
+        for value, own in _kept(node):
+            memory = owner_of(value._array if isinstance(value, Tensor) else value)
+            leaf = isinstance(value, Tensor) and value._edge is None
+            new = id(memory) not in known and not leaf
+            if not leaf:
+                known.add(id(memory))
+            yield node, value, own, int(memory.nbytes) if new else 0
+
+
+def nodes_of(roots: list) -> Iterator[Any]:
     """The nodes of a graph, the youngest first."""
-    seen, waiting = {root}, [root]
+    seen, waiting = set(roots), list(roots)
     while waiting:
         node = waiting.pop()
         for edge in node._edges or ():
@@ -195,7 +204,13 @@ def _is_entry(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) >= 3 and type(entry[1]) is list and isinstance(entry[2], int)
 
 
-def _line(node: Any) -> str:
+def users_frames(node: Any) -> list[Any]:
+    """The code of the user's functions that made a node, the outermost first, if anomaly mode recorded them."""
+    stack = None if node._extra is None else node._extra.stack
+    return [code for code, _ in stack or () if not code.co_filename.startswith((_HERE, "<frozen", "<dualtape"))]
+
+
+def line_of(node: Any) -> str:
     """The line that made a node, if anomaly mode recorded it."""
     stack = None if node._extra is None else node._extra.stack
     for code, place in reversed(stack or []):

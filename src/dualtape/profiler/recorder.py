@@ -34,10 +34,12 @@ class Recorder:
     ----------
     shapes, memory, stack : bool
         What is noted of each op beside its time.
+    modules : bool
+        Whether calls of modules are events.
     """
 
-    def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False) -> None:
-        self.shapes, self.memory, self.stack = shapes, memory, stack
+    def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, modules: bool = False) -> None:
+        self.shapes, self.memory, self.stack, self.modules = shapes, memory, stack, modules
         self.events: list[FunctionEvent] = []
         self._open = _Open()
         self._without: dict[modes.Mode, modes.Mode] = {}
@@ -84,6 +86,23 @@ class Recorder:
                 if self.memory and getattr(each._array, "base", None) is None and not name.endswith("_"):
                     event.own_memory += getattr(each._array, "nbytes", 0)
         return result
+
+    def shows(self, name: str, kind: str) -> bool:
+        """Whether nothing more is to be shown of what begins: it has its event, or shall have none."""
+        opened = self._open.events
+        if kind == "module":
+            return not self.modules
+        return bool(opened) and opened[-1].name == name and opened[-1].kind == kind
+
+    def enclosing(self, name: str, kind: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Run what is made of ops, which have events of their own inside of its event."""
+        event = self.begin(name, kind)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.end(event)
+            if self.shapes:
+                event.input_shapes = [_shape(value) for value in (*args, *kwargs.values())]
 
     def node(self, node: Any, run: Callable[[], Any]) -> Any:
         """Run a node of the graph, and take its time."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import modes
+from ..overrides.watching import profiling
 from .events import EventList
 from .recorder import Recorder, record_function
 from .traces import export_chrome_trace, export_stacks, flame_svg
@@ -104,7 +105,9 @@ class profile:
         Called with the profile when something has been recorded.
     record_shapes, profile_memory, with_stack : bool
         Whether shapes of arguments, bytes of results, and lines of the program are noted.
-    with_flops, with_modules : bool
+    with_modules : bool
+        Whether calls of modules are events, around what happens in them.
+    with_flops : bool
         Not counted: refused.
     acc_events : bool
         Whether events of earlier rounds of a schedule are kept.
@@ -124,14 +127,14 @@ class profile:
         on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
         with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, acc_events: bool = False,
     ) -> None:  # fmt: skip
-        if with_flops or with_modules:
-            raise NotImplementedError("profile: with_flops and with_modules are not there; record_shapes has the sizes")
+        if with_flops:
+            raise NotImplementedError("profile: with_flops is not there; record_shapes has the sizes")
         self.activities = {ProfilerActivity.CPU} if activities is None else set(activities)
         if not self.activities or not all(isinstance(a, ProfilerActivity) for a in self.activities):
             raise TypeError(f"profile: expected activities out of {list(ProfilerActivity)}, got {activities!r}")
         self.schedule = schedule
         self.on_trace_ready = on_trace_ready
-        self._options = (record_shapes, profile_memory, with_stack)
+        self._options = (record_shapes, profile_memory, with_stack, with_modules)
         self._memory = profile_memory
         self._keep = acc_events
         self._recorder: Recorder | None = None
@@ -194,9 +197,11 @@ class profile:
         mode = modes.current()
         if recorder is not None and mode.profiler is not recorder:
             self._before = (mode.profiler,)
+            profiling.append(recorder)
             modes._set(mode.replace(profiler=recorder))
         elif recorder is None and self._before is not None:
             modes._set(mode.replace(profiler=self._before[0]))
+            profiling.pop()
             self._before = None
 
     def _finish(self) -> None:

@@ -5,17 +5,20 @@ What is to be differentiated is passed in ``args=``. SciPy is given exact deriva
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import func as _func
+from .._progress import Bar, counter
 from ..arrays.lazy import scipy_optimize as _optimize
 from ..ops.numpy_entries.registry import tensor as _tensor
 from ._arguments import Arguments, on_arrays, plain
 from ._implicit import solution
-from ._like import like, scipys
+from ._like import has_tensor, like, scipys
 
 __all__ = [
     "brentq",
@@ -120,14 +123,26 @@ def fixed_point(
     return solution(np.asarray(found), residual, "", arguments.tensors)
 
 
-@like(_optimize)
+def _counting(callback: Callable | None, bar: Bar) -> Callable:
+    """What SciPy calls after each iteration: it has the signature of ``callback``, at which SciPy looks."""
+    count = itertools.count(1)
+
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        bar.reached(next(count))
+        return None if callback is None else callback(*args, **kwargs)
+
+    return counting if callback is None else functools.wraps(callback)(counting)
+
+
 def minimize(
     fun: Callable, x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None, hessp: Any = None,
     bounds: Any = None, constraints: Any = (), tol: float | None = None, callback: Callable | None = None,
-    options: dict | None = None,
+    options: dict | None = None, *, progress: bool | None = None,
 ) -> Any:  # fmt: skip
     """A minimum of a scalar function, as a function of the tensors in ``args``: ``x`` and ``fun`` of the result have
     history.
+
+    ``progress`` shows how many iterations are done; by default on a terminal, once it has taken a second.
 
     Examples
     --------
@@ -138,6 +153,17 @@ def minimize(
     >>> a.grad
     tensor([1., 1.], dtype=dualtape.float64)
     """
+    bar = counter("minimize: iterations", progress)
+    if bar is not None:
+        try:
+            return minimize(
+                fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, _counting(callback, bar), options,
+                progress=False,
+            )  # fmt: skip
+        finally:
+            bar.close()
+    if not has_tensor((x0, args)):
+        return _optimize.minimize(fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options)
     if bounds is not None or constraints:
         raise TypeError("minimize on tensors: a minimum on a bound or under constraints has no derivative here")
     arguments, start = Arguments(_tuple(args)), _start(x0)

@@ -314,7 +314,8 @@ def masked(x: Any, mask: Any) -> Any:
         rows, columns = places(mask._parts, mask._kind)
         values: Any = at(x, np.stack([rows.reshape(-1), columns.reshape(-1)]))
         return compressed_of(mask._parts, values.reshape(rows.shape), x.shape, mask._kind)
-    return sparse_of(mask._entries[0], at(x, mask._entries[0]), x.shape, mask._sorted)
+    entries: Any = mask
+    return sparse_of(entries._entries[0], at(x, entries._entries[0]), x.shape, entries._sorted)
 
 
 def hspmm(mat1: Any, mat2: Tensor) -> SparseTensor:

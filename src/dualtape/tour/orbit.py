@@ -9,6 +9,7 @@ import numpy as np
 
 import dualtape as dt
 from dualtape import draw
+from dualtape.draw.marks import FAINT, INK
 from dualtape.tour.differences import difference_gradient, relative_error
 from dualtape.tour.report import Report
 
@@ -124,9 +125,9 @@ def picture(track: list[dt.Tensor], launch: np.ndarray) -> str:
     found = np.stack([position.numpy() for position in track])
     title = f"Launch velocity ({launch[0]:.3f}, {launch[1]:.3f}) hits the target"
     plot = draw.Plot(title, "x", "y", (-1.95, 1.55), (-1.3, 1.5), width=680, height=580, legend="lower right")
-    plot.line(guess[:, 0], guess[:, 1], draw.FAINT, "first guess", dashed=True)
+    plot.line(guess[:, 0], guess[:, 1], FAINT, "first guess", dashed=True)
     plot.line(found[:, 0], found[:, 1], "#2f6fb0", "solution")
     plot.scatter([0.0], [0.0], "#e0a21b", "star", size=9)
-    plot.scatter([START[0]], [START[1]], draw.INK, "launch", "square")
+    plot.scatter([START[0]], [START[1]], INK, "launch", "square")
     plot.scatter([TARGET[0]], [TARGET[1]], "#c0392b", "target", "cross", size=6)
     return plot.svg()

@@ -46,27 +46,25 @@ from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
 
-__all__ = [
-    "Module",
-    *activation.__all__,
-    *adaptive.__all__,
-    *batchnorm.__all__,
-    *channelshuffle.__all__,
-    *container.__all__,
-    *conv.__all__,
-    *distance.__all__,
-    *dropout.__all__,
-    *flatten.__all__,
-    *fold.__all__,
-    *instancenorm.__all__,
-    *linear.__all__,
-    *loss.__all__,
-    *normalization.__all__,
-    *padding.__all__,
-    *pixelshuffle.__all__,
-    *pooling.__all__,
-    *rnn.__all__,
-    *sparse.__all__,
-    *transformer.__all__,
-    *upsampling.__all__,
-]
+__all__ = ["Module"]  # in a form that type checkers read
+__all__ += activation.__all__
+__all__ += adaptive.__all__
+__all__ += batchnorm.__all__
+__all__ += channelshuffle.__all__
+__all__ += container.__all__
+__all__ += conv.__all__
+__all__ += distance.__all__
+__all__ += dropout.__all__
+__all__ += flatten.__all__
+__all__ += fold.__all__
+__all__ += instancenorm.__all__
+__all__ += linear.__all__
+__all__ += loss.__all__
+__all__ += normalization.__all__
+__all__ += padding.__all__
+__all__ += pixelshuffle.__all__
+__all__ += pooling.__all__
+__all__ += rnn.__all__
+__all__ += sparse.__all__
+__all__ += transformer.__all__
+__all__ += upsampling.__all__

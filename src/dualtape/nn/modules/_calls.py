@@ -9,6 +9,7 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from ...autograd.hooks import RemovableHandle
+from ...overrides.watching import enclosing, profiling
 from ._backward_hooks import BackwardHook
 from ._state import _WrappedHook
 
@@ -50,13 +51,17 @@ class Calls:
                 or _global_backward_hooks
                 or _global_backward_pre_hooks
                 or "_compiled_call_impl" in own
+                or profiling
             )
         except KeyError as error:
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute {error}: call super().__init__() in its __init__"
             ) from None
         if hooked:
-            return (self._compiled_call_impl or self._call_impl)(*args, **kwargs)
+            run = self._compiled_call_impl or self._call_impl
+            if profiling and (around := enclosing(f"nn.Module: {type(self).__name__}", "module")):
+                return around(run, *args, **kwargs)
+            return run(*args, **kwargs)
         return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:

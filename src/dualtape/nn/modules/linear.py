@@ -171,7 +171,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         shapes = {"weight": (self.out_features, input.shape[-1]), "bias": (self.out_features,)}
         if self.has_uninitialized_params():
             for name, parameter in self.named_parameters(recurse=False):
-                parameter.materialize(shapes[name])
+                parameter.materialize(shapes[name])  # type: ignore[attr-defined]
             self.in_features = input.shape[-1]
             self.reset_parameters()
         self.in_features = self.in_features or self.weight.shape[-1]

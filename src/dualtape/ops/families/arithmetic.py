@@ -199,7 +199,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return divide(input, other) if out is None else divide(input, other, out=out)
 
 
-FUNCTIONS["true_divide"] = Tensor.true_divide = _div  # type: ignore[attr-defined]
+FUNCTIONS["true_divide"] = Tensor.true_divide = _div  # type: ignore[method-assign]
 
 
 def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
@@ -216,7 +216,7 @@ def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     )
 
 
-Tensor.div_ = Tensor.divide_ = _div_  # type: ignore[attr-defined]
+Tensor.div_ = Tensor.divide_ = _div_  # type: ignore[method-assign]
 
 
 op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtract(y, x * alpha), kind=BROADCASTING, keywords=("alpha",),
@@ -371,7 +371,7 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     return where(condition, self, other)
 
 
-Tensor.where = _where_method  # type: ignore[attr-defined]
+Tensor.where = _where_method  # type: ignore[method-assign]
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:

@@ -212,12 +212,12 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other._array.dtype)
 
 
-Tensor.to = to  # type: ignore[attr-defined]
-Tensor.type = _type  # type: ignore[attr-defined]
-Tensor.cpu = _cpu  # type: ignore[attr-defined]
-Tensor.cuda = _cuda  # type: ignore[attr-defined]
-Tensor.astype = _astype  # type: ignore[attr-defined]
-Tensor.type_as = _type_as  # type: ignore[attr-defined]
+Tensor.to = to  # type: ignore[method-assign, assignment]
+Tensor.type = _type  # type: ignore[method-assign, assignment]
+Tensor.cpu = _cpu  # type: ignore[method-assign, assignment]
+Tensor.cuda = _cuda  # type: ignore[method-assign, assignment]
+Tensor.astype = _astype  # type: ignore[method-assign, assignment]
+Tensor.type_as = _type_as  # type: ignore[method-assign, assignment]
 
 # --- complex numbers ------------------------------------------------------------------------------
 
@@ -420,5 +420,5 @@ def _set_imag(self: Tensor, value: Any) -> None:
     _write_part(self.imag, value)  # type: ignore[attr-defined]
 
 
-Tensor.real = property(real_function, _set_real, doc="The real part, sharing memory.")  # type: ignore[attr-defined]
-Tensor.imag = property(imag_function, _set_imag, doc="The imaginary part, sharing memory.")  # type: ignore[attr-defined]
+Tensor.real = property(real_function, _set_real, doc="The real part, sharing memory.")  # type: ignore[method-assign, assignment]
+Tensor.imag = property(imag_function, _set_imag, doc="The imaginary part, sharing memory.")  # type: ignore[method-assign, assignment]

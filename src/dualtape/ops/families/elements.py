@@ -210,7 +210,7 @@ def _float_power_(self: Any, exponent: Any) -> Any:
 
 
 _float_power_.__name__ = _float_power_.__qualname__ = "float_power_"
-Tensor.float_power_ = overridable(_float_power_)  # type: ignore[attr-defined]
+Tensor.float_power_ = overridable(_float_power_)  # type: ignore[method-assign]
 
 
 def _weight2(x: Any, y: Any) -> Any:

@@ -315,7 +315,7 @@ def _scatter_(
     return self.copy_(scatter(self, dim, index, src, reduce=reduce))  # type: ignore[attr-defined]
 
 
-Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
+Tensor.scatter_ = _scatter_  # type: ignore[method-assign, assignment]
 
 
 def _index_select(x: Any, dim: int, index: Any) -> Any:

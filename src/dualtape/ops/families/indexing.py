@@ -370,7 +370,7 @@ _declare_fill(
     method=False,
     torch_name="-",
 )
-FUNCTIONS["fill_"] = Tensor.fill_ = Tensor.refill_  # type: ignore[attr-defined]
+FUNCTIONS["fill_"] = Tensor.fill_ = Tensor.refill_  # type: ignore[method-assign]
 op("zero", lambda x: np.zeros_like(x), kind=GENERAL, inplace=True, overwrites="zero", public=False, method=False,
     vjp=dict(x=lambda g: np.zeros_like(g)),
    jvp=dict(x=lambda t: np.zeros_like(t)), samples=(sample(real(3, 4)),), torch_name="-",
@@ -434,8 +434,8 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return self.index_put_(where, source.reshape(-1)[: where[0].size])
 
 
-Tensor.masked_scatter_ = _masked_scatter_  # type: ignore[attr-defined]
-Tensor.fill_diagonal_ = _fill_diagonal_  # type: ignore[attr-defined]
+Tensor.masked_scatter_ = _masked_scatter_  # type: ignore[method-assign, assignment]
+Tensor.fill_diagonal_ = _fill_diagonal_  # type: ignore[method-assign, assignment]
 
 # --- masks ----------------------------------------------------------------------------------------
 

@@ -179,5 +179,5 @@ def to_dlpack(tensor: Tensor) -> Any:
 FUNCTIONS["to_dlpack"] = overridable(to_dlpack)
 for _function in (empty_strided, empty_permuted, _range, from_file):
     FUNCTIONS[_function.__name__] = overridable(_function, leaf=True)
-Tensor.new = overridable(new, leaf=True)  # type: ignore[attr-defined]
-Tensor.new_empty_strided = overridable(new_empty_strided, leaf=True)  # type: ignore[attr-defined]
+Tensor.new = overridable(new, leaf=True)  # type: ignore[method-assign]
+Tensor.new_empty_strided = overridable(new_empty_strided, leaf=True)  # type: ignore[method-assign]

@@ -782,8 +782,8 @@ def _expand_as(self: Tensor, other: Tensor) -> Tensor:
     return self.expand(_shape_of("expand_as", other))  # type: ignore[attr-defined]
 
 
-Tensor.view = _view_method  # type: ignore[attr-defined]
-Tensor.contiguous = _contiguous  # type: ignore[attr-defined]
-Tensor.view_as = _view_as  # type: ignore[attr-defined]
-Tensor.reshape_as = _reshape_as  # type: ignore[attr-defined]
-Tensor.expand_as = _expand_as  # type: ignore[attr-defined]
+Tensor.view = _view_method  # type: ignore[method-assign, assignment]
+Tensor.contiguous = _contiguous  # type: ignore[method-assign, assignment]
+Tensor.view_as = _view_as  # type: ignore[method-assign, assignment]
+Tensor.reshape_as = _reshape_as  # type: ignore[method-assign, assignment]
+Tensor.expand_as = _expand_as  # type: ignore[method-assign, assignment]

@@ -107,4 +107,4 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None =
     )
 
 
-FUNCTIONS["as_strided_"] = Tensor.as_strided_ = overridable(as_strided_)  # type: ignore[attr-defined]
+FUNCTIONS["as_strided_"] = Tensor.as_strided_ = overridable(as_strided_)  # type: ignore[method-assign]

@@ -258,9 +258,19 @@ for _least in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
 
 @entry(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple:  # a subclass is what tensors keep anyway
-    tensors = [tensor(one) for one in args]
-    shape = np.broadcast_shapes(*(x._array.shape for x in tensors))
-    return tuple(_broadcast_to(x, shape) for x in tensors)
+    given = [_tensor_or_array(one) for one in args]
+    shape = np.broadcast_shapes(*(x.shape for x in given))
+    return tuple(_broadcast_to(x, shape) if isinstance(x, Tensor) else np.broadcast_to(x, shape) for x in given)
+
+
+def _tensor_or_array(value: Any) -> Any:
+    """``value`` as a tensor; what no tensor can hold (text, objects: matplotlib has some) as an array."""
+    try:
+        return tensor(value)
+    except TypeError:
+        if (array := np.asarray(value)).dtype.kind in "biufc":
+            raise
+        return array
 
 
 @entry(np.meshgrid)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, raw, wrap
+from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
 from ..table import UFUNCS, Registry
 from . import as_arrays, write
@@ -45,7 +46,7 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
 def _function_of(ufunc: np.ufunc) -> Callable | None:
     if ufunc not in UFUNCS and ufunc not in BY_VALUE:
         Registry.load("")  # it may be of any family that has not been read yet
-        if getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is ufunc:
+        if "scipy.special" in sys.modules and getattr(special, ufunc.__name__, None) is ufunc:
             from .special import register
 
             register()

@@ -1,0 +1,104 @@
+"""Memory shared with other libraries: DLPack both ways, and what can say of itself which array it is.
+
+Arrays in, arrays out; tensors are made of them in ``creation.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..arrays.protocol import is_array, module_of
+from ..autograd.tangents import check_exportable
+from .device import cupy
+
+_CPU, _CUDA = 1, 2  # DLPack's numbers
+
+
+def check_may_leave(tensor: Any) -> None:
+    """Raise if other libraries may not share the memory of ``tensor``, since what they do with it is not recorded."""
+    if tensor.requires_grad:
+        raise BufferError("Can't export tensors that require gradient: use tensor.detach()")
+    check_exportable(tensor)
+
+
+def exported(tensor: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """A DLPack capsule over a tensor's memory: what ``Tensor.__dlpack__`` gives."""
+    check_may_leave(tensor)
+    if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool)):
+        raise TypeError(f"stream must be int or None, got {stream!r}")
+    if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, tensor.__dlpack_device__())):
+        tensor, copy = _moved(tensor, dl_device, copy), None
+    array = tensor._array.copy() if copy else tensor._array
+    options = {} if max_version is None else {"max_version": max_version}
+    if isinstance(array, np.ndarray):
+        if stream not in (None, -1):
+            raise ValueError(f"stream must be None or -1 on the CPU, where there is nothing to wait for; got {stream}")
+    else:
+        options["stream"] = stream
+    return array.__dlpack__(**options)
+
+
+def _moved(tensor: Any, dl_device: Any, copy: bool | None) -> Any:
+    kind, index = map(int, dl_device)
+    if kind not in (_CPU, _CUDA):
+        raise BufferError(f"Unsupported device_type: {kind}; tensors are on the CPU ({_CPU}) or a GPU ({_CUDA})")
+    if copy is False:
+        raise BufferError(f"a tensor on {tensor.device} reaches the device {(kind, index)} by a copy: drop copy=False")
+    return tensor.to("cpu" if kind == _CPU else f"cuda:{index}")
+
+
+class _Capsule:
+    """A bare capsule as what NumPy asks for one."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+
+def imported(source: Any) -> Any:
+    """The array over the memory of whatever speaks DLPack, or of a capsule that was not taken yet."""
+    if type(source).__name__ == "PyCapsule":
+        source = _Capsule(source)
+    elif not hasattr(source, "__dlpack__"):
+        raise TypeError(f"from_dlpack takes what has __dlpack__, or a capsule of it, got {type(source).__name__}")
+    library: Any = np
+    if is_array(source):
+        library = module_of(source)
+    elif hasattr(source, "__dlpack_device__") and source.__dlpack_device__()[0] == _CUDA:
+        library = cupy()
+    try:
+        return library.from_dlpack(source)
+    except RuntimeError as error:
+        if isinstance(source, _Capsule) and "cupy" in sys.modules and "device" in str(error):
+            return sys.modules["cupy"].from_dlpack(source)
+        raise
+
+
+def array_of(data: Any) -> Any:
+    """The array that columns of tables, and arrays of other libraries, say they are; None for what says nothing.
+
+    Missing values have no number: they are refused, not made NaN.
+    """
+    if not (hasattr(data, "__array__") or hasattr(data, "__array_interface__")):
+        return None
+    if missing := _missing(data):
+        raise ValueError(f"{type(data).__name__} has {missing} missing values: fill or drop them first")
+    array = np.asarray(data)
+    if array.dtype.kind == "O":
+        raise TypeError(
+            f"{type(data).__name__} holds Python objects, or misses values: make it numeric and without gaps first"
+        )
+    return array
+
+
+def _missing(data: Any) -> int:
+    count = getattr(data, "null_count", 0)  # Arrow's; a method of Polars'
+    if hasattr(data, "isna"):  # pandas'; in its columns of NumPy's types, NaN is a number as others are
+        kinds = np.atleast_1d(np.array(data.dtypes, object))
+        count = 0 if all(isinstance(kind, np.dtype) for kind in kinds) else data.isna
+    return int(np.sum(np.asarray(count() if callable(count) else count)))

@@ -1,0 +1,121 @@
+"""Functions of elements. Most are an op under the standard's name, made from two tables; a number may be either of two
+arguments, and 0-d arrays promote as others do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dualtape as dt
+
+from .._tensor.tensor import Tensor
+from . import types
+
+# the standard's name, and the op's where it is another
+_UNARY = {
+    "bitwise_invert": "bitwise_not",
+    "sign": "sgn",
+    **{
+        name: name
+        for name in """
+        abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor imag isfinite isinf isnan log log1p log2
+        log10 logical_not negative positive reciprocal round signbit sin sinh sqrt square tan tanh trunc
+        """.split()
+    },
+}
+_BINARY = {
+    "equal": "eq",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "not_equal": "ne",
+    **{
+        name: name
+        for name in """
+        add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide floor_divide
+        hypot logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter pow remainder subtract
+        """.split()
+    },
+}
+# ops whose second operand may be a number, which follows the array as the standard says
+_TAKING_NUMBERS = frozenset(
+    """
+    add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide equal floor_divide greater
+    greater_equal less less_equal multiply not_equal pow remainder subtract
+    """.split()
+)
+
+__all__ = ["clip", "conj", "real", *_UNARY, *_BINARY]  # noqa: PLE0605
+
+
+def _unary(name: str, op: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    def function(x: Tensor, /) -> Tensor:
+        return op(x)
+
+    return _named(function, name, op)
+
+
+def _binary(name: str, op: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+    numbers = (bool, int, float, complex) if name in _TAKING_NUMBERS else ()
+
+    def function(x1: Any, x2: Any, /) -> Tensor:
+        if type(x2) in numbers and isinstance(x1, Tensor):
+            return op(x1, x2)
+        if not (isinstance(x1, Tensor) and isinstance(x2, Tensor) and (x1.dtype == x2.dtype or (x1.ndim and x2.ndim))):
+            if not (isinstance(x1, Tensor) or isinstance(x2, Tensor)):
+                raise TypeError(f"{name} takes at least one array, got {type(x1).__name__} and {type(x2).__name__}")
+            x1, x2 = types.of_one_type(x1, x2)
+        return op(x1, x2)
+
+    return _named(function, name, op)
+
+
+def _named(function: Any, name: str, op: Callable) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = op.__doc__
+    return function
+
+
+for _names, _made in ((_UNARY, _unary), (_BINARY, _binary)):
+    for _name, _op in _names.items():
+        globals()[_name] = _made(_name, getattr(dt, _op))
+
+
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """``x`` where it is between two bounds, else the bound: numbers or arrays; in the type of ``x``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.array_api.clip(dt.tensor([1.0, 5.0]), max=dt.tensor(2.0))
+    tensor([1., 2.])
+    """
+    if min is None and max is None:
+        return x.clone()
+    low, high = (b if b is None else dt.asarray(b, dtype=x.dtype, device=x.device) for b in (min, max))
+    return dt.clamp(x, low, high)
+
+
+def conj(x: Tensor, /) -> Tensor:
+    """The complex conjugate, in memory that says so itself.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.array_api.conj(dt.tensor([1j]))
+    tensor([0.-1.j])
+    """
+    return dt.conj_physical(x)
+
+
+def real(x: Tensor, /) -> Tensor:
+    """The real part; of a real array, itself.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.array_api.real(dt.tensor([1 + 2j]))
+    tensor([1.])
+    """
+    return dt.real(x) if x.dtype.is_complex else x

@@ -1,0 +1,22 @@
+"""SciPy's special functions that have derivatives here, which SciPy looks for in an array's namespace.
+
+What is not among them SciPy computes by its own means: from others that are, or on NumPy's arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..scipy import special as _special
+
+__all__ = dir(_special)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(_special, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

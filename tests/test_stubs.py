@@ -1,0 +1,95 @@
+"""What editors and type checkers read: the stubs are current, know what is there, and refuse what is not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dualtape as dt
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = """
+import dualtape as dt
+import dualtape.nn.functional as F
+
+x = dt.ones(3, requires_grad=True)
+reveal_type(x.tanh())  # Tensor
+reveal_type(dt.mul(x, 2))  # Tensor
+reveal_type((2 * x + x @ x)[0])  # Tensor
+reveal_type(x == x)  # Tensor
+reveal_type(x.grad)  # Tensor | None
+reveal_type(x.shape)  # Size
+reveal_type(dt.sort(x).indices)  # Tensor
+reveal_type(F.relu(x.expand(2, 3)).add_(1))  # Tensor
+reveal_type(dt.linalg.svd(x).Vh)  # Tensor
+reveal_type(dt.fft.rfft(x))  # Tensor
+reveal_type(x.split(2))  # tuple[Tensor, ...]
+reveal_type(dt.optim.SGD([x], lr=0.1))  # SGD
+reveal_type(dt.randn(2))  # Tensor
+reveal_type(dt.float32)  # dtype
+x.tanhh()  # error
+dt.mull(x, 2)  # error
+F.reluu(x)  # error
+dt.linalg.svdd(x)  # error
+x.tanh(1)  # error
+"""
+
+
+def wrong(output: str) -> list[str]:
+    """The lines of the program of which the checker says something else than they say themselves."""
+    said = {int(n): text for n, text in reversed(re.findall(r"program\.py:(\d+)\b(.*)", output))}  # notes come after
+    found = []
+    for number, line in enumerate(PROGRAM.splitlines(), 1):
+        code, _, expected = line.partition("  # ")
+        heard = said.get(number, "nothing")
+        kind = re.sub(r"\bdualtape\.[\w.]*\.", "", heard.rpartition('is "')[2].rstrip('"'))
+        if expected and ("error" not in heard if expected == "error" else kind != expected):
+            found.append(f"{code}: expected {expected}, got {heard}")
+    return found
+
+
+def test_stubs_are_what_the_op_table_says() -> None:
+    done = subprocess.run([sys.executable, "-m", "tools.stubs", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert not done.returncode, done.stdout + done.stderr[-500:]
+
+
+def test_every_public_function_is_in_the_stub() -> None:
+    text = (ROOT / "src" / "dualtape" / "__init__.pyi").read_text()
+    missing = [
+        name
+        for name in dir(dt)
+        if not name.startswith("_")
+        and not isinstance(getattr(dt, name), ModuleType)
+        and f" {name}(" not in text
+        and f"as {name}\n" not in text
+        and f"\n{name}:" not in text
+    ]
+    assert not missing
+
+
+def test_mypy_knows_tensors_and_refuses_wrong_names(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", f"--cache-dir={tmp_path}", "--no-color-output"]
+    done = subprocess.run(
+        [*command, "--config-file=", str(program)],
+        cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin"},
+    )  # fmt: skip
+    assert not wrong(done.stdout), done.stdout[-3000:] + done.stderr
+
+
+def test_pyright_knows_tensors_and_refuses_wrong_names(tmp_path: Path) -> None:
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{ROOT / "src"}"]}}')
+    done = subprocess.run([pyright, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert not wrong(done.stdout), done.stdout[-3000:]
