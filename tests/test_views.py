@@ -276,3 +276,27 @@ def test_a_result_of_operands_that_lie_differently_lies_row_by_row() -> None:
     x = dt.arange(6.0).reshape(2, 3)
     assert (x.t() + dt.ones(3, 2)).stride() == (2, 1)  # in PyTorch (1, 3): see docs/differences.md
     assert (x.t() * x.t()).stride() == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("part", "later"), [(lambda x: x.chunk(2)[0], False), (lambda x: x.chunk(2)[0], True), (lambda x: x[0], False)]
+)
+def test_a_view_that_was_a_leaf_is_none_once_its_written_base_requires_grad(part, later):
+    x = dt.zeros(2, 3)
+    leaf = part(x)
+    leaf.requires_grad_(True)
+    x.add_(1)
+    y = leaf * 2
+    x.requires_grad_(True)
+    with pytest.raises(RuntimeError, match="modified inplace|moved into the graph interior"):
+        (leaf * 2 if later else y).sum().backward()
+
+
+def test_a_view_that_was_a_leaf_and_is_used_afterwards_is_a_view():
+    x = dt.zeros(2, 3)
+    leaf = x[0]
+    leaf.requires_grad_(True)
+    x.add_(1)
+    x.requires_grad_(True)
+    (leaf * 2).sum().backward()
+    assert not leaf.is_leaf and x.grad.tolist() == [[2.0] * 3, [0.0] * 3]

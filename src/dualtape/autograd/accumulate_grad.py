@@ -14,6 +14,7 @@ from .._tensor.tensor import wrap
 from ..arrays import Absent, Batched, as_array
 from ..arrays.batched.array import holds
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
+from .node import edge_of
 from .other_gradients import added, first_of, is_other, shown_gradient, summed
 from .versions import UNTRACKED
 
@@ -57,6 +58,8 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     variable = node._leaf()
     if variable is None:
         variable = node.variable  # which raises
+    if variable._view is not None:
+        edge_of(variable)  # what its base was written since, and requires grad: then it is no leaf any more
     if variable._edge is not None and buffer[0] is not None:
         raise errors.moved_leaf()
     if variable._extra is not None or node._extra is not None:
