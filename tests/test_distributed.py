@@ -25,7 +25,19 @@ MPI = importlib.util.find_spec("mpi4py") is not None and (Path(sys.executable).p
 needs_mpi = pytest.mark.skipif(not MPI, reason="mpi4py and its mpiexec are not installed")
 MODULES = [
     f"tests.processes.{name}"
-    for name in ("collectives", "gradients", "parallel", "dtensors", "placements", "against_torch")
+    for name in (
+        "collectives",
+        "gradients",
+        "parallel",
+        "dtensors",
+        "placements",
+        "against_torch",
+        "tensor_parallel",
+        "sharded_modules",
+        "calls",
+        "spread",
+        "pipelines",
+    )
 ]
 SIZES = (2, 4)
 
@@ -77,6 +89,11 @@ FAILURES = {
     "a rank that never comes": (
         "dist.init_process_group(timeout=timedelta(seconds=1))\nif dist.get_rank() == 1: time.sleep(60)\ndist.barrier()",
         "barrier: it timed out after 1 seconds",
+    ),
+    "a rank that leaves while it is called": (
+        "from dualtape.distributed import rpc\ndist.init_process_group()\nr = dist.get_rank()\nrpc.init_rpc(f'w{r}')\n"
+        "if r == 1: sys.exit(0)\nrpc.rpc_sync('w1', time.sleep, args=(100,), timeout=0)",
+        "WorkerInfo(id=1, name=w1) has left without an answer",
     ),
     "a rank that misses a monitored barrier": (
         "dist.init_process_group()\nif dist.get_rank() == 1: time.sleep(60)\n"
@@ -152,6 +169,36 @@ def test_signatures_are_pytorchs(name: str) -> None:
     assert got == want
 
 
+PARTS = ("tensor.parallel", "fsdp", "rpc", "autograd", "optim", "pipelining", "algorithms",
+         "algorithms.ddp_comm_hooks.default_hooks")  # fmt: skip
+
+
+def named_arguments(value: object) -> list[tuple]:
+    return [(p.name, p.kind, p.default) for p in inspect.signature(value).parameters.values()]  # type: ignore[arg-type]
+
+
+@needs_torch
+@pytest.mark.parametrize("part", PARTS)
+def test_signatures_of_parts_are_pytorchs(part: str) -> None:
+    ours = importlib.import_module(f"dualtape.distributed.{part}")
+    theirs = importlib.import_module(f"torch.distributed.{part}")
+    compared = 0
+    for name in ours.__all__:
+        mine, other = getattr(ours, name), getattr(theirs, name, None)
+        methods = [n for n, f in vars(mine).items() if inspect.isfunction(f) and not n.startswith("_")] \
+            if inspect.isclass(mine) else []  # fmt: skip
+        for a, b in [(mine, other), *[(getattr(mine, m), getattr(other, m, None)) for m in methods]]:
+            try:
+                want = [(n, kind) for n, kind, _ in named_arguments(inspect.unwrap(b))]  # type: ignore[arg-type]
+            except (TypeError, ValueError):  # not there, or written in C++
+                continue
+            if want[-2:] == [("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD)]:
+                continue  # which says nothing
+            assert [(n, kind) for n, kind, _ in named_arguments(a)] == want, name
+            compared += 1
+    assert compared or part in ("autograd",)
+
+
 @pytest.fixture
 def alone():
     dist.init_process_group()
@@ -200,3 +247,41 @@ def test_outside_a_world(call, kind: type, words: str) -> None:
     with pytest.raises(kind, match=words):
         call()
     assert not dist.is_initialized()
+
+
+def saved_until(folder: Path, stop: int) -> int:
+    """Save a checkpoint in a process that ends itself before its ``stop``-th touch of a file; its exit status."""
+    pid = os.fork()
+    if pid == 0:
+        seen = [0]
+
+        def audit(event: str, args: tuple) -> None:
+            seen[0] += event in ("open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "shutil.rmtree")
+            if seen[0] == stop:
+                os._exit(7)
+
+        sys.addaudithook(audit)
+        dist.checkpoint.save({"x": dt.ones(1000)}, checkpoint_id=folder)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_a_program_that_is_ended_while_it_saves_leaves_a_whole_checkpoint(
+    tmp_path: Path, exchanges: bool, alone: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not exchanges:
+        monkeypatch.setattr(dist.checkpoint, "_exchange", lambda a, b: False)
+    values = []
+    for stop in range(1, 60):
+        folder = tmp_path / str(stop)
+        dist.checkpoint.save({"x": dt.zeros(1000)}, checkpoint_id=folder)
+        status = saved_until(folder, stop)
+        state = {"x": dt.full((1000,), 5.0)}
+        dist.checkpoint.load(state, checkpoint_id=folder)
+        assert len(set(state["x"].tolist())) == 1
+        values.append(state["x"][0].item())
+        if status == 0:
+            break
+    assert values[0] == 0.0 and values[-1] == 1.0 and status == 0 and values == sorted(values)

@@ -25,6 +25,9 @@ NAMESPACES = (
     "torch.autograd.functional", "torch.autograd.graph", "torch.utils.checkpoint", "torch.nn", "torch.nn.init",
     "torch.nn.utils", "torch.optim", "torch.optim.lr_scheduler", "torch.distributions", "torch.utils.data",
     "torch.distributed", "torch.distributed.tensor", "torch.distributed.device_mesh", "torch.nn.parallel",
+    "torch.distributed.tensor.parallel", "torch.distributed.fsdp", "torch.distributed.rpc",
+    "torch.distributed.autograd", "torch.distributed.optim", "torch.distributed.pipelining",
+    "torch.distributed.algorithms", "torch.distributed.algorithms.ddp_comm_hooks.default_hooks",
 )  # fmt: skip
 
 

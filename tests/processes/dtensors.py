@@ -52,6 +52,24 @@ def check_out_and_in_again_changes_no_gradient(rank, size):
         np.testing.assert_allclose(whole(g), 4 * values(5, 4).numpy() ** 3)
 
 
+def check_bfloat16(rank, size):
+    grid = mesh()
+    a, b = values(4, 6).bfloat16(), values(6, 4).bfloat16()
+    f = lambda x, y: ((x @ y).sin() * 2 + 1)[:, 1:].clamp(min=0.1).softmax(1).sum(0)
+    plain = a.clone().requires_grad_()
+    want = f(plain, b)
+    want.float().square().sum().backward()
+    for first, second in itertools.product((Shard(0), Shard(1), Replicate()), repeat=2):
+        x = distribute_tensor(a, grid, [first] * grid.ndim).requires_grad_()
+        found = f(x, distribute_tensor(b, grid, [second] * grid.ndim))
+        found.float().square().sum().backward()
+        assert found.dtype is x.grad.dtype is dt.bfloat16
+        for one, other in ((found, want), (x.grad, plain.grad)):
+            np.testing.assert_allclose(
+                whole(one.detach().float()), other.detach().float().numpy(), rtol=2e-2, atol=1e-2
+            )
+
+
 def check_writes_and_views(rank, size):
     grid = mesh()
 

@@ -305,6 +305,7 @@ register_module(
         ndarray=BFloat16Array,
         asarray=_asarray,
         add=SimpleNamespace(at=np.add.at),
+        concatenate=np.concatenate,
         on_host=_on_host,
         lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_strided)),
         **{

@@ -52,6 +52,7 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
     progress: bool | None = None,
+    mesh: Any = None,
 ) -> bool:
     """Check the gradients of a function against finite differences.
 
@@ -88,6 +89,8 @@ def gradcheck(
         Of a sparse input, move the values that are there, instead of all elements.
     progress : bool, optional
         Show how many differences are computed; by default on a terminal, once it has taken a second.
+    mesh : DeviceMesh, optional
+        Processes that each check some of the directions; all of them call this, and get one answer.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def gradcheck(
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad", "check_batched_forward_grad")
     func, inputs = _dense_check(func, inputs, bool(masked))
     try:
-        check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
+        check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode, mesh)
         check.progress = progress
         if not check.outputs:
             check.constancy()
@@ -163,6 +166,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
     progress: bool | None = None,
+    mesh: Any = None,
 ) -> bool:
     """Check second derivatives: the gradients of the function that computes the gradients of `func`.
 
@@ -228,6 +232,7 @@ def gradgradcheck(
         fast_mode=fast_mode,
         masked=masked,
         progress=progress,
+        mesh=mesh,
     )
 
 
@@ -271,11 +276,13 @@ class _Check:
         nondet_tol: float,
         check_dtypes: bool,
         fast: bool,
+        mesh: Any = None,
     ) -> None:
         self.func, self.args = func, _as_tuple(inputs)
         self.progress: bool | None = False
         self.eps, self.atol, self.rtol = eps, atol, rtol
         self.nondet_tol, self.check_dtypes = nondet_tol, check_dtypes
+        self.mesh = mesh
         named = list(_named_inputs(self.args))
         _check_inputs(named)
         self.names = [name for name, _ in named]
@@ -291,7 +298,7 @@ class _Check:
         self.fast = rng is not None
         self.input_probes = [_Probe(tensor, rng) for tensor in self.inputs]
         self.output_probes = [_Probe(output, rng) for output in self.outputs]
-        self.found: dict[Any, list[np.ndarray]] = {}
+        self.found: dict[Any, list] = {}
         self.complaints: dict[int, str] = {}
 
     # -- values and first derivatives against finite differences -----------------------------------
@@ -309,12 +316,26 @@ class _Check:
             if j in self.complaints:
                 raise GradcheckError(self.complaints[j])
 
+    def each(self, compute: Callable[[int, np.ndarray], Any], probe: _Probe, unit: complex, name: str = "") -> list:
+        """What is computed for each direction of a probe, by this process or by all of the mesh; with a ``name``, how
+        far it is is shown.
+        """
+        directions = probe.directions(unit)
+        if self.mesh is None:
+            if name:
+                directions = iter(steps(directions, f"gradcheck: {name}", self.progress, probe.size))
+            return [compute(k, direction) for k, direction in enumerate(directions)]
+        pairs = self.mesh._divided(lambda k, d: (compute(k, d), self.complaints), directions, probe.size)
+        for _, complaints in pairs:
+            self.complaints = {**complaints, **self.complaints}
+        return [found for found, _ in pairs]
+
     def numerical(self, i: int, j: int, unit: complex) -> np.ndarray:
         key = ("numerical", j, unit)
         if key not in self.found:
             probe, tensor = self.input_probes[j], self.inputs[j]
-            directions = steps(probe.directions(unit), f"gradcheck: {self.names[j]}", self.progress, probe.size)
-            moves = [_central_difference(self.values, tensor, d, self.eps) for d in directions]
+            difference = lambda k, d: _central_difference(self.values, tensor, d, self.eps)
+            moves = self.each(difference, probe, unit, self.names[j])
             self.found[key] = [
                 _matrix([read.read(move[k]) for move in moves], probe.size, read.size)
                 for k, read in enumerate(self.output_probes)
@@ -345,18 +366,22 @@ class _Check:
         for unit in output.units:
             parts = [slope.imag if unit == 1j else slope.real for slope in slopes]
             numerical = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
-            rows = [self.gradients(i, unit, k, d)[j] for k, d in enumerate(output.directions(unit))]
+            rows = [found[j] for found in self.gradients(i, unit)]
             analytical = _matrix([moved.read(row) for row in rows], output.size, moved.size).T
             yield _part(output, unit, "output"), numerical, analytical
 
-    def gradients(self, i: int, unit: complex, k: int, direction: np.ndarray) -> list[np.ndarray]:
-        """The gradients of all inputs for one output gradient, computed twice to see that they repeat."""
-        key = ("reverse", i, unit, k)
-        if key not in self.found:
+    def gradients(self, i: int, unit: complex) -> list[list[np.ndarray]]:
+        """The gradients of all inputs for each output gradient, computed twice to see that they repeat."""
+
+        def compute(k: int, direction: np.ndarray) -> list[np.ndarray]:
             given = _tensor_like(self.outputs[i], direction)
             first = self.backward(self.outputs[i], given)
             second = self.backward(self.outputs[i], given)
-            self.found[key] = [self.inspected(i, j, *both) for j, both in enumerate(zip(first, second, strict=True))]
+            return [self.inspected(i, j, *both) for j, both in enumerate(zip(first, second, strict=True))]
+
+        key = ("reverse", i, unit)
+        if key not in self.found:
+            self.found[key] = self.each(compute, self.output_probes[i], unit)
         return self.found[key]
 
     def backward(self, outputs: Any, given: Any, **options: bool) -> Sequence[Tensor | None]:
@@ -390,17 +415,22 @@ class _Check:
         """Numerical derivatives and tangents, separately for the axes of a complex input."""
         output, moved = self.output_probes[i], self.input_probes[j]
         for unit in moved.units:
-            rows = [self.tangents(j, unit, k, d)[i] for k, d in enumerate(moved.directions(unit))]
+            rows = [found[i] for found in self.tangents(j, unit)]
             analytical = _matrix([output.read(row) for row in rows], moved.size, output.size)
             yield _part(moved, unit, "input"), self.numerical(i, j, unit), analytical
 
-    def tangents(self, j: int, unit: complex, k: int, direction: np.ndarray) -> list[np.ndarray]:
-        key = ("forward", j, unit, k)
-        if key not in self.found:
+    def tangents(self, j: int, unit: complex) -> list[list[np.ndarray]]:
+        """The tangents of all outputs for each direction of an input."""
+
+        def compute(k: int, direction: np.ndarray) -> list[np.ndarray]:
             # The others get a tangent of zero rather than none: what none means is a check of its own.
             tangents = {id(tensor): dt.zeros_like(tensor) for tensor in self.inputs}
             tangents[id(self.inputs[j])] = _tensor_like(self.inputs[j], direction)
-            self.found[key] = [_numpy(tangent) for tangent in self.push_forward(tangents)]
+            return [_numpy(tangent) for tangent in self.push_forward(tangents)]
+
+        key = ("forward", j, unit)
+        if key not in self.found:
+            self.found[key] = self.each(compute, self.input_probes[j], unit)
         return self.found[key]
 
     def push_forward(self, tangents: dict[int, Tensor]) -> list[Tensor]:

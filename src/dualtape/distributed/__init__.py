@@ -21,8 +21,8 @@ from .point_to_point import __all__ as _point_to_point
 from .reduce_op import ReduceOp, _make_nccl_premul_sum
 from .work import Work
 
-_PARTS = ("nn", "device_mesh", "tensor", "checkpoint")
-_NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"}
+_PARTS = ("nn", "device_mesh", "tensor", "checkpoint", "fsdp", "rpc", "autograd", "optim", "algorithms", "pipelining")
+_NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "GradBucket": "reducer"}
 
 __all__ = [
     *_collectives, *_groups, *_objects, *_point_to_point, *_NAMES,

@@ -1,11 +1,14 @@
 """Checkpoints in parts: each process writes what it has, and reads what it needs, whatever their numbers.
 
 A checkpoint is a folder: a ``.safetensors`` file for each process, and an index that says which part of which tensor
-is where. It is written beside, and put in its place at once: there is a whole checkpoint, the old one or the new.
+is where. It is written beside, brought to the disk, and put in its place at once: on Linux the two folders change
+places in one step, elsewhere by two, between which the old one has another name that :func:`load` knows. So whatever
+ends a program, there is a whole checkpoint, the old one or the new.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -21,7 +24,6 @@ from ..serialization import load as load_file
 from ..serialization import save as save_file
 from . import collectives, groups, objects
 from .tensor.array import Sharded, store
-from .tensor.spec import Spec, chunk
 
 __all__ = ["load", "save"]
 
@@ -38,16 +40,6 @@ def _flat(state: Any, prefix: str = "") -> Iterator[tuple[str, dict, Any]]:
             yield name, state, key
 
 
-def _offsets(spec: Spec) -> list[int]:
-    """Where the part of this process begins, in each dimension."""
-    starts, lengths = [0] * len(spec.shape), list(spec.shape)
-    for code, count, place in zip(spec.codes, spec.sizes, spec.places, strict=True):
-        if type(code) is int:
-            start, lengths[code] = chunk(lengths[code], count, place)
-            starts[code] += start
-    return starts
-
-
 def _own(value: Any, rank: int) -> tuple[Any, list[int], list[int]] | None:
     """What this process writes of a tensor: the local array, where it begins, and the shape of the whole; None if
     another writes it.
@@ -59,7 +51,7 @@ def _own(value: Any, rank: int) -> tuple[Any, list[int], list[int]] | None:
     if spec.partial:
         raise ValueError("save: a tensor with pending sums is no state: redistribute it first")
     first = all(type(code) is int or place == 0 for code, place in zip(spec.codes, spec.places, strict=True))
-    return (array.local, _offsets(spec), list(spec.shape)) if first and array.local.size else None
+    return (array.local, list(spec.starts), list(spec.shape)) if first and array.local.size else None
 
 
 def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
@@ -100,13 +92,14 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
         part = _own(value.detach(), rank)
         if part is not None:
             local, start, shape = part
-            tensors[name] = wrap(np.ascontiguousarray(local) if isinstance(local, np.ndarray) else local)
+            tensors[name] = wrap(np.asarray(local, order="C") if isinstance(local, np.ndarray) else local)
             index[name] = {"shape": shape, "parts": [{"rank": rank, "start": start, "size": list(local.shape)}]}
     if rank == 0:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
     collectives.barrier(group)
     save_file(tensors, beside / f"rank-{rank}.safetensors")
+    _to_disk(beside / f"rank-{rank}.safetensors")
     every: list = [None] * group.size()
     objects.all_gather_object(every, index, group)
     if rank == 0:
@@ -115,13 +108,51 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
             for name, entry in other.items():
                 merged.setdefault(name, {"shape": entry["shape"], "parts": []})["parts"] += entry["parts"]
         (beside / _INDEX).write_text(json.dumps(merged))
-        old = target.with_name(f"{target.name}.old")
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            target.rename(old)
-        beside.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
+        _to_disk(beside / _INDEX, beside)
+        _put_in_place(beside, target)
     collectives.barrier(group)
+
+
+def _to_disk(*paths: Path) -> None:
+    """Wait until files, and folders, are on the disk."""
+    for path in paths:
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        except OSError:  # a file system, or a system, that has none of it for folders
+            if not path.is_dir():
+                raise
+        finally:
+            os.close(number)
+
+
+def _old(target: Path) -> Path:
+    return target.with_name(f"{target.name}.old")
+
+
+def _put_in_place(beside: Path, target: Path) -> None:
+    """Give a folder the name of another, which is deleted."""
+    old = _old(target)
+    if not target.exists():
+        beside.rename(target)
+    elif _exchange(beside, target):
+        old = beside
+    else:
+        shutil.rmtree(old, ignore_errors=True)
+        target.rename(old)
+        beside.rename(target)
+    _to_disk(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Let two folders change places in one step, where the system can; whether it did."""
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return function(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
 
 
 def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
@@ -135,6 +166,8 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
         The folder.
     """
     folder = Path(checkpoint_id)
+    if not folder.exists() and _old(folder).is_dir():
+        folder = _old(folder)  # somebody was stopped between two steps
     if not (folder / _INDEX).is_file():
         raise FileNotFoundError(f"load: {folder} holds no checkpoint: there is no {_INDEX}")
     index = json.loads((folder / _INDEX).read_text())
@@ -157,7 +190,8 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
                 state[key] = entry["value"]
                 continue
             array = value._array
-            local, starts = (array.local, _offsets(array.spec)) if type(array) is Sharded else (array, [0] * array.ndim)
+            sharded = type(array) is Sharded
+            local, starts = (array.local, list(array.spec.starts)) if sharded else (array, [0] * array.ndim)
             room = np.empty(local.shape, local.dtype)
             for part in entry["parts"]:
                 here, there = _overlap(starts, local.shape, part["start"], part["size"])
@@ -166,7 +200,7 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
                     if rank not in files:
                         files[rank] = load_file(folder / f"rank-{rank}.safetensors")
                     room[here] = files[rank][name]._array[there]
-            if type(array) is Sharded:
+            if sharded:
                 store(array, Sharded(room, array.spec))
                 value._shared_counter[0] += 1
             else:

@@ -151,6 +151,23 @@ class DeviceMesh:
             raise ValueError("from_group: several groups need the ranks of all their processes: give mesh")
         return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names)
 
+    # what derivatives that are divided over a mesh ask of it (:mod:`spread`)
+
+    def _share(self, n: int) -> tuple[int, int]:
+        from .spread import share
+
+        return share(self, n)
+
+    def _together(self, x: Any, n: int) -> Any:
+        from .spread import together
+
+        return together(x, self, n)
+
+    def _divided(self, function: Any, items: Any, n: int) -> list:
+        from .spread import divided
+
+        return divided(self, function, items, n)
+
     def _key(self) -> tuple:
         return (self.device_type, self.shape, tuple(self._ranks.ravel().tolist()), self.mesh_dim_names)
 

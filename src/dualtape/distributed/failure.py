@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -49,6 +50,7 @@ class Vigil:
         self._sent: list = []
         self._gone: dict[int, float] = {}
         self._unfinished: list = []  # what MPI may still write into
+        self._looking = threading.Lock()  # between who sees a goodbye and who receives it
         self._hook = sys.excepthook
         sys.excepthook = self._end_all
         atexit.register(self.leave)
@@ -85,9 +87,10 @@ class Vigil:
         from mpi4py import MPI
 
         status = MPI.Status()
-        while self.communicator.Iprobe(MPI.ANY_SOURCE, _GOODBYE, status):
-            self.communicator.Recv(bytearray(1), status.source, _GOODBYE)
-            self._gone[status.source] = time.monotonic()
+        with self._looking:
+            while self.communicator.Iprobe(MPI.ANY_SOURCE, _GOODBYE, status):
+                self.communicator.Recv(bytearray(1), status.source, _GOODBYE)
+                self._gone[status.source] = time.monotonic()
         now = time.monotonic()
         return [rank for rank in ranks if now - self._gone.get(rank, now) > _GRACE]
 

@@ -7,7 +7,7 @@ of the gradients is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .._tensor.tensor import Tensor, wrap
@@ -17,7 +17,7 @@ from . import collectives
 from .groups import ProcessGroup
 from .reduce_op import ReduceOp
 
-__all__ = ["Reducer", "broadcast_all"]
+__all__ = ["GradBucket", "Reducer", "broadcast_all"]
 
 
 def _pieces(tensors: Sequence[Tensor], limit: int, first: int | None = None) -> list[list[Tensor]]:
@@ -57,6 +57,41 @@ def broadcast_all(tensors: Iterable[Tensor], group: ProcessGroup, root: int = 0)
                 start += tensor._array.size
 
 
+class GradBucket:
+    """What a communication hook gets: gradients that are to be averaged together."""
+
+    def __init__(self, bucket: Bucket, index: int, last: bool) -> None:
+        self._bucket, self._index, self._last = bucket, index, last
+        self._buffer = wrap(bucket.flat)
+
+    def index(self) -> int:
+        """The place of the bucket among those of the module."""
+        return self._index
+
+    def is_last(self) -> bool:
+        """Whether it is the last one of a backward."""
+        return self._last
+
+    def buffer(self) -> Tensor:
+        """The gradients, one after the other."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Put another tensor of the same length in the place of the gradients."""
+        if tuple(buffer.shape) != tuple(self._buffer.shape):
+            raise ValueError(f"set_buffer: the buffer has shape {list(self._buffer.shape)}, got {list(buffer.shape)}")
+        self._buffer = buffer
+
+    def gradients(self) -> list[Tensor]:
+        """The gradients, each with its shape."""
+        shapes = [p._array.shape for p in self._bucket.parameters]
+        return [self._buffer[k].reshape(shape) for k, shape in zip(self._bucket.slices, shapes, strict=True)]
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters whose gradients these are."""
+        return list(self._bucket.parameters)
+
+
 class Bucket:
     """The gradients of some parameters, one after the other in one array."""
 
@@ -77,7 +112,8 @@ class Bucket:
         self.used = [False] * len(self.parameters)
         self.work: Any = None
 
-    def begin(self, group: ProcessGroup) -> None:
+    def begin(self, group: ProcessGroup, hook: Callable | None) -> None:
+        """Collect the gradients, and begin their average."""
         for parameter, place in zip(self.parameters, self.slices, strict=True):
             grad = parameter._grad
             if grad is None:
@@ -91,11 +127,22 @@ class Bucket:
             here = self.flat[place]
             if not _same_memory(grad._array, here):
                 here[...] = grad._array.reshape(-1)
-        self.work = collectives.all_reduce(wrap(self.flat), ReduceOp.AVG, group, async_op=True)
+        self.average(group, hook)
 
-    def finish(self, used_anywhere: list[bool], as_views: bool) -> None:
+    def average(self, group: ProcessGroup, hook: Callable | None) -> None:
+        """Begin the average of what is there; or what a hook does instead."""
+        if hook is None:
+            self.work = collectives.all_reduce(wrap(self.flat), ReduceOp.AVG, group, async_op=True)
+        else:
+            self.work = hook()
+
+    def finish(self, used_anywhere: list[bool], as_views: bool, scale: float = 1.0) -> None:
         """Give the parameters their averages; one that no rank has used keeps what it had."""
-        self.work.wait()
+        found = self.work.wait()
+        if isinstance(found, Tensor):  # of a hook
+            self.flat[...] = found._array.reshape(-1)
+        if scale != 1:
+            self.flat *= scale
         for parameter, place, used in zip(self.parameters, self.slices, used_anywhere, strict=True):
             if not used:
                 continue
@@ -125,6 +172,8 @@ class Reducer:
         self.as_views = as_views
         self.names = names
         self.active = True  # False in no_sync()
+        self.scale = 1.0  # of averages: where only some ranks have gradients, and those alone count
+        self.hook: tuple[Any, Callable] | None = None  # a state, and what is done with buckets instead of averaging
         self.buckets = [Bucket(piece) for piece in _pieces(list(reversed(parameters)), limit, min(limit, 1 << 20))]
         self._next = 0  # the bucket to begin
         self._expecting = False  # between a forward and the end of its backward
@@ -147,6 +196,30 @@ class Reducer:
         self._next, self._expecting, self._looks, self._queued = 0, True, unused is not None, False
         for bucket in self.buckets:
             bucket.missing -= sum(id(p) in (unused or ()) for p in bucket.parameters)
+
+    def _hook_of(self, place: int) -> Callable | None:
+        if self.hook is None:
+            return None
+        state, hook = self.hook
+        bucket = GradBucket(self.buckets[place], place, place == len(self.buckets) - 1)
+
+        def begin() -> Any:
+            found = hook(state, bucket)
+            if not hasattr(found, "wait"):
+                raise RuntimeError(f"a DDP communication hook must return a Future, got {type(found).__name__}")
+            return found
+
+        return begin
+
+    def shadow(self, looking: bool) -> None:
+        """Take part in the averages of a backward that this rank does not run, with nothing."""
+        for place, bucket in enumerate(self.buckets):
+            bucket.flat[...] = 0
+            bucket.average(self.group, self._hook_of(place))
+            bucket.work.wait()
+        if looking:
+            flags = wrap(module_of(self.buckets[0].flat).zeros(sum(len(b.used) for b in self.buckets), bool))
+            collectives.all_reduce(flags, ReduceOp.MAX, self.group)
 
     def _begun(self) -> bool:
         return any(any(bucket.used) for bucket in self.buckets)
@@ -177,9 +250,9 @@ class Reducer:
 
     def _begin_ready(self) -> None:
         while self._next < len(self.buckets) and self.buckets[self._next].missing == 0:
-            self.buckets[self._next].begin(self.group)
+            self.buckets[self._next].begin(self.group, self._hook_of(self._next))
             self._next += 1
-        if self._next:
+        if self._next and self.hook is None:
             self.buckets[self._next - 1].work.is_completed()  # MPI goes on while it is asked
 
     def _finish(self) -> None:
@@ -194,5 +267,5 @@ class Reducer:
             used = flags.tolist()
         start = 0
         for bucket in self.buckets:
-            bucket.finish(used[start : start + len(bucket.used)], self.as_views)
+            bucket.finish(used[start : start + len(bucket.used)], self.as_views, self.scale)
             start += len(bucket.used)

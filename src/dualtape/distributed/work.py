@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from .failure import DistBackendError, wait_for
+from .futures import Future
 
 if TYPE_CHECKING:
     from .groups import ProcessGroup
@@ -98,6 +99,21 @@ class Work:
         """The tensors that it fills."""
         self.wait()
         return self._result
+
+    def get_future(self) -> Future:
+        """A future of the tensors that it fills; who waits for it waits for the work."""
+        future = Future()
+
+        def drive() -> None:
+            try:
+                self.wait()
+            except Exception as error:
+                future._finish(None, error)
+            else:
+                future._finish(self._result, None)
+
+        future._drive = drive
+        return future
 
     def synchronize(self) -> None:
         """The same as :meth:`wait`."""

@@ -44,13 +44,16 @@ def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
     return wrap(units.reshape(stop - start, *tensor.shape))
 
 
-def _chunks(n: int, size: int | None) -> list[tuple[int, int]]:
+def _chunks(n: int, size: int | None, mesh: Any) -> list[tuple[int, int]]:
+    first, last = (0, n) if mesh is None else mesh._share(n)
     size = max(n, 1) if size is None else size
-    return [(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
+    return [(start, min(start + size, last)) for start in range(first, max(last, first + 1), size)]
 
 
-def _joined(parts: Any) -> Any:
-    return parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
+def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
+    """What chunks gave, one after the other; of all processes if they had a part each. Each of ``n`` has a shape."""
+    found = parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
+    return found if mesh is None else mesh._together(found.reshape(-1, *shape), n)
 
 
 def _check_real(who: str, tensors: list, what: str) -> None:
@@ -70,6 +73,7 @@ def jacrev(
     has_aux: bool = False,
     chunk_size: int | None = None,
     progress: bool | None = None,
+    mesh: Any = None,
 ) -> Callable:
     """The Jacobian of ``func``, row by row in reverse mode, as a function of the same arguments.
 
@@ -87,6 +91,8 @@ def jacrev(
         How many rows to compute at once; all by default. Fewer need less memory.
     progress : bool, optional
         Show how many chunks are computed; by default on a terminal, once it has taken a second.
+    mesh : DeviceMesh, optional
+        Processes that each compute some of the rows; all of them call this, and have the whole.
 
     Returns
     -------
@@ -116,7 +122,7 @@ def jacrev(
         rows = []
         for k, output in enumerate(pulled.outputs):
             parts = []
-            chunks = _chunks(output.numel(), chunk_size)
+            chunks = _chunks(output.numel(), chunk_size, mesh)
             for start, stop in steps(chunks, "jacrev", progress, len(chunks)):
                 cotangents: list = [None] * len(pulled.outputs)
                 units = cotangents[k] = basis(output, start, stop)
@@ -126,7 +132,7 @@ def jacrev(
                 found = pulled.pull(cotangents, True, None, batched=batched, partial=True)
                 parts.append(found if batched or len(chunks) == 1 else [g.reshape(1, *g.shape) for g in found])
             columns = [
-                _joined(column).reshape(*output.shape, *x.shape)
+                _joined(column, x.shape, output.numel(), mesh).reshape(*output.shape, *x.shape)
                 for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)
             ]
             nested = tree_unflatten(columns, pulled.spec)
@@ -146,6 +152,7 @@ def jacfwd(
     randomness: str = "error",
     chunk_size: int | None = None,
     progress: bool | None = None,
+    mesh: Any = None,
 ) -> Callable:
     """The Jacobian of ``func``, column by column in forward mode, as a function of the same arguments.
 
@@ -165,6 +172,8 @@ def jacfwd(
         How many columns to compute at once; all by default. Fewer need less memory.
     progress : bool, optional
         Show how many chunks are computed; by default on a terminal, once it has taken a second.
+    mesh : DeviceMesh, optional
+        Processes that each compute some of the columns; all of them call this, and have the whole.
 
     Returns
     -------
@@ -206,12 +215,12 @@ def jacfwd(
         chosen_func = with_chosen(func, args, kwargs, places)
         columns = []
         for k, x in enumerate(points):
-            chunks = _chunks(x.numel(), chunk_size)
+            chunks = _chunks(x.numel(), chunk_size, mesh)
             parts = [
                 vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop))
                 for start, stop in steps(chunks, "jacfwd", progress, len(chunks))
             ]
-            columns.append([_joined(part) for part in zip(*parts, strict=True)])
+            columns.append([_joined(part, part[0].shape[1:], x.numel(), mesh) for part in zip(*parts, strict=True)])
         out_spec, shapes, aux = seen
         rows = []
         for i, shape in enumerate(shapes):
@@ -227,7 +236,7 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0, *, mesh: Any = None) -> Callable:
     """The matrix of second derivatives of ``func``, forward over reverse, as a function of the same arguments.
 
     Parameters
@@ -236,6 +245,8 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
         Returns a tensor or a tree of tensors.
     argnums : int or tuple of int
         Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
+    mesh : DeviceMesh, optional
+        Processes that each compute some of the columns; all of them call this, and have the whole.
 
     Examples
     --------
@@ -244,4 +255,4 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
     tensor([[6., 2.],
             [2., 0.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums, mesh=mesh)

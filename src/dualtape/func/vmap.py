@@ -24,7 +24,13 @@ __all__ = ["chunk_vmap", "debug_unwrap", "vmap"]
 
 
 def vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+    func: Callable,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+    mesh: Any = None,
 ) -> Callable:
     """A function that does for every entry along a dimension what ``func`` does for one.
 
@@ -41,6 +47,8 @@ def vmap(
         Whether random functions inside are refused, draw for each sample, or draw once for all.
     chunk_size : int, optional
         Work on at most so many samples at a time.
+    mesh : DeviceMesh, optional
+        Processes that each compute some of the samples; all of them call this, and have all results.
 
     Returns
     -------
@@ -78,7 +86,9 @@ def vmap(
             from ..nested.mapping import by_samples
 
             return by_samples(call, size, leaves, dims, spec, out_dims, randomness)
-        if chunk_size is None or chunk_size >= size:
+        if mesh is not None:
+            result = _spread(call, size, leaves, dims, spec, out_dims, randomness, chunk_size, mesh)
+        elif chunk_size is None or chunk_size >= size:
             result = _flat(call, size, leaves, dims, spec, out_dims, randomness)
         else:
             result = _chunked(call, size, leaves, dims, spec, out_dims, randomness, chunk_size)
@@ -301,6 +311,31 @@ def _shown_anew(leaf: Tensor, dim: int, level: BatchLevel, bases: set[int]) -> T
     if leaf._is_view() or id(leaf) in bases or extent(array, level) != level.size:
         return unbatch(leaf, level, dim)
     return reveal(leaf, level, dim)
+
+
+def _spread(
+    func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str,
+    chunk_size: int | None, mesh: Any,
+) -> Any:  # fmt: skip
+    """The samples that fall to this process, and what the others gave for theirs."""
+    if randomness == "different":
+        raise ValueError("vmap: with mesh= each process would draw its own numbers: use randomness='same' or 'error'")
+    start, stop = mesh._share(size)
+    count = max(stop - start, 1)  # who has none runs one, to know what comes out
+    part = [
+        leaf if dim is None else FUNCTIONS["narrow"](leaf, dim, min(start, size - 1), count)
+        for leaf, dim in zip(leaves, dims, strict=True)
+    ]
+    run = _flat if chunk_size is None or chunk_size >= count else _chunked
+    more = () if run is _flat else (chunk_size,)
+    result, made_spec = tree_flatten(run(func, count, part, dims, spec, out_dims, randomness, *more))
+    shown = []
+    for leaf, dim in zip(result, _out_dims(out_dims, made_spec, func), strict=True):
+        if dim is not None:
+            rows = leaf.movedim(dim, 0)[: stop - start]
+            leaf = mesh._together(rows, size).movedim(0, dim)
+        shown.append(leaf)
+    return tree_unflatten(shown, made_spec)
 
 
 def _chunked(

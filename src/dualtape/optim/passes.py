@@ -26,11 +26,13 @@ import numpy as np
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.brief import BRIEF
+from ..arrays.kernels.basics import in_parts
 from ..arrays.kernels.fused import fused
 from ..autograd.versions import UNTRACKED, caller
 from ..autograd.views import disjoint
 from ..ops.codegen.source import plain_types
 from .optimizer import as_real, op
+from .parts import on_parts
 
 Update = Callable[..., tuple]
 Rule = Callable[..., tuple[tuple, tuple]]
@@ -89,6 +91,13 @@ def run(
     """
     if not params:
         return
+    if in_parts(params[0]._array) and modes.current().plain and not differentiable:
+        parts = on_parts(params, grads, slots)
+        if parts is not None:
+            own, their, kept, finish = parts
+            run(update, rule, options, own, their, kept, numbers, foreach=foreach, capturable=capturable)
+            finish()
+            return
     most = 0 if foreach is False or capturable else SMALL if foreach is None else 1 << 62
     mode = modes.current()
     if mode.plain and not differentiable:

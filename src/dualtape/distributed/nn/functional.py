@@ -16,11 +16,11 @@ import numpy
 from ..._tensor.tensor import Tensor
 from ...modes import no_grad
 from ...ops import FUNCTIONS
-from ...ops.table import GENERAL, LINEAR, TABLE, op
 from .. import on_arrays
 from ..buffers import check_tensors
 from ..collectives import group_of, peer, split_sizes
 from ..groups import ProcessGroup
+from ..linear_ops import linear_op
 from ..reduce_op import RedOpType, ReduceOp, kind_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
@@ -31,58 +31,46 @@ __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broad
 _BACK = 1 << 14  # added to a message's tag on the way back
 
 
-def _row(name: str, forward: Callable, vjp: Callable) -> Callable:
-    """A linear op, and its function for tensors and arrays alike."""
-    op(f"_{name}", forward, kind=GENERAL, samples=("none",), vjp=dict(x=vjp), jvp=LINEAR, public=False, method=False,
-       torch_name="-", node=f"{name.title().replace('_', '')}Backward")  # fmt: skip
-    row = TABLE.pop(f"_{name}")
-
-    def apply(x: Any, *args: Any) -> Any:
-        return row.function(x, *args) if isinstance(x, Tensor) else forward(x, *args)
-
-    return apply
-
-
 SUM = ReduceOp.SUM
 
-_summed: Callable = _row(
+_summed: Callable = linear_op(
     "all_reduce", lambda x, group: on_arrays.all_reduce(x, SUM, group), lambda g, group: _summed(g, group)
 )
-_gathered: Callable = _row(
+_gathered: Callable = linear_op(
     "all_gather", lambda x, group: on_arrays.all_gather(x, group), lambda g, group: _reduced_parts(g, group)
 )
-_reduced_parts: Callable = _row(
+_reduced_parts: Callable = linear_op(
     "reduce_scatter", lambda x, group: on_arrays.reduce_scatter(x, SUM, group), lambda g, group: _gathered(g, group)
 )
-_spread: Callable = _row(
+_spread: Callable = linear_op(
     "broadcast",
     lambda x, root, group: on_arrays.broadcast(x, root, group),
     lambda g, root, group: _collected(g, root, group),
 )
-_collected: Callable = _row(
+_collected: Callable = linear_op(
     "reduce",
     lambda x, root, group: on_arrays.reduce(x, root, SUM, group),
     lambda g, root, group: _spread(g, root, group),
 )
-_gathered_at: Callable = _row(
+_gathered_at: Callable = linear_op(
     "gather", lambda x, root, group: on_arrays.gather(x, root, group), lambda g, root, group: _scattered(g, root, group)
 )
-_scattered: Callable = _row(
+_scattered: Callable = linear_op(
     "scatter",
     lambda x, root, group: on_arrays.scatter(x, root, group),
     lambda g, root, group: _gathered_at(g, root, group),
 )
-_exchanged: Callable = _row(
+_exchanged: Callable = linear_op(
     "all_to_all",
     lambda x, received, sent, group: on_arrays.all_to_all(x, received, sent, group),
     lambda g, received, sent, group: _exchanged(g, sent, received, group),
 )
-_sent: Callable = _row(
+_sent: Callable = linear_op(
     "send",
     lambda x, to, tag, group: on_arrays.send(x, to, tag, group),
     lambda g, x_shape, to, tag, group: _received(g + _zeros(x_shape, g), to, tag ^ _BACK, group),
 )
-_received: Callable = _row(
+_received: Callable = linear_op(
     "recv",
     lambda x, source, tag, group: on_arrays.receive(x, source, tag, group),
     lambda g, x_shape, source, tag, group: _sent(g, source, tag ^ _BACK, group) + _zeros(x_shape, g),

@@ -20,8 +20,9 @@ import numpy
 
 from ..._tensor.tensor import wrap
 from ...arrays import as_array, module_of
+from ...arrays.brief import BRIEF, cast
 from .redistribution import redistribute
-from .spec import Code, Spec, spec_of
+from .spec import Code, Spec, chunk, spec_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
@@ -31,6 +32,7 @@ RULES: dict[Any, Callable] = {}  # NumPy's functions on sharded arrays; filled n
 UFUNC_METHODS: dict[str, Callable] = {}
 unruled: dict[str, int] = {}  # functions that ran on whole arrays for want of a rule: how many bytes were gathered
 _plans: dict[tuple, Any] = {}
+direct: dict[tuple, Spec] = {}  # (ufunc of two arrays, their specs): the spec of the result, where nothing is moved
 _PLAIN = (numpy.ndarray, numpy.generic)
 _NUMBERS = (int, float, complex, bool)
 
@@ -38,13 +40,32 @@ _NUMBERS = (int, float, complex, bool)
 class _Flags:
     """The flags of an array as its strides tell them."""
 
-    __slots__ = ("c_contiguous", "f_contiguous", "writeable")
+    __slots__ = ("_x",)
+
+    writeable = True
 
     def __init__(self, x: Sharded) -> None:
-        steps, shape = x.strides, x.spec.shape
-        self.c_contiguous = x.steps is None or _dense(steps, shape, x.itemsize)
-        self.f_contiguous = _dense(steps[::-1], shape[::-1], x.itemsize)
-        self.writeable = True
+        self._x = x
+
+    @property
+    def c_contiguous(self) -> bool:
+        x = self._x
+        return x.steps is None or _dense(x.steps, x.spec.shape, x.itemsize)
+
+    @property
+    def f_contiguous(self) -> bool:
+        x = self._x
+        return _dense(x.strides[::-1], x.spec.shape[::-1], x.itemsize)
+
+
+def _is_brief(kind: type) -> bool:
+    """Whether arrays of a class are of bfloat16."""
+    return getattr(kind, "dtype", None) is BRIEF
+
+
+def as_local(result: Any) -> Any:
+    """What a function gave for a part, as an array; a kind that is rounded later is so when it becomes a tensor's."""
+    return result if hasattr(result, "settle") else as_array(result)
 
 
 def row_by_row(shape: tuple, itemsize: int) -> tuple[int, ...]:
@@ -78,11 +99,21 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         spec = self.spec
+        if method == "__call__" and not kwargs and len(inputs) == 2:
+            x, y = inputs
+            if type(x) is Sharded and type(y) is Sharded:
+                found = direct.get((ufunc, x.spec, y.spec))
+                if found is not None:
+                    if x.copied is not None or y.copied is not None:
+                        check_current(x)
+                        check_current(y)
+                    result = ufunc(x.local, y.local)
+                    return Sharded(result if type(result) is numpy.ndarray else as_local(result), found)
         if method == "__call__" and not kwargs and not spec.partial and ufunc.signature is None and ufunc.nout == 1:
             if len(inputs) == 1:
                 if self.copied is not None:
                     check_current(self)
-                return Sharded(as_array(ufunc(self.local)), spec)
+                return Sharded(as_local(ufunc(self.local)), spec)
             if len(inputs) == 2:
                 x, y = inputs
                 if type(x) is Sharded:
@@ -91,9 +122,9 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
                         if x.copied is not None or kind is Sharded and y.copied is not None:
                             check_current(x)
                             check_current(y)
-                        return Sharded(as_array(ufunc(x.local, y.local if kind is Sharded else y)), spec)
+                        return Sharded(as_local(ufunc(x.local, y.local if kind is Sharded else y)), spec)
         for value in inputs:
-            if not isinstance(value, (Sharded, *_PLAIN, *_NUMBERS)) and not isinstance(value, (list, tuple, slice)):
+            if not isinstance(value, (Sharded, *_PLAIN, *_NUMBERS, list, tuple, slice)) and not _is_brief(type(value)):
                 return NotImplemented
         rule = UFUNC_METHODS.get(method)
         if rule is None:
@@ -102,7 +133,7 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, func: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         for kind in types:
-            if kind is not Sharded and not issubclass(kind, _PLAIN):
+            if kind is not Sharded and not issubclass(kind, _PLAIN) and not _is_brief(kind):
                 return NotImplemented
         rule = RULES.get(func)
         if rule is not None:
@@ -140,6 +171,20 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         """The whole, as NumPy's array."""
         return numpy.asarray(self)
 
+    # --- parts of others, for what changes elements each by itself --------------------------------
+
+    def beside(self, other: Any) -> Any:
+        """The part of another array that lies as this one does."""
+        return placed(other, self.spec.mesh, self.spec.codes)
+
+    def with_part(self, local: Any) -> Sharded:
+        """An array that lies as this one, of which this process has ``local``."""
+        return Sharded(local, self.spec)
+
+    def written(self) -> None:
+        """Say that the memory of the part has changed."""
+        count_write(self)
+
     # --- reading and writing ----------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
@@ -155,10 +200,22 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **kwargs: Any) -> Any:
         if not copy and self.dtype == dtype:
             return self
-        wide = self.dtype.kind in "fc" and numpy.dtype(dtype).kind in self.dtype.kind + "c"
+        brief = dtype is BRIEF
+        wide = self.dtype.kind in "fc" and (brief or numpy.dtype(dtype).kind in self.dtype.kind + "c")
         x = self if wide or not self.spec.partial else reduced(self)
         check_current(x)
-        return Sharded(x.local.astype(dtype, order=order), x.spec)
+        return Sharded(cast(x.local, dtype) if brief else x.local.astype(dtype, order=order), x.spec)
+
+    def settle(self) -> Sharded:
+        """The array as a tensor has it: a part of a kind that computes with more digits than it keeps is rounded."""
+        if type(self.local) is numpy.ndarray:
+            return self
+        local = as_array(self.local)
+        if local is not self.local:
+            found = Sharded(local, self.spec, self.writes, self.copied)
+            found.steps = self.steps
+            return found
+        return self
 
     def view(self, *args: Any) -> Any:
         return RULES["view"](self, *args)
@@ -354,7 +411,7 @@ def copy_of(x: Sharded, local: Any, spec: Spec, view: Callable) -> Sharded:
 class Plan:
     """How a call runs: the codes of each input, and the specs of what it gives."""
 
-    __slots__ = ("codes", "outs", "specs", "mesh", "moves", "steps", "direct")
+    __slots__ = ("codes", "outs", "specs", "mesh", "moves", "steps", "direct", "slices")
 
     @classmethod
     def whole(cls, mesh: Any) -> Plan:
@@ -369,6 +426,7 @@ class Plan:
         self.specs: list | None = None  # of each result, once it was seen
         self.moves = moves  # whether an input does not lie as it is wanted
         self.direct = not moves and not cuts  # whether the local arrays are the inputs, as they are
+        self.slices: list | None = None  # of each input: what is taken of the local array; None: more must be done
         self.steps: dict[tuple, tuple] = {}  # of a view: its strides, by those of what it is a view of
 
 
@@ -378,15 +436,61 @@ def _described(x: Any) -> Any:
 
 def plan_for(key: Any, arrays: list, rule: Callable) -> Plan:
     """How a call with these arrays runs; remembered by ``key`` and the arrays' specs."""
-    whole_key = (key, *[_described(x) for x in arrays])
+    if len(arrays) == 1:
+        whole_key: tuple = (key, arrays[0].spec)
+    else:
+        whole_key = (key, *[_described(x) for x in arrays])
     found = _plans.get(whole_key)
     if found is None:
         from .choice import chosen
 
         if len(_plans) > 20000:
             _plans.clear()
+            direct.clear()
         found = _plans[whole_key] = Plan(*chosen(arrays, list(rule())))
+        slices = [_slices(x, codes, found.mesh) for x, codes in zip(arrays, found.codes, strict=True)]
+        found.slices = None if False in slices else slices
     return found
+
+
+def _slices(x: Any, codes: tuple[Code, ...], mesh: Any) -> Any:
+    """What a process takes of its local array to have it under ``codes``: None for all of it, False if that is not
+    enough.
+    """
+    now = x.spec.codes if type(x) is Sharded else (None,) * len(codes)
+    if now == codes:
+        return None
+    shape = getattr(x, "shape", ())
+    cut = [k for k in range(len(codes)) if now[k] != codes[k] and mesh.shape[k] > 1]
+    if any(now[k] is not None or type(codes[k]) is not int or codes.count(codes[k]) > 1 for k in cut):
+        return False
+    found = [slice(None)] * len(shape)
+    for k in cut:
+        start, length = chunk(shape[codes[k]], mesh.shape[k], mesh._coordinate[k])  # type: ignore[index]
+        found[codes[k]] = slice(start, start + length)  # type: ignore[index]
+    return tuple(found) if cut else None
+
+
+def ready(key: Any, x: Sharded) -> Any:
+    """How a call of one array runs, if that is known and nothing is moved for it."""
+    plan = _plans.get((key, x.spec))
+    if plan is None or not plan.direct or plan.specs is None or x.copied is not None:
+        return None
+    return plan
+
+
+def remember(ufunc: Any, inputs: tuple, result: Any) -> None:
+    """Take the quick way for a call like this from now on, if nothing was moved for it."""
+    x, y = inputs
+    if type(x) is Sharded and type(y) is Sharded and type(result) is Sharded:
+        plan = _plans.get((ufunc_key(ufunc), x.spec, y.spec))
+        if plan is not None and plan.direct:
+            direct[(ufunc, x.spec, y.spec)] = result.spec
+
+
+def ufunc_key(ufunc: Any, divides: bool = False, kwargs: Any = ()) -> Any:
+    """What a call of a ufunc is remembered by."""
+    return (ufunc, divides, *[(name, str(value)) for name, value in dict(kwargs).items()])
 
 
 def apply(
@@ -398,22 +502,31 @@ def apply(
     The ``shape`` of the result is given where it is not that of the parts, with the lengths of what they are parts of.
     """
     plan = plan_for(key, arrays, rule)
-    if plan.direct and plan.specs is not None and not view and len(plan.specs) == 1:  # nearly always
-        own = []
-        for x in arrays:
-            if type(x) is Sharded:
-                if x.copied is not None:
-                    check_current(x)
-                x = x.local
-            own.append(x)
-        result = call(own, plan)
-        return Sharded(result if type(result) is numpy.ndarray else as_array(result), plan.specs[0])
+    if plan.slices is not None and plan.specs is not None and len(plan.specs) == 1:  # nearly always
+        if view:
+            x = arrays[0]
+            steps = plan.steps.get((x.steps, x.itemsize)) if shape is None else ()
+            if steps is not None and plan.direct:
+                found = part(x, call((x.local,), plan), plan.specs[0])
+                if shape is None:
+                    found.steps = steps
+                return found
+        else:
+            own = []
+            for x, taken in zip(arrays, plan.slices, strict=True):
+                if type(x) is Sharded:
+                    if x.copied is not None:
+                        check_current(x)
+                    x = x.local
+                own.append(x if taken is None else x[taken])
+            result = call(own, plan)
+            return Sharded(result if type(result) is numpy.ndarray else as_local(result), plan.specs[0])
     mesh = plan.mesh
     locals_ = [placed(x, mesh, codes) if hasattr(x, "shape") else _number(x, mesh, codes)
                for x, codes in zip(arrays, plan.codes, strict=True)]  # fmt: skip
     result = call(locals_, plan)
     several = isinstance(result, (tuple, list))
-    results = [as_array(r) for r in (result if several else (result,))]
+    results = [as_local(r) for r in (result if several else (result,))]
     if plan.specs is None:
         plan.specs = [spec_of(mesh, codes, shape or _global(r.shape, codes, lengths))
                       for r, (codes, lengths) in zip(results, _each(plan.outs, len(results)), strict=True)]  # fmt: skip
@@ -425,7 +538,8 @@ def apply(
             key = (x.steps, x.itemsize)
             if key not in plan.steps:
                 # never read: only its strides are looked at
-                room = numpy.lib.stride_tricks.as_strided(numpy.empty(1, x.dtype), x.shape, x.strides)
+                kind = numpy.float16 if x.dtype is BRIEF else x.dtype
+                room = numpy.lib.stride_tricks.as_strided(numpy.empty(1, kind), x.shape, x.strides)
                 plan.steps[key] = view_of(room).strides
             found.steps = plan.steps[key]
         return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._tensor.tensor import Tensor
 from ...arrays import as_array
-from ...ops.table import GENERAL, LINEAR, TABLE, op
+from ..linear_ops import linear_op
 from .array import Sharded, placed
 from .spec import Code, Spec, spec_of
 
@@ -19,17 +18,6 @@ Codes = tuple[Code, ...]
 def settled(codes: Codes) -> Codes:
     """The codes of a gradient: that of a pending sum is the same on each process."""
     return tuple([None if type(code) is str else code for code in codes])
-
-
-def _row(name: str, forward: Callable, vjp: Callable) -> Callable:
-    op(f"_{name}", forward, kind=GENERAL, samples=("none",), vjp=dict(x=vjp), jvp=LINEAR, public=False, method=False,
-       torch_name="-", node=f"{name.title().replace('_', '')}Backward")  # fmt: skip
-    row = TABLE.pop(f"_{name}")
-
-    def apply(x: Any, *args: Any) -> Any:
-        return row.function(x, *args) if isinstance(x, Tensor) else forward(x, *args)
-
-    return apply
 
 
 def _to_sharded(x: Any, spec: Spec, back: Codes) -> Any:
@@ -47,9 +35,9 @@ def _moved(x: Any, spec: Spec, codes: Codes) -> Any:
 
 
 # a local tensor, the spec of what it is a part of, and the codes of its gradient
-sharded: Callable = _row("from_local", _to_sharded, lambda g, spec, back: gathered(g, spec, back, back))
+sharded: Callable = linear_op("from_local", _to_sharded, lambda g, spec, back: gathered(g, spec, back, back))
 # a sharded tensor, its spec, the codes under which its local part is wanted, and those of that part's gradient
-gathered: Callable = _row(
+gathered: Callable = linear_op(
     "to_local",
     _to_local,
     lambda g, spec, codes, back: moved_to(
@@ -57,4 +45,4 @@ gathered: Callable = _row(
     ),
 )
 # a sharded tensor, its spec, and the codes it is to have
-moved_to: Callable = _row("redistribute", _moved, lambda g, spec, codes: moved_to(g, spec, settled(spec.codes)))
+moved_to: Callable = linear_op("redistribute", _moved, lambda g, spec, codes: moved_to(g, spec, settled(spec.codes)))

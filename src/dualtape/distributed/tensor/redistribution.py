@@ -27,7 +27,7 @@ moved = [0]  # bytes that this process received in redistributions
 
 def cost(source: Code, target: Code, size: float, count: int) -> float:
     """Bytes that each of ``count`` processes receives when an array, ``size`` bytes on each, changes its placement."""
-    if source == target:
+    if source == target or count == 1:
         return 0.0
     share = (count - 1) / count
     if type(source) is str:

@@ -29,7 +29,7 @@ def chunk(n: int, count: int, place: int) -> tuple[int, int]:
 class Spec:
     """How an array of some shape lies on a mesh."""
 
-    __slots__ = ("mesh", "codes", "shape", "local_shape", "whole", "partial", "sizes", "places")
+    __slots__ = ("mesh", "codes", "shape", "local_shape", "whole", "partial", "sizes", "places", "starts")
 
     def __init__(self, mesh: DeviceMesh, codes: tuple[Code, ...], shape: tuple[int, ...]) -> None:
         if mesh._coordinate is None:
@@ -42,6 +42,12 @@ class Spec:
         self.whole = all(code is None for code in codes)  # on each process
         self.partial = any(type(code) is str for code in codes)
         self.local_shape = self.lengths(range(len(codes)))
+        starts, lengths = [0] * len(shape), list(shape)
+        for code, count, place in zip(codes, self.sizes, self.places, strict=True):
+            if type(code) is int:
+                start, lengths[code] = chunk(lengths[code], count, place)
+                starts[code] += start
+        self.starts = tuple(starts)  # where the part of this process begins, in each dimension
 
     def lengths(self, dims: Sequence[int]) -> tuple[int, ...]:
         """The shape of what this process has if only some dimensions of the mesh shard it."""

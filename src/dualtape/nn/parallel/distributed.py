@@ -4,14 +4,18 @@ averaged while the backward runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ... import pytree
-from ..._tensor.tensor import Tensor
-from ...distributed import objects
+from ..._tensor.tensor import Tensor, wrap
+from ...distributed import collectives, objects
+from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.groups import default_group, member
+from ...distributed.reduce_op import ReduceOp
 from ...distributed.reducer import Reducer, broadcast_all
 from ...modes import current
 from ..modules import Module
@@ -19,7 +23,7 @@ from ..modules import Module
 __all__ = ["DistributedDataParallel"]
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """A module whose gradients are the averages over all ranks: those of one process with the whole batch.
 
     Parameters
@@ -72,6 +76,7 @@ class DistributedDataParallel(Module):
         static_graph: bool = False,
     ) -> None:
         super().__init__()
+        Joinable.__init__(self)
         if check_reduction:
             raise ValueError("DistributedDataParallel: check_reduction has no meaning any more; leave it out")
         if device_ids is not None and len(device_ids) != 1 or dim != 0:
@@ -111,8 +116,12 @@ class DistributedDataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The module's result; its backward averages gradients over all ranks."""
         syncing = current().grad and self.require_backward_grad_sync
+        root = 0
+        if self._join_config.enable:
+            Join.notify_join_context(self)
+            root = self._agreed(True, self.require_backward_grad_sync, syncing)[2]
         if self.broadcast_buffers and self._buffers_to_send and self.require_backward_grad_sync:
-            broadcast_all(self._buffers_to_send, self.process_group)
+            broadcast_all(self._buffers_to_send, self.process_group, root)
         output = self.module(*inputs, **kwargs)
         if syncing:
             looking = self.find_unused_parameters or self.static_graph
@@ -143,10 +152,109 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = self.reducer.active = before
 
+    def register_comm_hook(self, state: object, hook: Callable) -> None:
+        """Do something else with gradients than to average them.
+
+        Parameters
+        ----------
+        state : object
+            Goes to the hook.
+        hook : callable
+            ``hook(state, bucket)`` gets a ``GradBucket`` and returns a future of a tensor of its length: what the
+            gradients are to be. All ranks register the same.
+
+        Examples
+        --------
+        >>> import dualtape as dt
+        >>> import dualtape.distributed as dist
+        >>> from dualtape.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+        >>> dist.init_process_group()
+        >>> model = dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(1, 1))
+        >>> model.register_comm_hook(None, fp16_compress_hook)
+        >>> model(dt.ones(1, 1)).sum().backward()
+        >>> model.module.weight.grad
+        tensor([[1.]])
+        >>> dist.destroy_process_group()
+        """
+        if not callable(hook):
+            raise TypeError(f"Communication hook must be callable, got {type(hook).__name__}")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook can only be called once")
+        self.reducer.hook = (state, hook)
+
+    # --- uneven inputs ----------------------------------------------------------------------------
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """A context in which ranks may have different numbers of batches: those that are done take part in the averages
+        of the others, with nothing.
+
+        Parameters
+        ----------
+        divide_by_initial_world_size : bool
+            Whether a sum is divided by the number of all ranks; otherwise by the number of those that are not done.
+        enable : bool
+            Whether to do so at all.
+        throw_on_early_termination : bool
+            Whether all ranks raise as soon as one is done.
+        """
+        return Join([self], enable, throw_on_early_termination,
+                    divide_by_initial_world_size=divide_by_initial_world_size)  # fmt: skip
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a rank does that is done."""
+        return _Shadow(self, bool(kwargs.get("divide_by_initial_world_size", True)))
+
+    @property
+    def join_device(self) -> Any:
+        """Where the parameters are."""
+        return self._parameters_in_order[0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The ranks."""
+        return self.process_group
+
+    def _agreed(self, active: bool, sending: bool, syncing: bool) -> tuple[bool, bool, int]:
+        """Whether the ranks that are not done send buffers, and average gradients; and the first of them."""
+        group = self.process_group
+        said = np.zeros(2 + group.size())
+        if active:
+            said[:2], said[2 + group.rank()] = (sending, syncing), 1
+        collectives.all_reduce(wrap(said), ReduceOp.SUM, group)
+        self.reducer.scale = 1.0 if self._join_config.divides else group.size() / said[2:].sum()
+        return bool(said[0]), bool(said[1]), int(np.argmax(said[2:]))
+
     def train(self, mode: bool = True) -> DistributedDataParallel:
         """Set the module, too, to training or evaluation."""
         super().train(mode)
         return self
+
+
+class _Shadow(JoinHook):
+    """A rank that has no more batches follows the others."""
+
+    def __init__(self, ddp: DistributedDataParallel, divides: bool) -> None:
+        self.ddp = ddp
+        ddp._join_config.divides = divides
+
+    def main_hook(self) -> None:
+        ddp = self.ddp
+        sending, syncing, root = ddp._agreed(False, False, False)
+        if ddp.broadcast_buffers and ddp._buffers_to_send and sending:
+            broadcast_all(ddp._buffers_to_send, ddp.process_group, root)
+        if syncing:
+            ddp.reducer.shadow(ddp.find_unused_parameters or ddp.static_graph)
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """All ranks end with the parameters of one that was among the last."""
+        group = self.ddp.process_group
+        last: list = [None] * group.size()
+        objects.all_gather_object(last, is_last_joiner, group)
+        root = last.index(True)
+        broadcast_all([p.detach() for p in self.ddp._parameters_in_order], group, root)
+        broadcast_all(self.ddp._buffers_to_send, group, root)
 
 
 def _check_same_everywhere(named: list, group: Any) -> None:

@@ -1,0 +1,95 @@
+"""``Future``: what will have come of a call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Future"]
+
+
+class Future:
+    """A value that is not there yet, or an error.
+
+    Examples
+    --------
+    >>> from dualtape.distributed.rpc import Future
+    >>> future = Future()
+    >>> double = future.then(lambda f: f.value() * 2)
+    >>> future.set_result(4)
+    >>> double.wait()
+    8
+    """
+
+    def __init__(self) -> None:
+        self._come = threading.Event()
+        self._lock = threading.Lock()
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable] = []
+        self._drive: Callable[[], None] | None = None  # what must be done for the value to come, if nobody else does
+
+    def done(self) -> bool:
+        """Whether the value is there, or an error."""
+        return self._come.is_set()
+
+    def wait(self) -> Any:
+        """The value, when it is there; an error is raised."""
+        if self._drive is not None and not self._come.is_set():
+            self._drive()
+        self._come.wait()
+        return self.value()
+
+    def value(self) -> Any:
+        """The value, which must be there; an error is raised."""
+        if not self.done():
+            raise RuntimeError("Future: there is no value yet: wait() for it")
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def _finish(self, value: Any, error: BaseException | None) -> bool:
+        with self._lock:
+            if self._come.is_set():
+                return False
+            self._value, self._error = value, error
+            callbacks, self._callbacks = self._callbacks, []
+            self._come.set()
+        for callback in callbacks:
+            callback(self)
+        return True
+
+    def set_result(self, result: Any) -> None:
+        """Give the value, once."""
+        if not self._finish(result, None):
+            raise RuntimeError("Future: it has a value already")
+
+    def set_exception(self, result: BaseException) -> None:
+        """Give an error instead of a value."""
+        if not isinstance(result, BaseException):
+            raise TypeError(f"Future: set_exception takes an exception, got {type(result).__name__}")
+        if not self._finish(None, result):
+            raise RuntimeError("Future: it has a value already")
+
+    def add_done_callback(self, callback: Callable) -> None:
+        """Call ``callback(future)`` when the value is there."""
+        with self._lock:
+            if not self._come.is_set():
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback: Callable) -> Future:
+        """A future of what ``callback(future)`` gives when the value is there."""
+        result = Future()
+        result._drive = self._drive
+
+        def run(found: Future) -> None:
+            try:
+                result.set_result(callback(found))
+            except Exception as error:
+                result.set_exception(error)
+
+        self.add_done_callback(run)
+        return result

@@ -1,0 +1,312 @@
+"""The agent: the thread of a process that receives calls for it, and what waits for the answers to its own.
+
+Messages go by MPI, which all threads may call (MPI_THREAD_MULTIPLE), over a communicator of their own. One thread looks
+for what has come, and calls run in threads of a pool that grows as they wait for one another. It looks without a pause
+just after something came, then with pauses, shorter ones while somebody here waits: MPI's own way to wait would keep a
+core busy.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import os
+import pickle
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import groups, objects
+from ..failure import DistBackendError, wait_for
+from ..futures import Future
+from . import history
+from .messages import Message, pack
+
+__all__ = ["Agent", "WorkerInfo", "here"]
+
+_MOST = 256  # threads for calls that wait for one another
+_EAGER = 1e-3  # seconds after something came in which it looks without a pause
+_SHORTEST, _LONGEST = 1e-4, 1e-3  # seconds between two looks while somebody waits, while nobody does
+_LOOK_AROUND = 0.5  # seconds between looks for deadlines, and for processes that have left
+
+
+class WorkerInfo(NamedTuple):
+    """A process that takes calls."""
+
+    name: str
+    id: int
+
+    def __repr__(self) -> str:
+        return f"WorkerInfo(id={self.id}, name={self.name})"
+
+
+class _Waiting:
+    __slots__ = ("future", "to", "deadline", "seconds")
+
+    def __init__(self, future: Future, to: int, seconds: float) -> None:
+        self.future = future
+        self.to = to
+        self.seconds = seconds
+        self.deadline = time.monotonic() + seconds if seconds else float("inf")
+
+
+class Agent:
+    """The agent of this process."""
+
+    def __init__(self, name: str, group: groups.ProcessGroup, timeout: float) -> None:
+        self.group = group
+        self.rank = group.rank()
+        self.timeout = timeout
+        names: list = [None] * group.size()
+        objects.all_gather_object(names, name, group)
+        if len(set(names)) != len(names):
+            raise RuntimeError(f"init_rpc: RPC worker name {name!r} is not unique: the names are {names}")
+        self.workers = [WorkerInfo(each, k) for k, each in enumerate(names)]
+        self.communicator: Any = None
+        if group.size() > 1:
+            self.communicator = group.transport.communicator.Dup()
+        self._numbers = count()
+        self._waiting: dict[int, _Waiting] = {}
+        self._lock = threading.Lock()
+        self._posts: deque = deque()  # what is to be sent, and to whom; nobody waits for it
+        self._sent: deque = deque()  # requests that are under way, with their memory
+        self._loop: deque[np.ndarray] = deque()  # messages to itself
+        self._wake = threading.Event()
+        self._stopping = False
+        self._pool = ThreadPoolExecutor(_MOST, thread_name_prefix="dualtape-rpc")
+        self._thread = threading.Thread(target=self._serve, name="dualtape-rpc", daemon=True)
+
+    def start(self) -> None:
+        """Take calls from now on."""
+        global _agent
+        _agent = self
+        self._thread.start()
+        atexit.register(self._stop)  # before MPI ends, which the thread calls
+
+    def worker(self, to: Any) -> WorkerInfo:
+        """The worker of that name or number."""
+        if isinstance(to, WorkerInfo):
+            return to
+        found = [w for w in self.workers if to == w.name or type(to) is int and to == w.id]
+        if not found:
+            raise RuntimeError(
+                f"{self.workers[self.rank].name} could not find destination {to!r}; the workers are"
+                f" {', '.join(w.name for w in self.workers)}"
+            )
+        return found[0]
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def call(self, to: int, function: Callable, args: tuple, kwargs: dict, seconds: float) -> Future:
+        """Begin a call on another worker, or on this one."""
+        if self._stopping:
+            raise RuntimeError("rpc: this process has shut down; init_rpc comes first")
+        number, future = next(self._numbers), Future()
+        data = pack("call", number, (function, args, kwargs), self, to)
+        with self._lock:
+            self._waiting[number] = _Waiting(future, to, seconds)
+        self._send(to, data)
+        return future
+
+    def post(self, to: int, function: Callable, args: tuple) -> None:
+        """Tell another worker something that takes it no time: the notes of one worker are read in their order."""
+        self._send(to, pack("note", None, (function, args), self, to))
+
+    def later(self, to: int, function: Callable, args: tuple) -> None:
+        """:meth:`post`, from whatever place: the thread of the agent does it."""
+        self._posts.append((to, function, args))
+        self._wake.set()
+
+    def _send(self, to: int, data: np.ndarray) -> None:
+        if to == self.rank:
+            self._loop.append(data)
+        else:
+            self._sent.append((self.communicator.Isend(data, to), data))
+        self._wake.set()
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        pause, active, looked = 0.0, 0.0, time.monotonic()
+        while not self._stopping:
+            busy = self._step()
+            now = time.monotonic()
+            if busy:
+                pause, active = 0.0, now
+                continue
+            if now - looked > _LOOK_AROUND or now - looked > 0.01 and self._waiting:
+                looked = now
+                self._look_around(now)
+            if self.communicator is None:
+                self._wake.wait(_LOOK_AROUND)
+            elif now - active < _EAGER:
+                os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
+                continue
+            else:
+                pause = min(2 * pause + 1e-5, _SHORTEST if self._waiting else _LONGEST)
+                self._wake.wait(pause)
+            self._wake.clear()
+
+    def _step(self) -> bool:
+        """Send and receive what there is; whether there was something."""
+        busy = False
+        while self._posts and not self._stopping:
+            self.post(*self._posts.popleft())
+            busy = True
+        while self._sent and self._sent[0][0].Test():
+            self._sent.popleft()
+        data = self._received()
+        while data is not None:
+            busy = True
+            message = Message(data)
+            if message.kind == "note":
+                self._note(message)  # in the order in which they were sent
+            else:
+                self._pool.submit(self._take, message)
+            data = self._received()
+        return busy
+
+    def _received(self) -> np.ndarray | None:
+        if self._loop:
+            return self._loop.popleft()
+        if self.communicator is None:
+            return None
+        from mpi4py import MPI
+
+        status = MPI.Status()
+        message = self.communicator.Improbe(MPI.ANY_SOURCE, MPI.ANY_TAG, status)
+        if message is None:
+            return None
+        data = np.empty(status.Get_count(MPI.BYTE), np.uint8)
+        message.Recv([data, MPI.BYTE])
+        return data
+
+    def _look_around(self, now: float) -> None:
+        gone: list[int] = []
+        vigil = self.group.vigil
+        if vigil is not None and self._waiting:
+            gone = vigil.gone(self.group.ranks)
+        with self._lock:
+            late = [(k, w) for k, w in self._waiting.items() if now > w.deadline or w.to in gone]
+            for k, _ in late:
+                del self._waiting[k]
+        for _, w in late:
+            if w.to in gone:
+                error: Exception = DistBackendError(f"rpc: {self.workers[w.to]!r} has left without an answer")
+            else:
+                error = RuntimeError(
+                    f"rpc: the call on {self.workers[w.to]!r} ran for more than set timeout ({w.seconds * 1000:g} ms)"
+                )
+            w.future._finish(None, error)
+
+    # --- what comes -------------------------------------------------------------------------------
+
+    def _note(self, message: Message) -> None:
+        try:
+            function, args = message.load(self)
+            function(*args)
+        except Exception:  # nobody waits for it, and the thread must live
+            traceback.print_exc()
+
+    def _take(self, message: Message) -> None:
+        if message.kind == "call":
+            contextvars.copy_context().run(self._answer, message)
+            return
+        with self._lock:
+            waiting = self._waiting.pop(message.number, None)  # type: ignore[arg-type]
+        if waiting is None:
+            return  # it came too late
+        try:
+            value = message.load(self)
+        except Exception as error:
+            waiting.future._finish(None, error)
+            return
+        if message.kind == "done":
+            waiting.future._finish(value, None)
+        else:
+            waiting.future._finish(None, _as_raised(*value))
+
+    def _answer(self, message: Message) -> None:
+        """Run a call, and send what came of it."""
+        history.current_context.set(message.context)
+        if message.context is not None:
+            history.context_of(message.context, make=True).workers.add(message.source)
+        try:
+            function, args, kwargs = message.load(self)
+            result = function(*args, **kwargs)
+            if isinstance(result, Future) and getattr(function, "answers_later", False):
+                result = result.wait()
+            kind = "done"
+        except BaseException as error:
+            kind, result = "failed", self._described(error)
+        try:
+            data = pack(kind, message.number, result, self, message.source)
+        except Exception as error:  # what cannot be sent
+            data = pack("failed", message.number, self._described(error), self, message.source)
+        if not self._stopping:
+            self._send(message.source, data)
+
+    def _described(self, error: BaseException) -> tuple[type, str]:
+        """The class of an error, if others can know it, and what is to be said of it."""
+        kind: type = type(error)
+        try:
+            pickle.dumps(kind)
+        except Exception:
+            kind = RuntimeError
+        text = "".join(traceback.format_exception(error))
+        return kind, f"On {self.workers[self.rank]!r}:\n{error!r}\n{text}"
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def finish(self, graceful: bool, seconds: float) -> None:
+        """Wait until nobody has calls under way, if ``graceful``; then stop."""
+        if graceful:
+            limit = time.monotonic() + seconds if seconds else float("inf")
+            while self._waiting and time.monotonic() < limit:
+                time.sleep(1e-3)
+            if self.communicator is not None:
+                why = wait_for(self.communicator.Ibarrier().Test, seconds or 1e9, self.group.missing)
+                if why is not None:
+                    self._stop()
+                    raise RuntimeError(f"shutdown: not all workers came to it: {why}")
+        self._stop()
+        if self.communicator is not None and graceful:
+            self.communicator.Free()
+
+    def _stop(self) -> None:
+        atexit.unregister(self._stop)
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+        self._pool.shutdown(wait=False)
+        with self._lock:
+            left, self._waiting = list(self._waiting.values()), {}
+        for waiting in left:
+            waiting.future._finish(None, RuntimeError("rpc: this process has shut down before the answer came"))
+
+
+def _as_raised(kind: type, text: str) -> BaseException:
+    """The error of another process: of its class, if that takes a text."""
+    if issubclass(kind, Exception):
+        try:
+            return kind(text)
+        except Exception:  # a class with other arguments
+            return RuntimeError(text)
+    return RuntimeError(text)
+
+
+_agent: Agent | None = None
+
+
+def here() -> Agent:
+    """The agent of this process."""
+    if _agent is None:
+        raise RuntimeError("rpc: init_rpc has not been called in this process, or it has shut down")
+    return _agent

@@ -1,0 +1,184 @@
+"""Calls of functions on other processes, in PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import groups
+from ..futures import Future
+from ..transports import mpi
+from . import agent as agents
+from . import history, rref
+from .agent import Agent, WorkerInfo
+
+__all__ = [
+    "RpcBackendOptions",
+    "get_rpc_timeout",
+    "get_worker_info",
+    "init_rpc",
+    "is_available",
+    "rpc_async",
+    "rpc_sync",
+    "shutdown",
+]
+
+_made_world = False
+
+
+@dataclass
+class RpcBackendOptions:
+    """How calls are made.
+
+    Parameters
+    ----------
+    rpc_timeout : float
+        Seconds that a call may take, if it does not say; 0 for ever.
+    """
+
+    rpc_timeout: float = 60.0
+
+
+def is_available() -> bool:
+    """Whether calls can be made: always, at least on this process."""
+    return True
+
+
+def init_rpc(
+    name: str,
+    backend: Any = None,
+    rank: int = -1,
+    world_size: int | None = None,
+    rpc_backend_options: Any = None,
+) -> None:
+    """Take calls of other processes, and make some; all processes call it.
+
+    Parameters
+    ----------
+    name : str
+        The name of this process, which no other has.
+    backend
+        MPI; there is no other.
+    rank, world_size : int, optional
+        Checked against what the launcher says.
+    rpc_backend_options : RpcBackendOptions, optional
+        How long a call may take; 60 seconds by default.
+
+    Examples
+    --------
+    >>> import dualtape.distributed.rpc as rpc
+    >>> rpc.init_rpc("alone")
+    >>> rpc.rpc_sync("alone", max, args=(1, 2))
+    2
+    >>> rpc.shutdown()
+    """
+    global _made_world
+    if agents._agent is not None:
+        raise RuntimeError("init_rpc: RPC is already initialized: shutdown() comes first")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"init_rpc: name must be a string that is not empty, got {name!r}")
+    if backend is not None:
+        raise ValueError(f"init_rpc: calls go by MPI; leave backend out, got {backend!r}")
+    options = RpcBackendOptions() if rpc_backend_options is None else rpc_backend_options
+    if not isinstance(options, RpcBackendOptions):
+        raise TypeError(f"init_rpc: rpc_backend_options must be RpcBackendOptions, got {type(options).__name__}")
+    made = not groups.is_initialized()
+    if made:
+        groups.init_process_group(rank=rank, world_size=-1 if world_size is None else world_size)
+    try:
+        group = groups.default_group()
+        for what, given, found in (("rank", rank, group.rank()), ("world_size", world_size, group.size())):
+            if given not in (-1, None, found):
+                raise ValueError(f"init_rpc: {what} is {found} by what the launcher says, got {given}")
+        _check_threads(group)
+        Agent(name, group, float(options.rpc_timeout)).start()
+    except BaseException:
+        if made:
+            groups.destroy_process_group()
+        raise
+    _made_world = made
+
+
+def _check_threads(group: Any) -> None:
+    if group.size() == 1:
+        return
+    if not isinstance(group.transport, mpi.Mpi):
+        raise RuntimeError("init_rpc: calls go by the backend mpi: init_process_group('mpi')")
+    from mpi4py import MPI
+
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        raise RuntimeError(
+            "init_rpc: this MPI does not let several threads use it (MPI_THREAD_MULTIPLE), which calls need"
+        )
+
+
+def shutdown(graceful: bool = True, timeout: float = 0) -> None:
+    """Take no more calls. All processes call it.
+
+    Parameters
+    ----------
+    graceful : bool
+        Whether to wait until all processes are here and none has calls under way.
+    timeout : float
+        Seconds to wait for that; 0 for ever.
+    """
+    global _made_world
+    agent = agents.here()
+    try:
+        agent.finish(graceful, timeout)
+    finally:
+        agents._agent = None
+        rref._owned.clear()
+        history._contexts.clear()
+        made, _made_world = _made_world, False
+        if made:
+            groups.destroy_process_group()
+
+
+def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
+    """The name and number of a worker; of this one by default."""
+    agent = agents.here()
+    return agent.workers[agent.rank] if worker_name is None else agent.worker(worker_name)
+
+
+def get_rpc_timeout() -> float:
+    """How long a call may take, in seconds, if it does not say."""
+    return agents.here().timeout
+
+
+def rpc_async(to: Any, func: Callable, args: Any = None, kwargs: Any = None, timeout: float = -1.0) -> Future:
+    """Begin a call of a function on a worker.
+
+    Parameters
+    ----------
+    to : str, int or WorkerInfo
+        The worker.
+    func : callable
+        One that the worker can import.
+    args : tuple, optional
+    kwargs : dict, optional
+    timeout : float
+        Seconds until the call fails; by default as long as for any call, 0 for ever.
+
+    Returns
+    -------
+    Future
+    """
+    agent = agents.here()
+    worker = agent.worker(to)
+    if not callable(func):
+        raise TypeError(f"rpc: function should be callable, got {type(func).__name__}")
+    seconds = agent.timeout if timeout < 0 else timeout
+    return agent.call(worker.id, func, tuple(args or ()), dict(kwargs or {}), seconds)
+
+
+def rpc_sync(to: Any, func: Callable, args: Any = None, kwargs: Any = None, timeout: float = -1.0) -> Any:
+    """Call a function on a worker, and wait for the result; an error there is raised here, with its traceback.
+
+    Parameters
+    ----------
+    to, func, args, kwargs, timeout
+        As for :func:`rpc_async`.
+    """
+    return rpc_async(to, func, args, kwargs, timeout).wait()

@@ -1,0 +1,20 @@
+"""Modules in parts: plans that say which layers of a module are cut, and how what goes in and comes out lies."""
+
+from __future__ import annotations
+
+from .loss import loss_parallel
+from .plan import parallelize_module
+from .style import (
+    ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+)
+
+__all__ = [
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
+    "RowwiseParallel", "SequenceParallel", "loss_parallel", "parallelize_module",
+]  # fmt: skip
