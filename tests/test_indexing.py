@@ -561,3 +561,31 @@ LISTS = programs(
 @pytest.mark.parametrize("line", LISTS)
 def test_a_list_that_holds_more_than_numbers_is_read_as_a_tuple(line: str) -> None:
     same(line)
+
+
+SPREAD = [
+    ((1,), (3,)),
+    ((1, 3), (3,)),
+    ((2, 1), (2, 3)),
+    ((3,), (2, 3)),
+    ((), (3,)),
+    ((1, 1, 3), (2, 3)),
+    ((2, 3), (2, 3)),
+]
+
+
+@pytest.mark.parametrize(("shape", "part"), SPREAD)
+def test_the_graph_of_a_value_that_is_spread_over_what_it_is_assigned_to_is_pytorchs(shape, part):
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (torch, dt):
+        value = library.ones(shape, requires_grad=True)
+        y = library.zeros(4, *part)
+        y[0] = value * 2
+        names, node = [], y.grad_fn.next_functions[1][0]
+        while node is not None:
+            names.append(node.name().rpartition("::")[2])
+            node = node.next_functions[0][0] if node.next_functions else None
+        (y * y).sum().backward()
+        found.append((names, value.grad.tolist()))
+    assert found[0] == found[1]

@@ -123,8 +123,8 @@ def assign(x: Any, key: Any, value: Any) -> bool:
     view = x._view
     left = mode.grad and (x._requires_grad if view is None else x.requires_grad)
     if left or right:
-        if b.ndim > part.ndim or right and b.ndim and b.shape[0] == 1 and b.shape != part.shape:
-            return False  # leading dimensions of size one go, which is recorded
+        if b.ndim > part.ndim or right and b.ndim and b.shape != part.shape:
+            return False  # leading dimensions of size one go, and the rest is spread, which is recorded
         if not may_record_write(x, left):
             return False  # a leaf, or a view with rules of its own
         source = (value._edge or leaf_edge(value)) if right else None

@@ -84,9 +84,19 @@ def _assign(x: Tensor, key: Any, value: Any) -> None:
         return
     source = value if isinstance(value, Tensor) else _as_value(value, viewed)
     shape = source._array.shape
-    if shape and shape[0] == 1 and shape != target._array.shape:  # leading dimensions of size one go
-        source = shapes._view_shape(source, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
+    wanted = target._array.shape
+    if shape and shape != wanted:  # leading dimensions of size one go, and what is left is spread, both recorded
+        rest = shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :]
+        source = shapes._view_shape(source, rest)
+        if rest != wanted and spreads(rest, wanted):
+            source = source.expand(wanted)  # type: ignore[attr-defined]
     target.copy_(source)  # type: ignore[attr-defined]
+
+
+def spreads(shape: tuple, wanted: tuple) -> bool:
+    """Whether an array of ``shape`` can be spread out to one of the shape ``wanted``."""
+    after = wanted[len(wanted) - len(shape) :]
+    return len(shape) <= len(wanted) and all([n in (1, m) for n, m in zip(shape, after, strict=True)])
 
 
 def _as_value(value: Any, x: Tensor) -> Tensor:
