@@ -48,7 +48,7 @@ TESTS: dict[str, list[list[str]]] = {
     "ops/basic_indexing.py": [_WRITES, _INDEXING, _VIEWS],
     "ops/jvp_fastpath.py": [_FORWARD, _NET, _BATCHES],
     "ops/op_node.py": [_SAVED, _WAYS, _WRITES, _NET],
-    "autograd/views.py": [_VIEWS, _WRITES, _HISTORY, _NET],
+    "autograd/views.py": [_VIEWS, _WRITES, _HISTORY, _SAVED, _BATCHES, _NET],
     "autograd/saved.py": [_SAVED, _WRITES, _NET],
     "arrays/kernels/numbers.py": [_WAYS, _WRITES, _NET],
 }
