@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import dataclasses
 import datetime
 import importlib.util
 import os
@@ -953,3 +954,20 @@ def test_the_environment_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [float(compiled(dt.ones(1))) for _ in range(2)] == [2.0, 2.0]
     monkeypatch.setenv("DUALTAPE_TEST_FACTOR", "3")
     assert float(compiled(dt.ones(1))) == 3.0
+
+
+@dataclasses.dataclass
+class _Described:
+    k: float = 2.0
+
+
+def test_a_dataclass_and_several_modules_have_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = _Described()
+    model = dt.nn.Sequential(dt.nn.Linear(2, 3), dt.nn.Tanh(), dt.nn.Dropout(0.0), dt.nn.Linear(3, 1))
+    compiled = dt.compile(lambda x: model(x) * described.k, fullgraph=True)
+    x = dt.ones(1, 2)
+    for _ in range(3):
+        compiled(x)
+    assert programs(compiled) == 1
+    described.k = 3.0
+    assert (compiled(x) == model(x) * 3.0).all() and programs(compiled) == 2

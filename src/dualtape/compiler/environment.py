@@ -78,6 +78,7 @@ COMPARED = (np.ndarray, set, bytearray)  # by guards, or inputs
 IN_BYTES = (array.array, memoryview, ctypes._SimpleCData, ctypes.Array, ctypes.Structure)  # what their memory holds
 _ALL_NAMES = frozenset({"getattr", "setattr", "vars", "__dict__", "__getattribute__", "dir"})
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 _LIMIT = 20_000
 
 
@@ -105,6 +106,8 @@ class Place:
 
 def is_library(value: Any) -> bool:
     """Whether a module, class or function belongs to what does not change while a program runs."""
+    if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(_STANDARD):
+        return "-packages" not in value.__code__.co_filename  # whatever a decorator of it has called itself
     name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
     return isinstance(name, str) and name.partition(".")[0] in _LIBRARIES
 
@@ -295,6 +298,10 @@ def _is_module(value: Any) -> bool:
 _LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"})
 
 
+def _is_changing(function: Any) -> bool:
+    return isinstance(function, (types.FunctionType, types.BuiltinFunctionType)) and function in CHANGING
+
+
 def _changing(function: Any) -> str:
     return f"it calls {function.__module__}.{function.__name__}, which may give something else at each call"
 
@@ -325,8 +332,10 @@ def _of_library(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         own = getattr(value, "__dict__", None)
         if own is None and not slots and not all("__slots__" in vars(cls) for cls in type(value).__mro__[:-1]):
             raise TooMuch(f"it refers to a {type(value).__name__}, and what that holds cannot be followed")
-        yield from ((f"{path}.{name}", getattr(value, name)) for name in slots)
-        yield from ((f"{path}.__dict__[{name!r}]", item) for name, item in (own or {}).items())
+        held = [(f"{path}.{name}", getattr(value, name)) for name in slots]
+        held += [(f"{path}.__dict__[{name!r}]", item) for name, item in (own or {}).items()]
+        # a clock that a library keeps is the library's concern
+        yield from (each for each in held if not (callable(each[1]) and _is_changing(each[1])))
         if own is not None:
             yield f"len({path}.__dict__)", len(own)
 

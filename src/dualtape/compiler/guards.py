@@ -68,6 +68,8 @@ class Guard:
             number = self._numbers.get(id(value)) if isinstance(value, (Tensor, np.ndarray)) else None
             if number is not None and number not in used and isinstance(value, Tensor):
                 continue
+            if place.path in names:
+                continue  # several lead there by one path
             name = f"v{len(names)}"
             body.append(f"{name} = {_shorter(place.path, names)}")
             names[place.path] = name
