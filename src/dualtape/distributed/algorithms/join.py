@@ -89,7 +89,7 @@ class Join:
         self, joinables: list[Joinable], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
     ) -> None:
         if not joinables:
-            raise ValueError("The join context manager requires at least one joinable")
+            raise ValueError("Join needs at least one joinable (a DistributedDataParallel, say), got none")
         self._joinables = joinables
         self._enable = enable
         self._throws = throw_on_early_termination

@@ -180,8 +180,8 @@ class Schedule1F1B(_Schedule):
         )
         if n_microbatches < stage.num_stages:
             raise ValueError(
-                f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number of stages"
-                f" ({stage.num_stages})"
+                f"one forward, one backward keeps {stage.num_stages} stages busy with as many microbatches or more, got"
+                f" {n_microbatches}"
             )
 
     def _order(self) -> Iterator[tuple[str, int]]:

@@ -79,7 +79,7 @@ class PipelineStage:
             if value is not None:
                 raise NotImplementedError(f"PipelineStage: {name} is not here; leave it out")
         if not 0 <= stage_index < num_stages:
-            raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
+            raise ValueError(f"stage_index must be from 0 to {num_stages - 1}, got {stage_index}")
         found = default_group() if group is None else member(group)
         if found is None or found.size() != num_stages or found.rank() != stage_index:
             where = "no rank" if found is None else f"rank {found.rank()} of {found.size()}"
