@@ -761,10 +761,15 @@ class World:
                 return g * y + h, g * x + h
 
         self.two = Two
+        self.subclass = type("Sub", (library.Tensor,), {})
+        self.checkpoint = library.utils.checkpoint.checkpoint
 
     def grow(self) -> None:
         x, y = self.random.choice(self.tensors), self.random.choice(self.tensors)
-        kind = self.random.choice(["unary", "unary", "binary", "binary", "stack", "two", "in place"])
+        kind = self.random.choice(
+            ["unary", "unary", "binary", "binary", "stack", "two", "in place", "through a view", "checkpoint", "subclass",
+             "saved", "complex"]
+        )  # fmt: skip
         if kind == "unary":
             result = [
                 self.random.choice(
@@ -777,6 +782,20 @@ class World:
             result = [part * 1 for part in self.torch.stack([x, y]).unbind(0)]
         elif kind == "two":
             result = list(self.two.apply(x, y))
+        elif kind == "through a view":
+            result = [x * 1]
+            part = result[0][:1]
+            self.hook(part)
+            part.mul_(y[1:])
+        elif kind == "checkpoint":
+            result = [self.checkpoint(lambda a, b: (a * b).sin() + a, x, y, use_reentrant=False)]
+        elif kind == "subclass":
+            result = [((x * 1).as_subclass(self.subclass) * y).as_subclass(self.torch.Tensor)]
+        elif kind == "saved":
+            with self.torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t * 1):
+                result = [x.tanh() * y]
+        elif kind == "complex":
+            result = [(self.torch.complex(x, y) * (1 + 2j)).abs()]
         else:
             result = [x * 1]
             self.hook(result[0])
@@ -872,7 +891,8 @@ def test_random_graphs_with_random_hooks_write_the_same_log(start: int) -> None:
 def _near(a: Any, b: Any) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_near, a, b))
-    return a == pytest.approx(b, rel=1e-9) if isinstance(a, float) and isinstance(b, float) else a == b
+    numbers = isinstance(a, (float, complex)) and isinstance(b, (float, complex))
+    return a == pytest.approx(b, rel=1e-9) if numbers else a == b
 
 
 def test_hooks_on_a_leafs_node_last_as_long_as_the_leaf() -> None:
