@@ -671,3 +671,41 @@ def test_an_unknown_keyword_is_refused_and_out_is_written() -> None:
     with pytest.raises(TypeError):
         dt.clamp(x, lowest=0.0)
     assert dt.sum(x, dim=0, out=out) is out and out.tolist() == [2.0, 2.0]
+
+
+def test_assigning_to_a_part_of_a_subclass_asks_it():
+    asked = []
+
+    class Asked(dt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = dt.zeros(2, 3).as_subclass(Asked)
+    x[0] = 1.0
+    x[1, :2] = dt.ones(2)
+    assert asked.count("__setitem__") == 2
+
+
+def test_an_operand_that_is_nothing_we_know_answers_for_itself_in_place():
+    class Other:
+        def __radd__(self, other):
+            return "mine"
+
+    x = dt.ones(2)
+    y = x
+    y += Other()
+    assert y == "mine" and x.tolist() == [1.0, 1.0]
+
+
+def test_a_value_of_another_shape_that_is_assigned_has_the_gradient_of_what_it_is_spread_over():
+    for shape in ((1,), (3,), (1, 3), (2, 1), (1, 1)):
+        value = dt.ones(shape, requires_grad=True)
+        x = dt.zeros(4, 2, 3)
+        x[1] = value
+        (x * dt.arange(24.0).reshape(4, 2, 3)).sum().backward()
+        spread = dt.arange(24.0).reshape(4, 2, 3)[1].numpy()
+        expected = np.zeros(shape, np.float32)
+        np.add.at(expected, tuple(np.indices((2, 3))[-len(shape) :] % np.reshape(shape, (-1, 1, 1))), spread)
+        assert np.allclose(value.grad.numpy(), expected)
