@@ -4,6 +4,7 @@ the library's words, and nothing has changed.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,6 +31,14 @@ ARGUMENTS: list[tuple] = [
     (), ("a",), (object(),), (None, None), (0,), (0, 0), (-5,), (100,), (1.5,), ([9, 9],), ((0, 1, 2),), (2, 0), (-1, -1),
     (3, 3, 3), ({},),
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def autocast_dtype() -> Iterator[None]:
+    """Functions that set it are called with whatever they take."""
+    before = dt.get_autocast_dtype("cpu")
+    yield
+    dt.set_autocast_dtype("cpu", before)
 
 
 def functions() -> Iterator[tuple[str, Callable]]:
@@ -292,3 +301,50 @@ def test_a_refusal_has_the_words_that_people_search_for(program: str, request: p
         assert request.node.callspec.id in str(found.error), f"{library.__name__}: {found.error}"
         kinds.append(next(kind for kind in type(found.error).__mro__ if kind.__module__ == "builtins"))
     assert len(set(kinds)) == 1, kinds
+
+
+@pytest.mark.parametrize(
+    ("lose", "warns"),
+    [
+        (float, True), (complex, True), (math.sin, True), (lambda x: np.zeros(1).__setitem__(0, x), True),
+        (int, False), (bool, False), (lambda x: x.item(), False), (lambda x: f"{x:.1f}", False),
+        (lambda x: float(x.detach()), False), (dt.no_grad()(lambda x: float(x)), False),
+    ],
+)  # fmt: skip
+def test_a_number_made_of_a_tensor_with_history_says_what_it_loses(lose: Any, warns: bool) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lose(dt.ones((), requires_grad=True))
+    assert bool(told) == warns
+    assert all("Converting a tensor with requires_grad=True to a scalar" in str(each.message) for each in told)
+    assert all(each.filename == __file__ for each in told)
+
+
+def test_each_line_that_loses_history_says_so_once() -> None:
+    x = dt.ones((), requires_grad=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            float(x)
+        float(x)
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x: math.sin(x[0]), "lost their history"), (lambda x: x[0].item(), "lost their history"),
+        (lambda x: np.ones(3).sum(), "lost their history"), (lambda x: np.array([x[0]]).sum(), "dualtape.numpy"),
+    ],
+)  # fmt: skip
+def test_a_function_that_lost_the_history_of_its_arguments_is_told_how(f: Any, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        dt.func.grad(f)(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("leaf", "words"), [(2, r"floating-point numbers, 2\.0"), ("a", "argnums"), (object(), "register")]
+)
+def test_what_cannot_be_differentiated_says_what_to_do(leaf: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        dt.func.grad(lambda x: x)(leaf)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import ctypes
 import dataclasses
 import datetime
 import importlib.util
 import os
+import pickle
 import random
 import threading
 import time
@@ -954,6 +956,154 @@ def test_the_environment_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [float(compiled(dt.ones(1))) for _ in range(2)] == [2.0, 2.0]
     monkeypatch.setenv("DUALTAPE_TEST_FACTOR", "3")
     assert float(compiled(dt.ones(1))) == 3.0
+
+
+@pytest.mark.parametrize("lr", [0.1, "tensor"])
+def test_a_training_step_of_many_calls_has_few_programs(lr: Any) -> None:
+    model = dt.nn.Sequential(dt.nn.Linear(3, 4), dt.nn.ReLU(), dt.nn.Linear(4, 4), dt.nn.ReLU(), dt.nn.Linear(4, 2))
+    optimizer = dt.optim.SGD(model.parameters(), lr=dt.tensor(0.1) if lr == "tensor" else lr, momentum=0.9)
+    x, y = dt.randn(8, 3), dt.tensor([0, 1] * 4)
+
+    def step(x: dt.Tensor, y: dt.Tensor) -> dt.Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = dt.compile(step, fullgraph=True)
+    for _ in range(10):
+        compiled(x, y)
+    told = dt.compiler.explain(compiled)(x, y)
+    assert len(told.variants) <= 2 and not told.reasons, told.retraced
+
+
+class _Alike:
+    """Two slots of which one's name begins the other's."""
+
+    __slots__ = ("xy", "x")
+
+
+def test_names_that_begin_alike_are_told_apart() -> None:
+    held = _Alike()
+    held.x, held.xy = [1.0], [2.0]
+    compiled = dt.compile(lambda t: t * held.x[0] + held.xy[0], fullgraph=True)
+    assert [compiled(dt.ones(1)).item() for _ in range(3)] == [3.0] * 3
+    assert len(dt.compiler.explain(compiled)(dt.ones(1)).variants) == 1
+    held.xy[0] = 5.0
+    assert compiled(dt.ones(1)).item() == 6.0
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "NAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "Rprop"])
+def test_a_schedule_of_a_rate_that_is_a_tensor_needs_one_program(kind: str) -> None:
+    def trained(compiled: bool) -> tuple[dt.Tensor, Any]:
+        dt.manual_seed(0)
+        model, x = dt.nn.Linear(3, 2), dt.randn(8, 3)
+        optimizer = getattr(dt.optim, kind)(model.parameters(), lr=dt.tensor(0.05))
+        schedule = dt.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+
+        def step(x: dt.Tensor) -> None:
+            optimizer.zero_grad()
+            (model(x) - 1).pow(2).mean().backward()
+            optimizer.step()
+
+        run = dt.compile(step, fullgraph=True) if compiled else step
+        for _ in range(12):
+            run(x)
+            schedule.step()
+        return model.weight, run
+
+    weight, _ = trained(False)
+    found, run = trained(True)
+    np.testing.assert_allclose(found.detach(), weight.detach(), rtol=1e-5)
+    assert len(dt.compiler.explain(run)(dt.ones(8, 3)).variants) == 1
+
+
+def test_what_was_not_as_before_is_said_when_there_are_too_many_programs() -> None:
+    held = {"rate": 0.0}
+    compiled = dt.compile(lambda x: x * held["rate"], recompile_limit=2)
+    with pytest.warns(UserWarning, match=r"traced 2 times.*rate: it was 1.0, is 2.0"):
+        for rate in range(4):
+            held["rate"] = float(rate)
+            assert compiled(dt.ones(1)).item() == rate
+
+
+@pytest.mark.parametrize("where", ["argument", "cast", "autocast"])
+def test_what_computes_in_bfloat16_runs_as_it_is(where: str) -> None:
+    def f(x: dt.Tensor) -> dt.Tensor:
+        with dt.autocast("cpu", dtype=dt.bfloat16, enabled=where == "autocast"):
+            return (
+                F.linear(x.bfloat16() if where == "cast" else x, x.to(dt.bfloat16 if where == "cast" else x.dtype)) * 2
+            )
+
+    x = dt.ones(2, 3, dtype=dt.bfloat16 if where == "argument" else dt.float32)
+    with pytest.warns(UserWarning, match="runs as it is.*(?i:bfloat16)"):
+        found = dt.compile(f)(x)
+    assert found.dtype == dt.bfloat16 and found.tolist() == [[6.0, 6.0]] * 2
+
+
+class _Scaled(dt.nn.Module):
+    """A module with an attribute of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = dt.nn.Linear(2, 3)
+        self.scale = 2.0
+
+    def forward(self, x: dt.Tensor) -> dt.Tensor:
+        return self.layer(x) * self.scale
+
+
+def test_a_compiled_module_stands_for_the_module() -> None:
+    torch = pytest.importorskip("torch")
+
+    def told(lib: Any, backend: str) -> list:
+        net = lib.nn.Sequential(lib.nn.Linear(2, 3), lib.nn.Dropout(0.5))
+        found = lib.compile(net, backend=backend)
+        seen = [isinstance(found, lib.nn.Module), list(found.state_dict()), [n for n, _ in found.named_modules()]]
+        seen += [repr(found), len(found), found._orig_mod is net, found.eval() is found, net.training, found.training]
+        found.extra = 5
+        seen += [net.extra, found.extra, hasattr(found, "missing"), "extra" in dir(found)]
+        del found.extra
+        copied = copy.deepcopy(found)
+        seen += [hasattr(net, "extra"), type(copied) is type(found), copied._orig_mod is net, copied.training]
+        with found.register_forward_hook(lambda module, args, output: seen.append(type(module).__name__)):
+            seen.append(found(lib.ones(4, 2)).shape == (4, 3))
+        return seen
+
+    assert told(dt, "native") == told(torch, "eager")
+
+
+def test_a_compiled_module_trains_is_saved_and_is_compiled_with_a_step() -> None:
+    model = dt.compile(_Scaled(), fullgraph=True)
+    optimizer = dt.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x: dt.Tensor) -> dt.Tensor:
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [step(dt.ones(4, 2)).item() for _ in range(4)]
+    losses += [run(dt.ones(4, 2)).item() for run in [dt.compile(step, fullgraph=True)] * 4]
+    assert losses == sorted(losses, reverse=True) and losses[0] > 2 * losses[-1]
+    other = pickle.loads(pickle.dumps(model))
+    other.load_state_dict(model.state_dict())
+    assert dt.equal(other(dt.ones(1, 2)), model(dt.ones(1, 2)))
+    assert dt.compiler.explain(model)(dt.ones(1, 2)).name == "_Scaled"
+
+
+def test_hooks_and_attributes_of_a_module_of_ones_own_are_looked_at() -> None:
+    net = _Scaled()
+    compiled = dt.compile(net, fullgraph=True)
+    x = dt.ones(1, 2)
+    before = compiled(x)
+    with net.register_forward_hook(lambda module, args, output: output + 1):
+        assert dt.allclose(compiled(x), before + 1)
+    assert dt.allclose(compiled(x), before)
+    compiled.scale = 4.0
+    assert dt.allclose(compiled(x), 2 * before)
 
 
 @dataclasses.dataclass

@@ -176,3 +176,16 @@ def test_what_is_wrong_is_said(call: Any, error: type, words: str) -> None:
 )
 def test_branches_as_pytorch_has_them(program: str) -> None:
     same(program)
+
+
+def test_samples_of_a_batch_may_take_different_branches() -> None:
+    def f(x: dt.Tensor) -> Any:
+        return dt.cond(x.sum() > 0, lambda x: {"a": x * 2, "b": x.sum()}, lambda x: {"a": x**2, "b": x[0]}, (x,))
+
+    batch = dt.tensor([[1.0, 2.0], [-1.0, -3.0]])
+    found = dt.vmap(f)(batch)
+    assert found["a"].tolist() == [[2.0, 4.0], [1.0, 9.0]] and found["b"].tolist() == [3.0, -1.0]
+    slopes = dt.vmap(dt.func.grad(lambda x: f(x)["a"].sum()))(batch)
+    assert slopes.tolist() == [[2.0, 2.0], [-2.0, -6.0]]
+    with pytest.raises(RuntimeError, match="false_fn"):
+        dt.vmap(lambda x: dt.cond(x > 0, lambda x: x, lambda x: x[None], (x,)))(dt.tensor([1.0, -1.0]))

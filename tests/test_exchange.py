@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -162,6 +166,38 @@ def test_einops_rearranges_tensors_by_the_array_api() -> None:
     assert einops.rearrange(x, "a b -> b a").shape == (3, 2) and einops.repeat(x, "a b -> (r a) b", r=2).shape == (4, 3)
     assert dt.autograd.grad(einops.reduce(x, "a b -> b", "mean").sum(), x)[0].tolist() == [[0.5] * 3] * 2
     assert einops.pack([x, x], "* b")[0].shape == (4, 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda e, x: e.rearrange(x, "a b (c d) -> c (b a) d", d=2),
+        lambda e, x: e.rearrange([x, x], "n a b c -> a n (b c)"),
+        lambda e, x: e.rearrange(x, "... c -> c ..."),
+        lambda e, x: e.repeat(x, "a b c -> (r a) b c s", r=2, s=3),
+        *[lambda e, x, how=how: e.reduce(x, "a b c -> b", how) for how in ("min", "max", "sum", "mean", "prod")],
+        lambda e, x: e.reduce(x > 0.5, "a b c -> a", "any"),
+        lambda e, x: e.reduce(x > 0.5, "a b c -> a 1", "all"),
+        lambda e, x: e.einsum(x, x, "a b c, a d c -> b d"),
+        lambda e, x: e.pack([x, x[:, 0]], "a * c")[0],
+        lambda e, x: e.unpack(x, [(1,), (2,)], "a * c")[1],
+    ],
+)
+def test_einops_takes_tensors_once_it_is_told_of_them(call: Any) -> None:
+    einops = pytest.importorskip("dualtape.utils.einops", exc_type=ImportError)
+    array = np.random.default_rng(0).random((2, 3, 4))
+    x = dt.tensor(array, requires_grad=True)
+    found, expected = call(einops, x), call(einops, array)
+    np.testing.assert_allclose(found.detach(), expected)
+    if found.is_floating_point():
+        assert dt.autograd.gradcheck(lambda x: call(einops, x), x)
+
+
+def test_einops_of_ones_own_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "einops", None)
+    monkeypatch.delitem(sys.modules, "dualtape.utils.einops", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="pip install einops"):
+        importlib.import_module("dualtape.utils.einops")
 
 
 def test_opt_einsum_contracts_tensors() -> None:

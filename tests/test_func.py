@@ -548,7 +548,7 @@ def test_states_of_several_models_are_stacked() -> None:
         with pytest.raises(RuntimeError, match=said):
             stack_module_state(models)
     nets[0].training = True
-    with pytest.raises(RuntimeError, match="training/eval mode"):
+    with pytest.raises(RuntimeError, match="in training mode and some are not"):
         stack_module_state(nets)
 
 

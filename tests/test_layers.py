@@ -39,6 +39,7 @@ LAYERS = [
         "_lazy",
         "data",
         "cpu",
+        "accelerator",
         "cuda",
         "jit",
         "backends",

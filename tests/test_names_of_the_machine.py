@@ -20,6 +20,14 @@ torch.jit.script(lambda x: x * 2)(torch.ones(1)) if torch.jit.is_scripting() els
 torch.jit.annotate(int, 3), torch.jit.isinstance([1], list[int]), torch.jit.isinstance({"a": [1.0]}, dict[str, list[int]]), torch.jit.isinstance((1, "a"), tuple[int, str]), torch.jit.wait(torch.jit.fork(lambda x: x + 1, torch.ones(1)))
 torch.version.cuda, torch.version.hip, torch.version.debug
 torch.get_default_device().type,
+torch.accelerator.is_available(), torch.accelerator.device_count(), torch.accelerator.current_accelerator(), torch.accelerator.current_accelerator(True)
+torch.accelerator.current_device_index()
+torch.accelerator.set_device_index(0)
+torch.accelerator.synchronize()
+torch.accelerator.current_stream()
+torch.accelerator.empty_cache()
+torch.accelerator.memory_allocated()
+torch.accelerator.max_memory_reserved()
 """
 
 
@@ -79,3 +87,9 @@ def test_a_script_is_the_function_itself():
         dt.jit.trace(f, (dt.ones(1), 2))  # the example is tried
     with pytest.raises(NotImplementedError, match="state_dict"):
         dt.jit.save(f, "f.pt")
+
+
+@pytest.mark.parametrize(("where", "name", "near"), [("nn", "Flaten", "Flatten"), ("optim", "Adm", "Adam")])
+def test_a_name_that_is_not_there_leads_to_one_that_is(where: str, name: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=f"did you mean {near}"):
+        getattr(getattr(dt, where), name)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any
 
 import pytest
 
+import dualtape as dt
+from dualtape import pytree
 from dualtape.pytree import (
     broadcast_prefix,
     register_pytree_node,
@@ -103,3 +106,33 @@ def test_a_registered_class_is_a_node_once() -> None:
 
 def test_the_names_stand_where_pytorch_has_them() -> None:
     assert _pytree.tree_map is tree_map and _pytree.tree_flatten is tree_flatten
+
+
+@dataclasses.dataclass
+class _Fit:
+    weight: Any
+    bias: Any
+    name: str = "none"
+
+
+class _Keywords:
+    def __init__(self, a: Any) -> None:
+        self.a = a
+
+
+def test_a_registered_dataclass_is_a_tree_of_its_fields() -> None:
+    pytree.register_dataclass(_Fit, drop_field_names=["name"])
+    assert pytree.tree_flatten(_Fit(1.0, [2.0], "x"))[0] == [1.0, 2.0]
+    slope = dt.func.grad(lambda p: (p.weight * p.bias).sum())(_Fit(dt.ones(2), 3 * dt.ones(2)))
+    assert slope.weight.tolist() == [3.0, 3.0] and slope.bias.tolist() == [1.0, 1.0] and slope.name == "none"
+    pytree.register_dataclass(_Keywords, field_names=["a"])
+    assert pytree.tree_map(lambda x: x + 1, _Keywords(1)).a == 2
+
+
+@pytest.mark.parametrize(
+    ("cls", "names", "words"),
+    [(_Fit, ["weight"], "each field"), (_Fit, ["weight", "x"], "each field"), (int, None, "not a")],
+)
+def test_a_dataclass_registered_wrongly_is_refused(cls: type, names: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        pytree.register_dataclass(cls, field_names=names)

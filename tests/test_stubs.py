@@ -33,6 +33,16 @@ reveal_type(x.split(2))  # tuple[Tensor, ...]
 reveal_type(dt.optim.SGD([x], lr=0.1))  # SGD
 reveal_type(dt.randn(2))  # Tensor
 reveal_type(dt.float32)  # dtype
+reveal_type(dt.nn.Linear(2, 3))  # Linear
+reveal_type(dt.nn.modules.GRU(2, 3))  # GRU
+reveal_type(dt.nn.Linear(2, 3).weight)  # Parameter
+reveal_type(dt.nn.DataParallel(dt.nn.ReLU()))  # DataParallel
+reveal_type(dt.optim.Adam([x]))  # Adam
+reveal_type(dt.optim.swa_utils.SWALR(dt.optim.Adam([x]), 0.1))  # SWALR
+reveal_type(dt.utils.data.TensorDataset(x))  # TensorDataset
+dt.nn.Linearr(2, 3)  # error
+dt.nn.Linear(2, 3, bia=True)  # error
+dt.optim.Adamm([x])  # error
 x.tanhh()  # error
 dt.mull(x, 2)  # error
 F.reluu(x)  # error

@@ -1,7 +1,8 @@
 """``python -m tools.stubs``: writes what editors and type checkers read of the functions that the op table makes.
 
 The functions and methods are written when a program first calls them, so that no checker finds them in the source.
-``src/dualtape/__init__.pyi`` has the package's names, ``src/dualtape/_tensor/methods.pyi`` the methods of tensors:
+``src/dualtape/__init__.pyi`` has the package's names, those of ``nn``, ``optim`` and ``utils`` say where theirs are
+written, ``src/dualtape/_tensor/methods.pyi`` has the methods of tensors:
 parameters as ``inspect`` shows them, the first sentence of the docstring, and what the samples of the row gave.
 ``--check`` writes nothing and fails if a file is not what it would write.
 """
@@ -12,6 +13,7 @@ import ast
 import functools
 import importlib
 import inspect
+import pkgutil
 import re
 import sys
 import warnings
@@ -31,6 +33,8 @@ from dualtape.ops.table import COMPOSITES, TABLE, Composite, Op
 
 ROOT = Path(dt.__file__).parent
 NAMESPACES = ("linalg", "special", "fft", "nn.functional")
+# whose names come by stars or load on first use, which checkers do not follow; and names to add to those seen
+PACKAGES = {"nn": ("DataParallel",), "nn.modules": (), "optim": (), "utils": ("_pytree", "_python_dispatch")}
 PACKAGE, METHODS = ROOT / "__init__.pyi", ROOT / "_tensor" / "methods.pyi"
 _BUILTINS = "bool complex float int"  # which the package has, and tensors have, as names of their own
 _OPERATORS = re.compile(
@@ -42,6 +46,7 @@ _OPERATORS = re.compile(
 def main() -> int:
     load_all()
     wanted = {PACKAGE: _package(), METHODS: _methods(), **{_path(name): _namespace(name) for name in NAMESPACES}}
+    wanted |= {_path(name).with_suffix("") / "__init__.pyi": _exports(name) for name in PACKAGES}
     if "--check" in sys.argv:
         stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
         print("\n".join(f"{path.relative_to(ROOT)} is not current: run python -m tools.stubs" for path in stale))
@@ -269,6 +274,22 @@ def _namespace(path: str) -> str:
             lines.append(_declared(name, value, space=path))
     imports = [f"from {'.' * (path.count('.') + 1)} import Tensor"]
     return _file(f"The names of ``dualtape.{path}``.", imports, lines)
+
+
+def _exports(path: str) -> str:
+    """The names of a package that has no functions of its own, each from where it is written."""
+    package = importlib.import_module(f"dualtape.{path}")
+    modules = {found.name for found in pkgutil.iter_modules(package.__path__)}
+    lines = []
+    for name in sorted({*vars(package), *modules, *PACKAGES[path]}):
+        if name.startswith("_") and name not in PACKAGES[path]:
+            continue
+        if name in modules:
+            lines.append(f"from . import {name} as {name}")
+        elif (home := getattr(getattr(package, name), "__module__", None) or "").startswith(f"dualtape.{path}."):
+            lines.append(f"from {home.removeprefix(f'dualtape.{path}')} import {name} as {name}")
+    doc = f'"""The names of ``dualtape.{path}``. Written by ``python -m tools.stubs``."""'
+    return "\n".join([doc, "", "# ruff: noqa", *lines, ""])
 
 
 def _importable(name: str, module: str) -> bool:

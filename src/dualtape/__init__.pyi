@@ -67,6 +67,7 @@ from .modes import set_grad_enabled as set_grad_enabled
 from . import _C as _C
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
+from . import accelerator as accelerator
 from . import amp as amp
 from . import array_api as array_api
 from . import as_torch as as_torch

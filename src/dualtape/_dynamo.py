@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TypeVar
 
-from .compiler import Compiled as OptimizedModule
+from .compiler import OptimizedModule as OptimizedModule
 from .compiler import compile as optimize
 from .compiler import disable as disable
 from .compiler import explain as explain

@@ -17,7 +17,7 @@ _MODULES = (
     "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
     "nested", "amp", "cpu", "_C", "_dynamo", "_functorch", "func", "library", "compiler", "control_flow", "numpy",
     "scipy", "hips", "serialization", "cuda", "jit", "testing", "backends", "version", "types", "multiprocessing",
-    "as_torch", "optim", "profiler", "distributions", "distributed", "array_api",
+    "as_torch", "optim", "profiler", "distributions", "distributed", "array_api", "accelerator",
 )  # fmt: skip
 _LEGACY = (
     "FloatTensor",

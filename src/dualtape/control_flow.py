@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._tensor.tensor import Tensor
+from .arrays.batched.array import NotBatchable
 from .autograd.checkpoint import checkpoint as _checkpoint
 from .func import vmap  # type: ignore[no-redef]
 from .ops import FUNCTIONS
@@ -22,6 +23,8 @@ __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
     """``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``.
+
+    Where ``pred`` is another for each sample of a ``vmap``, both are computed, and each sample gets its own.
 
     Parameters
     ----------
@@ -42,7 +45,19 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | lis
         raise RuntimeError(f"cond: Expect operands to be a tuple of tensors, got a {type(operands).__name__}")
     if isinstance(pred, Tensor) and pred.numel() != 1:
         raise RuntimeError(f"cond: Expected pred to be bool or single-element tensor, got shape {list(pred.shape)}")
-    return (true_fn if bool(pred) else false_fn)(*operands)
+    try:
+        chosen = bool(pred)
+    except NotBatchable:
+        return _of_each_sample(pred, true_fn(*operands), false_fn(*operands))
+    return (true_fn if chosen else false_fn)(*operands)
+
+
+def _of_each_sample(pred: Tensor, taken: Any, other: Any) -> Any:
+    """What ``cond`` gives in a batch whose samples go different ways."""
+    _check_alike("cond", "false_fn", taken, other)
+    leaves, spec = tree_flatten(taken)
+    where = FUNCTIONS["where"]
+    return tree_unflatten([where(pred, a, b) for a, b in zip(leaves, tree_flatten(other)[0], strict=True)], spec)
 
 
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | list) -> tuple:
@@ -227,7 +242,7 @@ def _steps_of(checkpoint: int | bool, length: int) -> int:
 
 
 def _check_alike(name: str, function: str, before: Any, after: Any) -> None:
-    """Raise if the carried state changes its shape or dtype."""
+    """Raise if the carried state changes its shape or dtype, or one branch gives another than the other."""
     (old, shape), (new, other) = tree_flatten(before), tree_flatten(after)
     if shape != other:
         raise RuntimeError(f"{name}: {function} must give a state like the one it gets, {shape}; it gave {other}")

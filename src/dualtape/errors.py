@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -271,7 +273,21 @@ def formula_shape(node: str, i: int, got: tuple, expected: tuple) -> RuntimeErro
 def needs_detach() -> RuntimeError:
     return RuntimeError(
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (The array would not"
-        " carry the history.)"
+        " carry the history: where it is wanted, dualtape.numpy and dualtape.scipy have functions that take tensors"
+        " where NumPy's and SciPy's make arrays of them.)"
+    )
+
+
+def warn_of_lost_history(kind: type) -> None:
+    """Warn at the line that makes a number of a tensor, be it by way of a method that subclasses override."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dualtape."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(
+        f"Converting a tensor with requires_grad=True to a scalar ({kind.__name__}(x), math.sin(x), array[0] = x) loses"
+        " its history. If that is meant, use x.item() or x.detach(); if not, np.sin(x), and a tensor or"
+        " dualtape.numpy.array instead of the array",
+        stacklevel=level,
     )
 
 

@@ -192,6 +192,8 @@ class Protocols(Methods):
                 f"only one element tensors can be converted to Python scalars, this one has {self._array.size}; use"
                 " tolist()"
             )
+        if kind is not int and self.requires_grad and current().grad:
+            errors.warn_of_lost_history(kind)
         value = self.item()
         if isinstance(value, complex) and kind is not complex:
             if value.imag:

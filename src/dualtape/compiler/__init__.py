@@ -6,7 +6,9 @@
 from .compiled import Compiled, compile, disable, draw, explain, is_compiling, reset
 from .eager import fuse_eager
 from .graphs import compiled_autograd
+from .module import OptimizedModule
 
 __all__ = [
-    "Compiled", "compile", "compiled_autograd", "disable", "draw", "explain", "fuse_eager", "is_compiling", "reset",
+    "Compiled", "OptimizedModule", "compile", "compiled_autograd", "disable", "draw", "explain", "fuse_eager",
+    "is_compiling", "reset",
 ]  # fmt: skip

@@ -15,10 +15,12 @@ import numpy as np
 
 from .. import modes
 from .._tensor import dtypes
+from ..nn import Module
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
 from .backends import shown
 from .guards import kinds
+from .module import OptimizedModule
 from .replay import Mismatch
 from .variant import Variant, trace
 
@@ -40,7 +42,7 @@ class Compiled:
         self, function: Callable, fullgraph: bool, backend: str, limit: int, name: str | None = None,
         dynamic: bool = False,
     ) -> None:  # fmt: skip
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=() if isinstance(function, Module) else ("__dict__",))
         self._function = function
         self._fullgraph = fullgraph
         self._backend = backend
@@ -93,18 +95,18 @@ class Compiled:
                 return self(*args, **kwargs)
             shapes = tuple([getattr(leaf, "shape", None) for leaf in leaves])
             alike = sum(variant.facts["shapes of arguments"] == shapes for variant in known)
+            changed = max(variant.guard.why(self._function, leaves) for variant in known)[1] if known else ""
             if alike >= self._limit or len(known) >= _SHAPES * self._limit:
                 count, what = (alike, "values") if alike >= self._limit else (len(known), "shapes")
                 self._give_up(
                     key,
                     f"it was traced {count} times for calls of this kind, and each time other {what} or settings led to"
-                    " another program",
+                    f" another program; now {changed}",
                 )
                 return self._function(*args, **kwargs)
             if known:
-                nearest = max(variant.guard.why(self._function, leaves) for variant in known)
-                self._traced.append(nearest[1])
-                _log.info("%s: traced again: %s", self._name, self._traced[-1])
+                self._traced.append(changed)
+                _log.info("%s: traced again: %s", self._name, changed)
             result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
             if isinstance(variant, str):
                 # what a first call makes once (the state of an optimizer, a cache) is there in the next
@@ -121,6 +123,8 @@ class Compiled:
 
     @property
     def _name(self) -> str:
+        if isinstance(self._function, Module):
+            return self._given_name or type(self._function).__name__
         return self._given_name or str(getattr(self._function, "__qualname__", repr(self._function)))
 
     def _give_up(self, key: Any, reason: str) -> None:
@@ -158,7 +162,8 @@ def compile(
     Parameters
     ----------
     model : callable
-        The function; without it, a decorator is returned.
+        The function; without it, a decorator is returned. Of an ``nn.Module`` a module is made that has its
+        parameters, attributes and state.
     fullgraph : bool, default False
         Raise where the function cannot be traced, rather than run it as it is, with a warning.
     dynamic : bool, optional
@@ -215,7 +220,14 @@ def compile(
         raise ValueError(f"compile: recompile_limit must be a positive number, got {recompile_limit!r}")
     if disable:
         return model
-    return Compiled(model, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name, bool(dynamic))
+    inside = model._orig_mod if isinstance(model, OptimizedModule) else model
+    compiled = Compiled(inside, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name, bool(dynamic))
+    if not isinstance(inside, Module):
+        return compiled
+    again = functools.partial(
+        compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, name=name, recompile_limit=recompile_limit
+    )
+    return OptimizedModule(inside, compiled, again)
 
 
 def reset() -> None:
@@ -280,9 +292,8 @@ def explain(function: Callable) -> Callable[..., Explanation]:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
-        compiled = (
-            function if isinstance(function, Compiled) else Compiled(function, False, chosen_backend(None), _LIMIT)
-        )
+        inside = function._compiled if isinstance(function, OptimizedModule) else function
+        compiled = inside if isinstance(inside, Compiled) else Compiled(inside, False, chosen_backend(None), _LIMIT)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compiled(*args, **kwargs)
@@ -306,7 +317,8 @@ def draw(function: Callable) -> Callable[..., Any]:
     def drawn(*args: Any, **kwargs: Any) -> Any:
         from ..draw.programs import Pictures, of_program
 
-        inside = function._function if isinstance(function, Compiled) else function
+        inside = function._compiled if isinstance(function, OptimizedModule) else function
+        inside = inside._function if isinstance(inside, Compiled) else inside
         compiled = Compiled(inside, False, chosen_backend(None), _LIMIT)
         programs: list[tuple] = []
         before = shown.set(programs)

@@ -248,14 +248,14 @@ class Environment:
 
     def _of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield f"type({path})", type(value)
-        if _is_module(value):
+        module = _is_module(value)
+        if module:
             yield from self._hooks_of_all()
         own = getattr(value, "__dict__", None)
-        module = hasattr(type(value), "_parameters")
         if isinstance(own, dict):
             yield f"len({path}.__dict__)", len(own)  # code may ask for an attribute that is not there
             for name, item in own.items():
-                if name in self.names or self._every_name or module or name in _OF_MODULES:
+                if name in self.names or self._every_name or module:
                     yield f"{path}.__dict__[{name!r}]", item
         for cls in type(value).__mro__:
             for name in _slots(cls):
@@ -315,7 +315,7 @@ def _of_library(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """What an object of a library's class leads to: all that it holds, since the library's code is not read."""
     if isinstance(value, (*FIXED, *COMPARED)):
         return
-    if type(value).__module__.startswith("dualtape.compiler"):
+    if type(value).__module__.startswith("dualtape.compiler") and not _is_module(value):
         if hasattr(value, "_function"):
             yield f"{path}._function", value._function
     elif isinstance(value, functools.partial):
@@ -345,9 +345,6 @@ def _slots(cls: type) -> tuple[str, ...]:
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     hidden = [f"_{cls.__name__.lstrip('_')}{n}" if n.startswith("__") and not n.endswith("__") else n for n in names]
     return tuple(name for name in hidden if name not in ("__dict__", "__weakref__"))
-
-
-_OF_MODULES = frozenset({"_parameters", "_buffers", "_modules", "training"})
 
 
 def _unwrapped(attribute: Any) -> str:

@@ -148,7 +148,9 @@ class Guard:
 
 def readable(path: str) -> str:
     """The path of something that a function depends on, for people."""
-    for old, new in ((".__dict__['", "."), ("']", ""), (".__globals__['", ": the global "), (".cell_contents", "")):
+    for old, new in (
+        (".__dict__['", "."), (".__globals__['", ": the global "), ("['", "."), ("']", ""), (".cell_contents", ""),
+    ):  # fmt: skip
         path = path.replace(old, new)
     return path.replace("leaves[", "argument [")
 
@@ -189,7 +191,7 @@ def _shorter(path: str, names: dict[str, str]) -> str:
     """``path`` with the longest beginning that has a name already."""
     best = ""
     for end in range(len(path), 0, -1):
-        if path[:end] in names:
+        if path[:end] in names and path[end : end + 1] in ("", ".", "[", "("):  # not a shorter name: x of xy
             best = path[:end]
             break
     return names[best] + path[len(best) :] if best else path

@@ -131,10 +131,10 @@ def trace(
         environment = Environment(function, leaves_in)
     except Exception as error:
         return function(*args, **kwargs), f"what it depends on could not be followed: {error}"
-    guard = Guard(environment)
-    for thing in guard.inputs:
-        if isinstance(thing, Tensor) and (unknown := _unknown(thing)) is not None:
+    for place in environment.places:
+        if isinstance(place.value, Tensor) and (unknown := _unknown(place.value)) is not None:
             return function(*args, **kwargs), f"it uses {unknown}"
+    guard = Guard(environment)
     guard.remember()
     session = Session(guard.inputs)
     states = _foreign_states()

@@ -14,6 +14,7 @@ from typing import Any
 from .._tensor.tensor import Tensor
 from ..autograd.node import Node
 from ..compiler.compiled import Compiled
+from ..compiler.module import OptimizedModule
 from ..nn import Module
 from . import graphs
 from .gradients import graph_svg
@@ -67,7 +68,7 @@ def draw(what: Any, *args: Any, names: Mapping[str, Any] | Module | None = None,
         )
     if names is not None:
         raise TypeError("draw: names= are of a tensor's leaves; those of a function are its parameters'")
-    if isinstance(what, Compiled):
+    if isinstance(what, (Compiled, OptimizedModule)):
         from ..compiler import draw as of_compiled
 
         return of_compiled(what)(*args, **kwargs)

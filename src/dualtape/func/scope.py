@@ -42,9 +42,18 @@ def as_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
             if not (is_array(leaf) or is_number(leaf)):
                 raise ValueError(
                     f"{who}: Thing passed to transform API must be Tensor (or an array or a float), got {type(leaf)}"
+                    + _hint(leaf)
                 )
             leaves[k] = as_tensor(leaf if is_array(leaf) else np.asarray(leaf))
     return leaves, spec
+
+
+def _hint(leaf: Any) -> str:
+    if isinstance(leaf, int):
+        return f": derivatives are of floating-point numbers, {float(leaf)}"
+    if isinstance(leaf, (str, bytes, type(None))):
+        return ": leave it out of argnums"
+    return ": utils._pytree.register_dataclass and register_pytree_node tell what a class of one's own holds"
 
 
 def speaks_numpy(*trees: Any) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import modes
 from .._tensor.tensor import Tensor
 from ..autograd.api import grad as gradients
@@ -224,6 +226,12 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     return wrapper
 
 
+_LOST = (
+    ", which does not come from its arguments, or lost their history on the way: float(x), x.item(), functions of math"
+    " and writes into NumPy's arrays give numbers"
+)
+
+
 def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kwargs: dict, who: str) -> tuple:
     places = check_argnums(argnums, len(args))
     primals = tuple(args[n] for n in places)
@@ -231,7 +239,8 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
     pulled = Pulled(with_chosen(func, args, kwargs, places), primals, has_aux, who)
     value = pulled.output
     if not isinstance(value, Tensor):
-        raise RuntimeError(f"{who}: Expected f(*args) to return a Tensor, got {type(value)}")
+        lost = isinstance(value, (int, float, complex, np.ndarray, np.generic))
+        raise RuntimeError(f"{who}: Expected f(*args) to return a Tensor, got {type(value)}" + _LOST * lost)
     if value.ndim:
         raise RuntimeError(
             f"{who}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you wanted"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .. import errors
 from . import attention as attention
 from . import functional as functional
 from . import init as init
@@ -23,4 +24,4 @@ def __getattr__(name: str) -> Any:
     if name in ("parallel", "DataParallel"):  # which need the processes' collectives
         parallel = import_module(".parallel", __name__)
         return parallel if name == "parallel" else parallel.DataParallel
-    raise AttributeError(f"module 'dualtape.nn' has no attribute {name!r}")
+    raise errors.missing(__name__, name, globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .. import errors
 from . import lr_scheduler as lr_scheduler
 from ._adafactor import Adafactor as Adafactor
 from ._muon import Muon as Muon
@@ -34,4 +35,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":  # which needs the modules of nn
         return import_module(".swa_utils", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise errors.missing(__name__, name, globals())

@@ -430,8 +430,8 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _get_value(x: Any) -> Any:
-    """The number that a tensor of one element holds; a number is itself."""
-    return x.item() if isinstance(x, Tensor) else x
+    """The number that a tensor of one element holds; a number, and a tensor of a program being traced, is itself."""
+    return x.item() if isinstance(x, Tensor) and not modes.current().tracing else x
 
 
 def _to_scalar(x: Any) -> Any:

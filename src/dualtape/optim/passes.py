@@ -55,10 +55,16 @@ def kernel(update: Update) -> Any:
 
 
 def number(value: Any, recorded: bool = False) -> Any:
-    """An option as a rule computes with it: a float, or, where the step is recorded, a tensor that it was given."""
+    """An option as a rule computes with it: a float, or, where the step is recorded, a tensor that it was given.
+
+    A program that is being traced holds for any value of that tensor, and computes with it as Python does.
+    """
     if not isinstance(value, Tensor):
         return float(value)
-    return (value if value.dim() == 0 else value.squeeze()) if recorded else float(value.item())
+    if recorded or modes.current().tracing:
+        value = value if value.dim() == 0 else value.squeeze()
+        return value if recorded else value.double()
+    return float(value.item())
 
 
 def run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .. import errors
 from . import _pytree as _pytree
 from . import checkpoint as checkpoint
 from . import dlpack as dlpack
@@ -12,6 +13,6 @@ from . import hooks as hooks
 
 
 def __getattr__(name: str) -> Any:
-    if name == "data":  # which brings the standard library's processes with it
-        return import_module(".data", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("data", "einops"):  # which bring the standard library's processes, and another package, with them
+        return import_module(f".{name}", __name__)
+    raise errors.missing(__name__, name, globals())

@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from ..batched.array import Batched
+from ..brief import BRIEF, cast
 from ..protocol import register_module
 from .tape import CALL, GETITEM, METHOD, SETITEM, SHAPE, Memory, Tape, Value, leaves, mapped
 
@@ -182,6 +183,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     ) -> Any:
         if not copy and self.values.dtype == dtype:
             return self
+        if dtype is BRIEF:
+            self.tape.fail("it computes in bfloat16")
+            return cast(self.values, dtype)
         return recorded(METHOD, "astype", (self, np.dtype(dtype), order, casting), {})
 
     def view(self, dtype: Any = None) -> Any:

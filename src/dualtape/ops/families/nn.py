@@ -23,11 +23,15 @@ from ..table import CONTRACTION, GENERAL, LINEAR, composite, op
 
 
 def _fits(x: Any, weight: Any) -> None:
-    if x.shape[-1] != weight.shape[1] or x.dtype != weight.dtype:
+    if x.shape[-1] != weight.shape[1]:
         raise RuntimeError(
-            f"linear: mat1 and mat2 shapes cannot be multiplied: the input has {list(x.shape)} of {x.dtype}, the weight"
-            f" {list(weight.shape)} of"
-            f" {weight.dtype}; the last size of both and their dtypes must be the same"
+            f"linear: mat1 and mat2 shapes cannot be multiplied: the input has {list(x.shape)}, the weight"
+            f" {list(weight.shape)}; the last size of both must be the same"
+        )
+    if x.dtype != weight.dtype:
+        raise RuntimeError(
+            f"linear: input and weight must have the same dtype, but got {x.dtype} and {weight.dtype}: convert one with"
+            " x.to(weight.dtype), or the module with module.to(x.dtype)"
         )
 
 
