@@ -70,6 +70,8 @@ class Protocols(Methods):
             check_exportable(self)
             if type(self._array) is Batched:
                 return self._array.get()  # refuses
+            if hasattr(self._array, "shared"):
+                return self._array.shared()  # while a program is traced
             if not isinstance(self._array, np.ndarray) and type(self._array) is not Absent:
                 if self._array.dtype is BRIEF:
                     raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such type, call .float() first")

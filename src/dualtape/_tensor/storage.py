@@ -466,6 +466,8 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     12
     """
     array = self._array if self._base is None else self._base._array
+    if hasattr(array, "shared"):
+        array = array.shared()  # while a program is traced
     if type(array) is not np.ndarray:
         raise NotImplementedError(f"untyped_storage: the memory of {type(array).__name__} cannot be read as bytes")
     found = _known.get(id(array))

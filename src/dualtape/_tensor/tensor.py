@@ -480,6 +480,9 @@ class Tensor(Memory, Layouts, Protocols):
 
     @property
     def _base(self) -> Tensor | None:
+        tracing = current().tracing
+        if tracing is not None:
+            tracing.behind(self)
         return None if self._view is None or self._version_counter is UNTRACKED else self._view.base
 
     def _is_view(self) -> bool:

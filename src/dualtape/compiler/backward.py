@@ -10,11 +10,13 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
+from ..arrays.traced.tape import Value
 from ..autograd.api import grad
 from ..autograd.node import Freed, Node, check_not_freed, edge_of, next_sequence
 from ..autograd.saved import output_entry, saved_entry, unpack_raw
 from ..autograd.versions import caller
-from . import replay
+from . import backends, replay
+from .again import Again
 
 
 class InputBackward(Node):
@@ -66,45 +68,112 @@ def cut_off(inputs: list[Tensor]) -> Iterator[None]:
             node._edges = way
 
 
+class Way:
+    """The way back from some results of a function, as it was traced; as a program, once that is asked for.
+
+    Attributes
+    ----------
+    cotangents, leaving : list of Value
+        The gradients that come, and those that are given; ``given`` says which inputs they go to.
+    """
+
+    def __init__(self, instructions: list, cotangents: list[Value], gradients: list[Value | None]) -> None:
+        self.cotangents = cotangents
+        self.strides = [value.strides for value in cotangents]
+        self.leaving = [g for g in gradients if g is not None]
+        self.given = [g is not None for g in gradients]
+        self.instructions = replay.live(instructions, self.leaving)
+        self.run: Callable[..., tuple]
+
+    def build(self, backend: str, saved: list[Value], facts: dict) -> None:
+        """Make the program: of what is ``saved`` and the gradients that come."""
+        self.run = backends.program(
+            "backward", backend, self.instructions, [*saved, *self.cotangents], self.leaving, facts
+        )
+
+    def later(self, backend: str, saved: list[Value]) -> None:
+        """Make the program when it is first run."""
+
+        def first(*arrays: Any) -> tuple:
+            self.build(backend, saved, {})
+            self.let_go()
+            return self.run(*arrays)
+
+        self.run = first
+
+    def let_go(self) -> None:
+        """Keep no array of the call that was traced."""
+        for instruction in self.instructions:
+            for value in (*instruction.reads, *instruction.gives):
+                value.array = None
+                if value.memory.maker is not None:
+                    value.memory.maker.array = None
+
+    def back(self, arrays: list, grads: list) -> list:
+        """The gradients of the inputs, None where none flows."""
+        for g, value, strides in zip(grads, self.cotangents, self.strides, strict=True):
+            arrays.append(g if g.strides == strides else _laid_out(g, value.shape, strides))
+        given = self.run(*arrays)
+        if len(given) == len(self.given):
+            return given  # type: ignore[return-value]
+        rest = iter(given)
+        return [next(rest) if there else None for there in self.given]
+
+
 class Derivative:
     """How gradients go back through the calls of one variant.
 
     Attributes
     ----------
-    function : callable
-        What was compiled.
-    run : callable
-        What was saved and the gradients that come, as arrays, to the gradients that are given.
+    again : Again
+        How the function is run once more.
+    ways : list of Way
+        Back from all results together; then, if there are several, from each alone.
     places : list of int
         Where what is saved is found: among what the forward gives, or (negative) among the inputs.
     external, results : list of int
         The inputs and the results whose memory the backward reads: they may not be written to in between.
     inputs : list of int
-        The inputs that gradients go to; ``given`` says to which a gradient flows.
+        The inputs that gradients go to.
     outputs : list
-        Shape and dtype of each result that has a history; ``strides`` are those that its gradient is to have, ``pick``
-        finds them in what the function gives.
+        Shape and dtype of each result that has a history; ``pick`` finds them in what the function gives.
     """
 
     def __init__(
-        self, function: Any, run: Callable[..., tuple], places: list[int], external: list[int],
-        results: list[int], inputs: list[int], given: list[bool], outputs: list[tuple], strides: list[tuple],
-        pick: Callable[[Any], list[Tensor]],
+        self, again: Again, ways: list[Way], places: list[int], external: list[int], results: list[int],
+        inputs: list[int], outputs: list[tuple], pick: Callable[[Any], list[Tensor]],
     ) -> None:  # fmt: skip
-        self.function, self.run, self.pick, self.strides = function, run, pick, strides
-        self.places, self.external, self.inputs, self.given, self.outputs = places, external, inputs, given, outputs
+        self.again, self.ways, self.pick = again, ways, pick
+        self.places, self.external, self.inputs, self.outputs = places, external, inputs, outputs
         self.results = results
-        self.complete = all(given)
 
-    def attach(self, results: list[Tensor], recorded: list[int], found: tuple, arrays: tuple, call: tuple) -> None:
-        """Give the ``recorded`` ones of ``results``, of a call with the arguments ``call``, a node."""
+    def let_go(self) -> None:
+        """Keep no array of the call that was traced."""
+        for way in self.ways:
+            way.let_go()
+
+    def way(self, grads: list) -> Way | None:
+        """The way for the gradients that have come: what has none gives none, rather than zero."""
+        if all([g is not None for g in grads]):
+            return self.ways[0]
+        there = [k for k, g in enumerate(grads) if g is not None]
+        return self.ways[1 + there[0]] if len(there) == 1 and len(self.ways) > 1 else None
+
+    def attach(
+        self, results: list[Tensor], recorded: list[int], found: tuple, arrays: tuple, call: tuple, before: Any
+    ) -> None:
+        """Give the ``recorded`` ones of ``results``, of a call with the arguments ``call``, a node.
+
+        ``before`` is what the call has changed, if it changes anything (:class:`.again.Again`).
+        """
         node = object.__new__(CompiledBackward)
         node._edges = tuple([edge_of(found[k]) for k in self.inputs])
         node._outputs = tuple(self.outputs)
         entries = tuple([saved_entry(found[k]) for k in self.external])
         if self.results:
             entries += tuple([output_entry(results[k]) for k in self.results])
-        node._saved = (entries, tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places]), found, call)
+        saved = tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places])
+        node._saved = (entries, saved, found, call, before)
         node._extra = None
         node._derivative = self
         node._seq = next_sequence()
@@ -142,24 +211,19 @@ class CompiledBackward(Node):
 
     def _by_program(self, grads: list) -> Any:
         """The gradients by the compiled program; None if that does not know these."""
-        entries, saved, _, _ = check_not_freed(self)
+        entries, saved, _, _, _ = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
+        if any([g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads]):
+            return None
+        way = derivative.way(grads)
+        if way is None:
+            return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
-        for g, (shape, dtype), strides in zip(grads, derivative.outputs, derivative.strides, strict=True):
-            if type(g) is not np.ndarray:
-                if g is not None and not isinstance(g, np.generic):
-                    return None
-                g = np.zeros(shape, dtype) if g is None else np.asarray(g)
-            arrays.append(g if g.strides == strides else _laid_out(g, shape, strides))
         try:
-            given = derivative.run(*arrays)
+            return way.back(arrays, [np.asarray(g) for g in grads if g is not None])
         except replay.Mismatch:
             return None
-        if derivative.complete:
-            return given
-        rest = iter(given)
-        return [next(rest) if there else None for there in derivative.given]
 
     def _check(self, entries: tuple) -> None:
         """Raise if an input or a result that the way back reads was written to since."""
@@ -174,26 +238,30 @@ class CompiledBackward(Node):
         """The gradients by the function itself, run again: with a history of their own, by a kind of array that the
         program does not know, or where a value that the backward looks at is another one.
         """
-        entries, _, found, call = check_not_freed(self)
+        entries, _, found, call, before = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
+        args, kwargs = derivative.again.arguments(found, call, before)
         inputs = [found[k] for k in derivative.inputs]
-        before = [x._edge for x in inputs]
+        edges = [x._edge for x in inputs]
         with modes.enable_grad(), hooks_hidden(inputs):
             try:
                 for x in inputs:
                     if x._edge is not None:
                         x._edge = (InputBackward(x, _nothing), 0)
                 cut = [x._edge for x in inputs]
-                outputs = derivative.pick(derivative.function(*call[0], **call[1]))
+                with derivative.again.as_then(found, before):
+                    outputs = derivative.pick(derivative.again.function(*args, **kwargs))
+                outputs = [y for y, g in zip(outputs, grads, strict=True) if g is not None]
                 cotangents = [
-                    g if isinstance(g, Tensor) else wrap(np.zeros(shape, dtype) if g is None else g)
-                    for g, (shape, dtype) in zip(grads, derivative.outputs, strict=True)
+                    g if isinstance(g, Tensor) else wrap(np.asarray(g) if isinstance(g, np.generic) else g)
+                    for g in grads
+                    if g is not None
                 ]
                 with cut_off(inputs):
                     given = grad(outputs, inputs, cotangents, create_graph=record, allow_unused=True)
             finally:
-                for x, edge, now in zip(inputs, before, cut, strict=True):
+                for x, edge, now in zip(inputs, edges, cut, strict=True):
                     if x._edge is now:
                         x._edge = edge
         return [g if record or g is None else g._array for g in given]

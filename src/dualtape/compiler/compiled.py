@@ -21,7 +21,7 @@ from .backends import chosen as chosen_backend
 from .backends import shown
 from .guards import kinds
 from .module import OptimizedModule
-from .replay import Mismatch
+from .replay import Mismatch, Raised
 from .variant import Variant, trace
 
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
@@ -58,6 +58,10 @@ class Compiled:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __reduce__(self) -> tuple:
+        settings = self._fullgraph, self._backend, self._limit, self._given_name, self._dynamic
+        return Compiled, (self._function, *settings)  # programs are made anew
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         mode = modes.current()
         if mode.profiler is not None:
@@ -65,6 +69,7 @@ class Compiled:
         if not mode.plain or mode.batches:
             return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
         leaves: Any = args
+        spec = None
         # of calls with tensors and plain values, one after the other
         key: Any = (len(args), mode.grad, mode.layout, dtypes.default_float())
         if kwargs or not _FLAT.issuperset(map(type, args)):
@@ -73,15 +78,18 @@ class Compiled:
         if self._dynamic:
             key = (*key, *[getattr(leaf, "shape", None) for leaf in leaves])
         variants = self._variants.get(key, ())
-        tried = len(variants)
+        tried, raised = len(variants), False
         for variant in variants:
             found = variant.guard.check(self._function, leaves)
             if found is not None:
                 try:
-                    return variant.run(found, (args, kwargs))
+                    return variant.run(found, (leaves, spec))
+                except Raised:
+                    raised = True
+                    break
                 except Mismatch:
                     continue
-        if key in self._eager:
+        if raised or key in self._eager:
             return self._function(*args, **kwargs)
         return self._trace(args, kwargs, key, tried)
 

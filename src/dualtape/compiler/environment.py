@@ -76,9 +76,14 @@ _NOW = frozenset({"now", "utcnow", "today"})
 _READING = frozenset({"read_text", "read_bytes", "iterdir", "exists"})
 COMPARED = (np.ndarray, set, bytearray)  # by guards, or inputs
 IN_BYTES = (array.array, memoryview, ctypes._SimpleCData, ctypes.Array, ctypes.Structure)  # what their memory holds
-_ALL_NAMES = frozenset({"getattr", "setattr", "vars", "__dict__", "__getattribute__", "dir"})
+# with which code reaches attributes that it does not name
+_ALL_NAMES = frozenset({
+    "getattr", "setattr", "hasattr", "vars", "__dict__", "__getattribute__", "dir", "attrgetter", "methodcaller",
+    "format", "format_map", "astuple", "asdict", "deepcopy",
+})  # fmt: skip
+_OF_HOOKS = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks"})
+_OF_GRAPHS = frozenset({"grad_fn", "output_nr", "retains_grad"})
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
-_STANDARD = os.path.dirname(os.__file__) + os.sep
 _LIMIT = 20_000
 
 
@@ -106,9 +111,10 @@ class Place:
 
 def is_library(value: Any) -> bool:
     """Whether a module, class or function belongs to what does not change while a program runs."""
-    if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(_STANDARD):
-        return "-packages" not in value.__code__.co_filename  # whatever a decorator of it has called itself
-    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    if isinstance(value, types.FunctionType):  # __module__ may be that of another function, which it wraps
+        name = value.__globals__.get("__name__")
+    else:
+        name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
     return isinstance(name, str) and name.partition(".")[0] in _LIBRARIES
 
 
@@ -122,15 +128,19 @@ class Environment:
         self.keys: dict[str, Any] = {}  # what names in paths stand for
         self._key_names: dict[int, str] = {}
         self._every_name = False
+        self._catches = False  # whether there is code that goes on where an attribute is missing
         while True:  # until no code is found that was not known: its names lead to more
-            known = len(self._codes)
+            known = len(self._codes), self._every_name
             self.places: list[Place] = []
             self._seen: dict[int, Any] = {}
+            self._missing: dict[int, tuple[str, set[str]]] = {}  # of globals: how they are reached, names not in them
             for k, leaf in enumerate(leaves):
                 self._follow(f"leaves[{k}]", leaf)
             self._follow("f", function)
-            if len(self._codes) == known:
+            if (len(self._codes), self._every_name) == known:
                 break
+        for path, names in self._missing.values():
+            self.places.append(Place(f"{path}.keys().isdisjoint({self._key(frozenset(names))})", True))
 
     def _follow(self, path: str, value: Any) -> None:
         waiting = [(path, value)]
@@ -155,9 +165,14 @@ class Environment:
         if hasattr(type(value), "__next__"):
             raise TooMuch(f"it refers to a {type(value).__name__}, which is another at each call")
         if isinstance(value, Tensor):
+            asked = self.names & (_OF_HOOKS if value._edge is None else _OF_HOOKS | _OF_GRAPHS)
+            if asked:
+                raise TooMuch(f"it asks tensors for their {min(asked)}")
             if value._grad is not None:
                 yield f"{path}._grad", value._grad
             yield from self._of_dict(path, value.__dict__)
+            if self._every_name or self._catches:
+                yield f"len({path}.__dict__)", len(value.__dict__)  # code may ask for one that is not there
         elif isinstance(value, (list, tuple, deque)):
             yield from ((f"{path}[{k}]", item) for k, item in enumerate(value))
         elif isinstance(value, (dict, types.MappingProxyType)):
@@ -172,7 +187,7 @@ class Environment:
             if not is_library(value):
                 yield from self._of_function(path, value)
             elif value.__closure__:
-                yield from _cells(path, value)  # a transform of a user's function
+                yield from self._of_cells(path, value)  # a transform of a user's function
         elif isinstance(value, types.ModuleType):
             yield from self._of_module(path, value)
         elif isinstance(value, type):
@@ -188,6 +203,8 @@ class Environment:
             raise TooMuch(_changing(value))
         elif isinstance(value, pathlib.PurePath) and self._attributes & _READING:
             raise TooMuch("it reads files, which may be others at the next call")
+        elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
+            self._every_name = True
         else:
             yield from _of_library(path, value)
             if _is_module(value):
@@ -217,20 +234,34 @@ class Environment:
 
     def _of_function(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         self._read(function.__code__)
-        used = _global_names(function.__code__)
+        used = _names_of(function.__code__, _GLOBALS)
         space = function.__globals__
         for name in used:
             if name not in space and getattr(builtins, name, None) in (open, input):
                 raise TooMuch(_changing(getattr(builtins, name)))
         yield from ((f"{path}.__globals__[{name!r}]", space[name]) for name in used if name in space)
-        yield from _cells(path, function)
+        self._missing.setdefault(id(space), (f"{path}.__globals__", set()))[1].update(used.difference(space))
+        for name in _names_of(function.__code__, _IMPORTS):
+            if name in sys.modules:
+                yield f"{self._key(sys.modules)}[{name!r}]", sys.modules[name]
+            else:  # what it holds is known when it is there
+                yield f"({name!r} in {self._key(sys.modules)})", False
+        yield from self._of_cells(path, function)
         if function.__defaults__:
             yield f"{path}.__defaults__", function.__defaults__
         if function.__kwdefaults__:
             yield f"{path}.__kwdefaults__", function.__kwdefaults__
         yield from self._of_dict(path, function.__dict__, ("__wrapped__",))
 
+    def _of_cells(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        for k, cell in enumerate(function.__closure__ or ()):
+            if cell == _EMPTY:
+                yield f"({path}.__closure__[{k}] == {self._key(_EMPTY)})", True
+            else:
+                yield f"{path}.__closure__[{k}].cell_contents", cell.cell_contents
+
     def _of_class(self, path: str, cls: type) -> Iterator[tuple[str, Any]]:
+        yield f"len(vars({path}))", len(vars(cls))  # what is not there may come, and hide what a base has
         for name, value in vars(cls).items():
             special = name.startswith("__") and name.endswith("__")
             if special and not isinstance(value, types.FunctionType):
@@ -259,8 +290,11 @@ class Environment:
                     yield f"{path}.__dict__[{name!r}]", item
         for cls in type(value).__mro__:
             for name in _slots(cls):
-                if (name in self.names or self._every_name) and hasattr(value, name):
-                    yield f"{path}.{name}", getattr(value, name)
+                if name in self.names or self._every_name:
+                    if hasattr(value, name):
+                        yield f"{path}.{name}", getattr(value, name)
+                    else:
+                        yield f"hasattr({path}, {name!r})", False
 
     def _of_dict(self, path: str, own: dict, also: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         """Attributes that go by a name in the code."""
@@ -284,9 +318,20 @@ class Environment:
         self.names.update(code.co_names)
         self._attributes.update([i.argval for i in dis.get_instructions(code) if i.opname in _LOADS])
         self._every_name |= not _ALL_NAMES.isdisjoint(code.co_names)
+        self._catches |= bool(code.co_exceptiontable)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._read(constant)
+
+
+def only_computes(function: Any) -> bool:
+    """Whether what a function reaches cannot be changed by it: numbers, tensors, functions like itself."""
+    try:
+        around = Environment(function, [])
+    except Exception:
+        return False
+    stores = any([i.opname in _STORES for code in around._codes for i in dis.get_instructions(code)])
+    return not stores and all([isinstance(place.value, _STILL) or place.value is function for place in around.places])
 
 
 def _is_module(value: Any) -> bool:
@@ -295,6 +340,10 @@ def _is_module(value: Any) -> bool:
     return home is not None and isinstance(value, home.Module)
 
 
+_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"})
+_STORES = frozenset({"STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "STORE_SUBSCR", "DELETE_GLOBAL", "DELETE_SUBSCR"})
+_STILL = (*PLAIN, Tensor, tuple, type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CellType)
+_IMPORTS = frozenset({"IMPORT_NAME"})
 _LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"})
 
 
@@ -347,24 +396,19 @@ def _slots(cls: type) -> tuple[str, ...]:
     return tuple(name for name in hidden if name not in ("__dict__", "__weakref__"))
 
 
+_EMPTY = types.CellType()
+
+
 def _unwrapped(attribute: Any) -> str:
     if isinstance(attribute, property):
         return ".fget"
     return ".__func__" if isinstance(attribute, (staticmethod, classmethod)) else ""
 
 
-def _cells(path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    for k, cell in enumerate(function.__closure__ or ()):
-        try:
-            yield f"{path}.__closure__[{k}].cell_contents", cell.cell_contents
-        except ValueError:
-            pass  # not filled yet
-
-
-def _global_names(code: types.CodeType) -> set[str]:
-    """Names that ``code`` and the functions inside it may look up among the globals."""
-    names = set(code.co_names)
+def _names_of(code: types.CodeType, kinds: frozenset[str]) -> set[str]:
+    """The names in instructions of these kinds, of ``code`` and of the functions inside it."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in kinds}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _global_names(constant)
+            names |= _names_of(constant, kinds)
     return names

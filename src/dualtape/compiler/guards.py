@@ -7,20 +7,32 @@ their order, or None if anything is not as it was.
 from __future__ import annotations
 
 import linecache
+import operator
 import random
+import re
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
 
 from .. import nn
 from .._tensor.tensor import Tensor
-from .environment import IN_BYTES, PLAIN, Environment, Place, is_library
+from .environment import IN_BYTES, PLAIN, Environment, is_library
 
-_GROWING = (list, dict, set, deque, bytearray)
+_IN_PLACE = (list, dict, set, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
+_OF_MODULES = frozenset({
+    "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks", "_backward_hooks",
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+})  # fmt: skip
+_CONTAINERS = (dict, set)
+_ATTRIBUTE = re.compile(r"(.*\.__dict__)\['(\w+)'\]")
+_ENDS = ("", ".", "[", "(", ")", ",", " ")
+_CALLED = re.compile(r"(?:len\(|type\(|vars\(|hasattr\(|\()+")
 _IDENTICAL = (bool, type(None), type(Ellipsis))
 
 
@@ -63,16 +75,35 @@ class Guard:
         space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
         names: dict[str, str] = {}
         named: dict[int, str] = {}
+        objects: dict[int, str] = {}
+        empty: dict[str, list[str]] = {}  # by object: containers that nothing is in, of which modules have many
+        left: list[str] = []
         for place in self.places:
-            value = place.value
+            value, path = place.value, place.path
             number = self._numbers.get(id(value)) if isinstance(value, (Tensor, np.ndarray)) else None
-            if number is not None and number not in used and isinstance(value, Tensor):
+            if (
+                path in names
+                or "._grad" in path
+                and any([path.startswith(each) or f"({each}" in path for each in left])
+            ):
                 continue
-            if place.path in names:
-                continue  # several lead there by one path
+            if number is not None and number not in used and path.endswith("._grad") and not self.watches_grads:
+                left.append(path)
+                continue
+            if attribute := _ATTRIBUTE.fullmatch(path):
+                owner, key = attribute.groups()
+                if owner not in names:
+                    body.append(f"v{len(names)} = {_shorter(owner, names)}")
+                    names[owner] = f"v{len(names)}"
+                if key in _OF_MODULES and isinstance(value, _CONTAINERS) and not value:
+                    empty.setdefault(owner, []).append(_shorter(path, names))
+                    continue
+            if path.startswith("len("):
+                body.append(f"if {_shorter(path, names)} != {value}: return None")
+                continue
             name = f"v{len(names)}"
-            body.append(f"{name} = {_shorter(place.path, names)}")
-            names[place.path] = name
+            body.append(f"{name} = {_shorter(path, names)}")
+            names[path] = name
             if number is not None and number in named:
                 body.append(f"if {name} is not {named[number]}: return None")
             elif number is not None:
@@ -81,27 +112,49 @@ class Guard:
                 body.extend(
                     _tensor_checks(name, state, number in grads or self.watches_grads, space)
                     if isinstance(value, Tensor)
-                    else _array_checks(name, value, number in used, space)
+                    else _array_checks(name, value, None if number in used else self._contents[id(value)], space)
                 )
+            elif id(value) in objects and not isinstance(value, PLAIN):  # what it leads to was looked at there
+                body.append(f"if {name} is not {objects[id(value)]}: return None")
             else:
-                body.extend(_value_checks(name, value, space))
+                objects[id(value)] = name
+                body.extend(_value_checks(name, value, self._contents.get(id(value)), space))
+        body += [f"if {' or '.join(each)}: return None" for each in empty.values()]
         given = "".join(f"{named[number]}, " for number in self.used)
-        text = ["def check(f, leaves):", "    try:", *[f"        {line}" for line in body], f"        return ({given})"]
-        text += ["    except (AttributeError, KeyError, IndexError, TypeError, ValueError):", "        return None", ""]
-        source = "\n".join(text)
-        filename = f"<dualtape: guard {id(self):x}>"
-        exec(compile(source, filename, "exec"), space)
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        self.check = space["check"]
-        self._body, self._space = body, space
+        self._body, self._space, self._result = body, space, f"return ({given})"
+        self.check = self._written(body)
+        self._again: Callable[[Any, Any], Any] | None = None
         self._paths = {name: path for path, name in names.items()}
         self.lines = [line for line in body if line.startswith("if")]
 
-    def why(self, function: Any, leaves: Any) -> tuple[tuple, str]:
+    def _written(self, body: list[str]) -> Callable[[Any, Any], Any]:
+        text = ["def check(f, leaves):", "    try:", *[f"        {line}" for line in (*body, self._result)]]
+        text += ["    except (AttributeError, KeyError, IndexError, TypeError, ValueError):", "        return None", ""]
+        source = "\n".join(text)
+        filename = f"<dualtape: guard {id(self):x}, {len(body)} lines>"
+        space = dict(self._space)
+        exec(compile(source, filename, "exec"), space)
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        return space["check"]
+
+    def why_not_again(self, function: Any, leaves: Any, inputs: tuple) -> str | None:
+        """Why the function cannot run as it did in a call that found ``inputs``; None if it can.
+
+        Whether there are gradients does not count: it is the backward that makes them.
+        """
+        body = [line for line in self._body if "._grad is None" not in line]
+        if self._again is None:
+            self._again = self.check if len(body) == len(self._body) else self._written(body)
+        found = self._again(function, leaves)
+        if found is None:
+            return self.why(function, leaves, body)[1]
+        return None if all(map(operator.is_, found, inputs)) else "a tensor that it uses is another one"
+
+    def why(self, function: Any, leaves: Any, body: list[str] | None = None) -> tuple[tuple, str]:
         """Why a call is not one that the program holds for: how many checks held, and what is not as it was."""
         space = {**self._space, "f": function, "leaves": leaves}
         path = "the arguments"
-        for number, line in enumerate(self._body):
+        for number, line in enumerate(self._body if body is None else body):
             try:
                 if not line.startswith("if "):
                     path = self._paths[line.partition(" = ")[0]]
@@ -114,11 +167,15 @@ class Guard:
                 return (number, 0), f"{readable(path)}: {error!r}"
         return (len(self._body), 0), "a value that it looks at led another way"
 
-    def same_objects(self, function: Any, leaves: list) -> str | None:
-        """The first place at which something else stands than before the program ran, or None."""
+    def same_objects(self, function: Any, leaves: list, written: Container[int] = ()) -> str | None:
+        """The first place at which something else stands than before the program ran, or None.
+
+        ``written`` has the numbers of the inputs that the program writes to.
+        """
         space = {**self._keys, "f": function, "leaves": leaves}
+        grads = [p.path for p in self.places if p.path.endswith("._grad") and _now(p.path, space) is not p.value]
         for place in self.places:
-            if place.path.endswith("._grad"):
+            if any([path in place.path for path in grads]):
                 continue  # gradients are set by programs, and set again by what replays them
             try:
                 now = eval(place.path, space)
@@ -128,22 +185,20 @@ class Guard:
                 return place.path
             if _stream(now) != self._streams.get(id(now)):
                 return f"{place.path}, a generator"
-            if isinstance(now, _GROWING) and len(now) != self._length(place):
-                return place.path
+            if id(now) in self._contents and self._numbers.get(id(now)) not in written:
+                if _content(now) != self._contents[id(now)]:
+                    return place.path
         return None
 
     def remember(self) -> None:
-        """Note the lengths of what may grow, and where generators are in their streams."""
+        """Note what may change in place, and where generators are in their streams."""
         self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}
-        self._lengths = {id(p.value): len(p.value) for p in self.places if isinstance(p.value, _GROWING)}
+        self._contents = {id(p.value): _content(p.value) for p in self.places if isinstance(p.value, _IN_PLACE)}
 
     def forget(self) -> None:
         """Let go of what the program was traced with."""
         self.places, self.inputs, self._keys = [], [], {}
-        self._lengths, self._streams = {}, {}
-
-    def _length(self, place: Place) -> int:
-        return self._lengths[id(place.value)]
+        self._contents, self._streams = {}, {}
 
 
 def readable(path: str) -> str:
@@ -182,6 +237,25 @@ def _stream(value: Any) -> str | None:
     return None
 
 
+def _now(path: str, space: dict) -> Any:
+    """What stands at a place, None if nothing does."""
+    try:
+        return eval(path, space)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+def _content(value: Any) -> Any:
+    """What something that changes in place holds, as far as that is no place of its own."""
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    if isinstance(value, set):
+        return frozenset(value)
+    if isinstance(value, (dict, types.MappingProxyType)) and all([type(key) in (str, int) for key in value]):
+        return tuple(value)  # with their order
+    return bytes(value) if isinstance(value, (bytearray, *IN_BYTES)) else len(value)
+
+
 def kinds() -> tuple[type, ...]:
     """The classes of tensors that programs know."""
     return Tensor, nn.Parameter
@@ -189,12 +263,12 @@ def kinds() -> tuple[type, ...]:
 
 def _shorter(path: str, names: dict[str, str]) -> str:
     """``path`` with the longest beginning that has a name already."""
-    best = ""
-    for end in range(len(path), 0, -1):
-        if path[:end] in names and path[end : end + 1] in ("", ".", "[", "("):  # not a shorter name: x of xy
-            best = path[:end]
-            break
-    return names[best] + path[len(best) :] if best else path
+    call = _CALLED.match(path)
+    start = call.end() if call else 0
+    for end in range(len(path), start, -1):
+        if path[start:end] in names and path[end : end + 1] in _ENDS:  # not a shorter name: x of xy
+            return path[:start] + names[path[start:end]] + path[end:]
+    return path
 
 
 def _same_plain(a: Any, b: Any) -> bool:
@@ -208,6 +282,7 @@ def _state(thing: Any) -> dict[str, Any]:
     array = thing._array
     return {
         "shape": array.shape, "dtype": array.dtype.str, "strides": array.strides, "view": thing._view is not None,
+        "kind": type(thing),
         "requires_grad": thing.requires_grad, "leaf": thing._edge is None, "bare": thing._grad is None,
     }  # fmt: skip
 
@@ -217,8 +292,9 @@ def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) ->
     dtype = f"d{state['dtype'][1:]}"
     space[dtype] = np.dtype(state["dtype"])
     asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
+    kind = "_Tensor" if state["kind"] is Tensor else "_kinds[1]"
     wrong = [
-        f"type({name}) is not _Tensor and type({name}) not in _kinds",
+        f"type({name}) is not {kind} and type({name}) not in _kinds",
         f"type(a := {name}._array) is not _ndarray",
         f"a.shape != {state['shape']!r}",
         f"a.dtype is not {dtype} and a.dtype != {dtype}",
@@ -229,51 +305,52 @@ def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) ->
     ]
     if state["requires_grad"]:
         wrong.append(f"({name}._edge is None) is not {state['leaf']}")
-    if grad:
-        wrong.append(f"({name}._grad is None) is not {state['bare']}")
-    return [f"if {' or '.join(wrong)}: return None"]
+    checks = [f"if {' or '.join(wrong)}: return None"]
+    return [*checks, f"if ({name}._grad is None) is not {state['bare']}: return None"] if grad else checks
 
 
-def _array_checks(name: str, array: np.ndarray, used: bool, space: dict) -> list[str]:
+def _array_checks(name: str, array: np.ndarray, content: bytes | None, space: dict) -> list[str]:
     checks = [
         f"if type({name}) is not _ndarray or {name}.shape != {array.shape!r}"
         f" or {name}.dtype.str != {array.dtype.str!r} or {name}.strides != {array.strides!r}: return None"
     ]
-    if not used:
+    if content is not None:
         held = f"c{len(space)}"
-        space[held] = array.tobytes()
+        space[held] = content
         checks.append(f"if {name}.tobytes() != {held}: return None")
     return checks
 
 
-def _value_checks(name: str, value: Any, space: dict) -> list[str]:
+def _value_checks(name: str, value: Any, content: Any, space: dict) -> list[str]:
+    """Something is as it was; ``content`` is what it held, if it may change in place."""
     if isinstance(value, _IDENTICAL):
         return [f"if {name} is not {value!r}: return None"]
     held = f"c{len(space)}"
+    space[f"{held}t"] = type(value)
     if isinstance(value, PLAIN):
         space[held] = value
-        space[f"{held}t"] = type(value)
         if value != value:
             return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
-        same_zero = f" or str({name}) != {str(value)!r}" if type(value) is float and value == 0 else ""
+        signed = (
+            isinstance(value, (complex, np.complexfloating)) or isinstance(value, (float, np.floating)) and not value
+        )
+        same_zero = f" or str({name}) != {str(value)!r}" if signed else ""
         return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
     if isinstance(value, (list, tuple, dict, deque, types.MappingProxyType)):
-        space[held] = type(value)
-        return [f"if type({name}) is not {held} or len({name}) != {len(value)}: return None"]
+        if type(content) is tuple and (len(content) > 1 or type(value) is not dict):
+            space[held] = content
+            return [f"if type({name}) is not {held}t or tuple({name}) != {held}: return None"]
+        return [f"if type({name}) is not {held}t or len({name}) != {len(value)}: return None"]
     if isinstance(value, (set, frozenset)):
-        space[held] = frozenset(value)
-        return [f"if frozenset({name}) != {held}: return None"]
-    space[held] = value
+        space[held] = value if content is None else content
+        return [f"if type({name}) is not {held}t or {name} != {held}: return None"]
     if isinstance(value, types.MethodType):  # made at each look; its function and its object have their own checks
-        space[held] = types.MethodType
-        return [f"if type({name}) is not {held}: return None"]
+        return [f"if type({name}) is not {held}t: return None"]
     if isinstance(value, types.FunctionType) and not is_library(value):  # so have its defaults and its closure
         space[held], space[f"{held}g"] = value.__code__, value.__globals__
         return [f"if getattr({name}, '__code__', None) is not {held} or {name}.__globals__ is not {held}g: return None"]
-    if isinstance(value, IN_BYTES):
-        space[f"{held}b"] = bytes(value)
+    space[held] = value
+    if isinstance(value, (bytearray, *IN_BYTES)):
+        space[f"{held}b"] = content
         return [f"if {name} is not {held} or bytes({name}) != {held}b: return None"]
-    if isinstance(value, bytearray):
-        space[f"{held}b"] = bytes(value)
-        return [f"if {name} is not {held} or {name} != {held}b: return None"]
     return [f"if {name} is not {held}: return None"]

@@ -24,6 +24,10 @@ class Mismatch(Exception):
     """A value that the traced program looked at is another one in this run."""
 
 
+class Raised(Mismatch):
+    """The program has raised an error: the function itself raises it in the right place."""
+
+
 def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[Instruction]:
     """The instructions that ``outputs``, memory from outside and checks depend on, in their order."""
     needed: set[int] = {id(value) for value in outputs}

@@ -18,6 +18,7 @@ from ..arrays.protocol import becoming
 from ..arrays.traced.array import Traced, constant, plain, taken
 from ..arrays.traced.tape import DRAW, Memory, Tape, Value
 from ..autograd.node import edge_of
+from .again import Again, stream, version
 from .backward import InputBackward
 
 _SLOTS = ("_edge", "_requires_grad", "_view", "_extra")
@@ -47,6 +48,8 @@ class Session:
             self.traced.append(Traced(array, value, self.tape))
         self._known = {id(thing): k for k, thing in enumerate(inputs)}
         self._before: list[Any] = []
+        self._copies: list[np.ndarray] = []
+        self.drawn: dict[Any, tuple] = {}  # generators, and where they were before anything was drawn
 
     def _memory(self, array: np.ndarray) -> Memory:
         root: Any = array
@@ -64,11 +67,13 @@ class Session:
 
     def begin(self) -> None:
         """Put traced arrays into the tensors, and an end to their history."""
+        if modes.current().grad:  # a derivative may have the function run again
+            self._copies = [traced.values.copy() for traced in self.traced]
         for thing, traced in zip(self.inputs, self.traced, strict=True):
             if isinstance(thing, Tensor):
                 edge_of(thing)  # of a view: what its base has become since
                 slots = [getattr(thing, name) for name in _SLOTS]
-                self._before.append((*slots, _hooks(thing), thing._grad, _count(thing)))
+                self._before.append((*slots, _hooks(thing), thing._grad, version(thing)))
                 thing._array = traced
                 if thing._edge is not None and thing.requires_grad:
                     thing._edge = (InputBackward(thing, self._passed), 0)
@@ -125,6 +130,14 @@ class Session:
             elif type(value) in (list, tuple):
                 self.look(value)
 
+    def behind(self, tensor: Tensor) -> None:
+        """The base of a tensor is asked for: that of a view from outside may be any other at the next call."""
+        memory = tensor._array.value.memory if type(tensor._array) is Traced else None
+        if memory is not None and memory.external:
+            for thing, value in zip(self.inputs, self.values, strict=True):
+                if value.memory is memory and isinstance(thing, Tensor) and thing._view is not None:
+                    self.tape.fail("it looks at the base of a view, or at its place in that")
+
     def array(self, array: np.ndarray) -> Any:
         """An array of NumPy's that is used beside tensors, as an input if it is one."""
         k = self._known.get(id(array))
@@ -132,29 +145,38 @@ class Session:
 
     def source(self, generator: Any) -> Any:
         """What draws random numbers, in this run and in every other."""
+        self.drawn.setdefault(generator, stream(generator))
         return _Source(generator, self) if self.tape.open else generator._rng
 
-    def state_of(self, generator: Any, state: np.ndarray) -> Any:
+    def state_of(self, generator: Any, found: np.ndarray) -> Any:
         """The state of a generator, looked at anew in every run."""
         if not self.tape.open:
-            return state
-        value = Value(state)
+            return found
+        self.drawn.setdefault(generator, stream(generator))
+        value = Value(found)
         self.tape.add(DRAW, (generator, "_state_array"), (), {}, value)
-        return Traced(state, value, self.tape)
+        return Traced(found, value, self.tape)
 
-    def state_is_set(self, generator: Any, state: Any) -> Any:
+    def state_is_set(self, generator: Any, new: Any) -> Any:
         """A generator is given a state: in every run, that of the run."""
-        if type(state) is Traced and self.tape.open:
-            self.tape.add(DRAW, (generator, "_set_state_array"), (state.value,), {}, ())
+        self.drawn.setdefault(generator, stream(generator))
+        if type(new) is Traced and self.tape.open:
+            self.tape.add(DRAW, (generator, "_set_state_array"), (new.value,), {}, ())
         elif self.tape.open:
             self.tape.fail("it sets the state of a generator to one from outside")
-        return plain(state)
+        return plain(new)
+
+    def before(self, used: list[int], again: Again) -> tuple:
+        """What ``again`` keeps of a call whose inputs are the ``used`` ones: of this run."""
+        versions = [0 if self._before[k] is None else self._before[k][6] for k in used]
+        return list(self.drawn.values()), [self._copies[used[k]] for k in again.writes], versions
 
     # --- what has changed -------------------------------------------------------------------------
 
     def changes(self) -> tuple[list, list] | str:
         """What the run did to tensors from outside: (number, writes) and (number, new gradient); or why not."""
         writes, grads = [], []
+        counted: set[int] = set()  # views share their base's counter
         for k, (thing, traced, before) in enumerate(zip(self.inputs, self.traced, self._before, strict=True)):
             if not isinstance(thing, Tensor):
                 continue
@@ -166,16 +188,12 @@ class Session:
                 return "a tensor from outside gets a history, or another state, by what is written to it"
             if _hooks(thing) != hooks:
                 return "it registers hooks on a tensor from outside"
-            if _count(thing) != count:
-                writes.append((k, _count(thing) - count))
+            if version(thing) != count and id(thing._version_counter) not in counted:
+                counted.add(id(thing._version_counter))
+                writes.append((k, version(thing) - count))
             if thing._grad is not grad:
                 grads.append((k, thing._grad))
         return writes, grads
-
-
-def _count(tensor: Tensor) -> int:
-    counter = tensor._version_counter
-    return 0 if counter is None else counter[0]
 
 
 def _hooks(tensor: Tensor) -> tuple | None:

@@ -6,8 +6,7 @@ import gc
 import random
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,26 +17,18 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
-from ..autograd.node import Freed
+from ..autograd.node import AccumulateGrad, Freed
 from ..autograd.versions import bump
-from ..autograd.views import DEFAULT, MULTI_OUTPUT
 from ..pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import backends, replay
-from .backward import Derivative, InputBackward, cut_off, free, hooks_hidden
-from .environment import PLAIN, Environment
+from .again import Again, go_to, stream, version
+from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidden
+from .environment import Environment, only_computes
 from .guards import Guard, kinds, readable
+from .results import ARRAY, INPUT, PART, TENSOR, VIEW, Untraceable, input_of, sort_results, viewed
 from .session import Session
 
-# where a result comes from
-ARRAY, TENSOR, INPUT, VIEW, PART, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "plain"
-
-
-class Untraceable(Exception):
-    """Why a function runs as it is: the reason, and the line."""
-
-    def __init__(self, reason: str, where: tuple[str, int] | None = None, again: bool = False) -> None:
-        super().__init__(reason)
-        self.reason, self.where, self.again = reason, where, again
+_SINGLE = 8  # results that have a way back of their own, for a backward that comes from one of them alone
 
 
 class Refusal(str):
@@ -64,6 +55,7 @@ class Variant:
         self.spec: TreeSpec | None = None
         self.results: list[tuple[str, Any]] = []
         self.requires: list[int] = []  # of the arrays: leaves that require grad
+        self.counts: list[tuple[int, int]] = []  # those that were written to, and how often
         self.writes: list[tuple[int, int]] = []
         self.grads: list[tuple[int, Any]] = []
         self.derivative: Derivative | None = None
@@ -71,27 +63,39 @@ class Variant:
         self.freed: list[int] = []  # and those whose history a backward inside has freed
         self.count = 0
         self.changes = self.single = False
+        self.generators: list[Any] = []  # what it draws from
+        self.again: Again | None = None  # what must be kept for the function to be run again as it ran
         self.shared: list[tuple[int, int]] = []  # of inputs that are written, which others look at the same memory
         self.forward: Callable[..., tuple]
         self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
 
     def run(self, found: tuple, call: tuple) -> Any:
-        """Replay the program on the inputs that the guard found, for a call with the arguments ``call``."""
+        """Replay the program on the inputs that the guard found, for a call with the arguments ``call``: their leaves
+        and their tree, None if they stand one after the other.
+        """
         given = [x._array if isinstance(x, Tensor) else x for x in found]
         if self.writes and _sharing(given, self.writes) != self.shared:
             raise replay.Mismatch
-        arrays = self.forward(*given)
+        drawn = [stream(g) for g in self.generators] if self.generators else []
+        before = None if self.again is None else self.again.before(found, drawn)
+        try:
+            arrays = self.forward(*given)
+        except Exception as error:  # memory is as it was, and so are the streams
+            for generator, place in zip(self.generators, drawn, strict=True):
+                go_to(generator, place)
+            if isinstance(error, replay.Mismatch):
+                raise
+            raise replay.Raised from error
         results = [wrap(array) for array in arrays[: self.count]]
         if self.changes:
             self._change(results, found, arrays)
         if self.derivative is not None:
-            self.derivative.attach(results, self.differentiable, found, arrays, call)
+            self.derivative.attach(results, self.differentiable, found, arrays, call, before)
         return results[0] if self.single else self.tree(results, found)
 
     def _change(self, results: list[Tensor], found: tuple, arrays: tuple) -> None:
         """What a call does beside giving tensors."""
-        for k in self.requires:
-            results[k]._requires_grad = True
+        self.mark(results)
         for k, count in self.writes:
             counter = found[k]._shared_counter
             bump(counter)
@@ -101,14 +105,21 @@ class Variant:
         for k in self.freed:
             free(results[k])
 
+    def mark(self, results: list[Tensor]) -> None:
+        """What results are beside their values: leaves that require grad, tensors that were written to."""
+        for k in self.requires:
+            results[k]._requires_grad = True
+        for k, count in self.counts:
+            results[k]._shared_counter[0] = count
+
     def tree(self, results: list, found: tuple) -> Any:
         """The results as the function gives them."""
         given = [
             results[what] if kind is TENSOR
             else results[what]._array if kind is ARRAY
             else found[what] if kind is INPUT
-            else _viewed(found[what[0]], what[1]) if kind is VIEW
-            else _viewed(results[what[0]], what[1]) if kind is PART
+            else viewed(found[what[0]], what[1]) if kind is VIEW
+            else viewed(results[what[0]], what[1]) if kind is PART
             else what
             for kind, what in self.results
         ]  # fmt: skip
@@ -164,8 +175,10 @@ def trace(
         result = _settled(result)
         _settle_others(session.tape)
         return result, variant
-    result = _first_results(variant, session, (args, kwargs))
+    result = _first_results(variant, session, (leaves_in, spec))
     guard.forget()
+    if variant.derivative is not None:
+        variant.derivative.let_go()
     variant.facts["seconds"] = time.perf_counter() - begun
     return result, variant
 
@@ -193,7 +206,8 @@ def _built(
     """The variant of what was traced."""
     tape = session.tape
     _check(tape)
-    changed = guard.same_objects(function, leaves_in)
+    written = {k for k, value in enumerate(session.values) if value.memory.written}
+    changed = guard.same_objects(function, leaves_in, written)
     if changed is not None:
         raise Untraceable(
             f"it changes {readable(changed)!r}, which a replay would not do again", again="generator" not in changed
@@ -203,9 +217,10 @@ def _built(
         raise Untraceable(changes)
     writes, grads = changes
     variant = Variant(guard, tape)
-    outs, values = _results(variant, session, result)
+    outs, values = sort_results(variant, session, result)
     variant.count = len(values)
     variant.writes = writes
+    variant.generators = list(session.drawn)
     for k, new in grads:
         if new is None or any(new is out for out in outs):
             variant.grads.append((k, None if new is None else [new is out for out in outs].index(True)))
@@ -219,37 +234,29 @@ def _built(
     ended = len(tape.instructions)
     filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
     saved: list[Value] = []
-    backward = None
+    ways: list[Way] = []
     wanted: list[int] = []
     if outs:
         variant.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
         variant.requires = [k for k, t in enumerate(outs) if t._edge is None and t._requires_grad]
+        variant.counts = [(k, count) for k, t in enumerate(outs) if (count := version(t))]
         variant.freed = [k for k in variant.differentiable if _is_freed(outs[k])]
         variant.differentiable = [k for k in variant.differentiable if k not in variant.freed]
     recorded = [outs[k] for k in variant.differentiable]
     if recorded:
         wanted = [k for k, x in enumerate(guard.inputs) if isinstance(x, Tensor) and x.requires_grad]
-        cotangents, gradients = _pulled_back(session, recorded, [guard.inputs[k] for k in wanted])
-        _check(tape)
-        backward = replay.live(tape.instructions[ended:], [g for g in gradients if g is not None])
-        made = {id(value) for i in backward for value in i.gives}
-        made |= {id(value) for value in cotangents}
-        for value in [*[value for i in backward for value in i.reads], *[g for g in gradients if g is not None]]:
-            if id(value) in made or not (value.constant is None or id(value.memory) in filled):
-                continue
-            whole = value.memory.maker  # views of it are found again
-            if value.memory.external:
-                whole = next((x for x in session.values if x.memory is value.memory and x.holds(value)), None)
-                if whole is None:
-                    raise Untraceable("its backward reads beyond a tensor from outside")
-            if id(whole) not in made:
-                saved.append(whole)
-            made |= {id(value), id(whole)}
+        needing = [guard.inputs[k] for k in wanted]
+        _check_hooks(recorded)
+        ways = [_pulled_back(session, recorded, needing)]
+        if 1 < len(recorded) <= _SINGLE:
+            ways += [_pulled_back(session, [tensor], needing) for tensor in recorded]
+        for way in ways:
+            saved += _read_by(way, session, filled, saved)
     forward = replay.live(tape.instructions[:ended], [*values, *saved])
     used = {id(value) for i in forward for value in i.reads} | {id(value) for value in saved}
     numbers = {id(value): k for k, value in enumerate(session.values)}
     inputs = {k for key, k in numbers.items() if key in used}
-    inputs |= {_input(kind, what) for kind, what in variant.results} - {None}  # type: ignore[arg-type]
+    inputs |= {input_of(kind, what) for kind, what in variant.results} - {None}  # type: ignore[arg-type]
     inputs |= {k for k, _ in (*writes, *variant.grads)}
     inputs |= set(wanted)
     guard.write(inputs, {k for k, _ in variant.grads})
@@ -265,29 +272,34 @@ def _built(
     own_saved = [value for value in saved if id(value) not in numbers]
     entering = [session.values[k] for k in guard.used]
     variant.forward = backends.program("forward", backend, forward, entering, [*values, *own_saved], variant.facts)
-    variant.changes = bool(variant.requires or variant.writes or variant.grads or variant.freed)
+    variant.changes = bool(variant.requires or variant.counts or variant.writes or variant.grads or variant.freed)
     variant.single = variant.spec is None and variant.results[0][0] is TENSOR
     variant.facts |= {
-        "kept": len(forward), "backward": len(backward or ()), "guards": guard.lines,
+        "kept": len(forward), "backward": len(ways[0].instructions) if ways else 0, "guards": guard.lines,
         "checks": [i.where for i in forward if i.kind == READ], "shapes": sum(i.kind == SHAPE for i in forward),
         "saved bytes": sum(int(np.prod(v.shape)) * v.dtype.itemsize for v in own_saved),
     }  # fmt: skip
     if recorded:
-        assert backward is not None
         places = [
             len(values) + own_saved.index(v) if id(v) not in numbers else -1 - order[numbers[id(v)]] for v in saved
         ]
-        leaving = [g for g in gradients if g is not None]
-        run = backends.program("backward", backend, backward, [*saved, *cotangents], leaving, variant.facts)
+        ways[0].build(backend, saved, variant.facts)
+        for way in ways[1:]:
+            way.later(backend, saved)
         external = [
             order[k]
             for k, x in enumerate(session.values)
             if k in order and isinstance(guard.inputs[k], Tensor) and any(v.memory is x.memory for v in saved)
         ]
         results = [k for k, value in enumerate(values[: variant.count]) if any(v.memory is value.memory for v in saved)]
+        again = Again(
+            function, guard, variant.generators, [order[k] for k in guard.used if session.values[k].memory.written],
+            any(i.kind in (READ, SHAPE) for i in forward), external,
+        )  # fmt: skip
+        variant.again = again if again.changes else None
         variant.derivative = Derivative(
-            function, run, places, external, results, [order[k] for k in wanted], [g is not None for g in gradients],
-            [(t._array.shape, t._array.dtype) for t in recorded], [c.strides for c in cotangents], variant.pick,
+            again, ways, places, external, results, [order[k] for k in wanted],
+            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick,
         )  # fmt: skip
         session.saved = [v.array for v in own_saved]  # type: ignore[attr-defined]
     session.outputs = values  # type: ignore[attr-defined]
@@ -299,126 +311,32 @@ def _check(tape: Tape) -> None:
         raise Untraceable(*tape.failure)
 
 
-def _results(variant: Variant, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
-    """Sort what the function gave: tensors of its own, its inputs, plain values."""
-    found: list[Any] = []
-    if isinstance(result, Tensor):
-        found, variant.spec = [result], None
-    else:
-        found, variant.spec = tree_flatten(result)
-    tensors: list[Tensor] = []
-    values: list[Value] = []
-    known: dict[int, int] = {}
-    numbers = {id(thing): k for k, thing in enumerate(session.inputs)}
-    arrays = {id(traced): k for k, traced in enumerate(session.traced)}
-    uses = Counter(
-        id(array.value.memory) for array in {id(a): a for a in map(_array_of, found)}.values() if array is not None
-    )
-
-    def number(tensor: Tensor) -> int:
-        if id(tensor) not in known:
-            known[id(tensor)] = len(tensors)
-            tensors.append(tensor)
-            values.append(tensor._array.value)
-        return known[id(tensor)]
-
-    for leaf in found:
-        if id(leaf) in numbers:
-            variant.results.append((INPUT, numbers[id(leaf)]))
-        elif id(leaf) in arrays:
-            variant.results.append((INPUT, arrays[id(leaf)]))
-        elif isinstance(leaf, (Tensor, Traced)):
-            array = leaf._array if isinstance(leaf, Tensor) else leaf
-            if isinstance(leaf, Tensor) and (type(leaf) is not Tensor or type(array) is not Traced):
-                raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
-            if array.value.memory.external:
-                variant.results.append((VIEW, _as_view(leaf, session)))
-                continue
-            if isinstance(leaf, Tensor):
-                steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 else None
-                if steps is None:
-                    variant.results.append((TENSOR, number(leaf)))
-                else:
-                    assert leaf._view is not None
-                    variant.results.append((PART, (number(leaf._view.base), steps)))
-                continue
-            if id(leaf) not in known:
-                known[id(leaf)] = len(tensors)
-                tensors.append(wrap(leaf))
-                values.append(array.value)
-            variant.results.append((ARRAY, known[id(leaf)]))
-        elif isinstance(leaf, PLAIN):
-            variant.results.append((PLAIN_VALUE, leaf))
-        else:
-            raise Untraceable(f"it returns a {type(leaf).__name__}")
-    return tensors, values
-
-
-def _array_of(leaf: Any) -> Any:
-    array = leaf._array if isinstance(leaf, Tensor) else leaf
-    return array if type(array) is Traced else None
-
-
-def _from_base(leaf: Tensor) -> list | None:
-    """The view ops that lead from the base of ``leaf`` to it, if it is a view that they give again."""
-    view = leaf._view
-    if view is None or type(view.base) is not Tensor or type(view.base._array) is not Traced:
-        return None
-    if view.creation not in (DEFAULT, MULTI_OUTPUT) and view.base.requires_grad:
-        return None
-    steps: list = []
-    step = view.step
-    while step is not None:
-        if any(isinstance(value, Tensor) for value in step[2]):
-            return None
-        steps.append(step[1:])
-        step = step[0]
-    return steps[::-1]
-
-
-def _is_freed(tensor: Tensor) -> bool:
-    """Whether a backward inside the function has freed part of the graph behind ``tensor``."""
+def _behind(tensors: list[Tensor]) -> Iterator[Any]:
+    """The nodes of the graph behind ``tensors``, up to what came from outside."""
     seen: set[int] = set()
-    waiting = [tensor._edge]
+    waiting = [tensor._edge for tensor in tensors]
     while waiting:
         edge = waiting.pop()
         if edge is None or id(edge[0]) in seen or type(edge[0]) is InputBackward:
             continue
-        if type(edge[0]._saved) is Freed:
-            return True
         seen.add(id(edge[0]))
+        yield edge[0]
         waiting.extend(edge[0]._edges)
-    return False
 
 
-def _input(kind: str, what: Any) -> int | None:
-    """The number of the input that a result is, or is a view of."""
-    return what if kind is INPUT else what[0] if kind is VIEW else None
+def _is_freed(tensor: Tensor) -> bool:
+    """Whether a backward inside the function has freed part of the graph behind ``tensor``."""
+    return any(type(node._saved) is Freed for node in _behind([tensor]))
 
 
-def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
-    """A result that is a view of an input: which, and the ops that lead from there to it."""
-    if isinstance(leaf, Tensor) and leaf._view is not None:
-        steps: list = []
-        step = leaf._view.step
-        while True:
-            for k, x in enumerate(session.inputs):
-                if isinstance(x, Tensor) and (
-                    x is leaf._view.base if step is None else x._view is not None and x._view.step is step
-                ):
-                    return k, steps[::-1]
-            if step is None or any(isinstance(value, Tensor) for value in step[2]):
-                break
-            steps.append(step[1:])
-            step = step[0]
-    raise Untraceable("it returns memory of a tensor from outside that is no view of it")
-
-
-def _viewed(tensor: Tensor, steps: list) -> Any:
-    for op, values, number in steps:
-        view = op.function(tensor, *values)
-        tensor = view if number is None else view[number]
-    return tensor
+def _check_hooks(tensors: list[Tensor]) -> None:
+    """Hooks in a graph run when its way back is traced, and must not be noticed then."""
+    for node in _behind(tensors):
+        if node._extra is not None and not isinstance(node, AccumulateGrad):
+            extra = node._extra
+            for hooks in (extra.pre_hooks, extra.post_hooks, *extra.tensor_hooks.values()):
+                if not all(map(only_computes, hooks.values())):
+                    raise Untraceable("a hook in its graph may change Python objects")
 
 
 def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -433,9 +351,10 @@ def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int
     ]
 
 
-def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) -> tuple[list[Value], list[Any]]:
-    """Trace the way back: values of the gradients that come, and of those that are given (None: none flows)."""
+def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) -> Way:
+    """Trace the way back from ``outputs`` to ``inputs``."""
     tape = session.tape
+    begun = len(tape.instructions)
     cotangents = []
     for tensor in outputs:
         ones = np.ones_like(tensor._array.values)
@@ -449,12 +368,32 @@ def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) 
         given = session.run(back)
     except Exception as error:
         raise Untraceable(f"its backward cannot be traced: {error}") from error
-    values = []
+    _check(tape)
+    gradients: list[Value | None] = []
     for g in given:
         if g is not None and type(g._array) is not Traced:
             raise Untraceable(f"its backward gives a gradient of another kind ({type(g._array).__name__})")
-        values.append(None if g is None else g._array.value)
-    return [c.value for c in cotangents], values
+        gradients.append(None if g is None else g._array.value)
+    return Way(tape.instructions[begun:], [c.value for c in cotangents], gradients)
+
+
+def _read_by(way: Way, session: Session, filled: set[int], known: list[Value]) -> list[Value]:
+    """What a way back reads of the way forward, beside the ``known``; of each memory, all that there is."""
+    found: list[Value] = []
+    made = {id(value) for i in way.instructions for value in i.gives}
+    made |= {id(value) for value in (*way.cotangents, *known)}
+    for value in [*[value for i in way.instructions for value in i.reads], *way.leaving]:
+        if id(value) in made or not (value.constant is None or id(value.memory) in filled):
+            continue
+        whole = value.memory.maker  # views of it are found again
+        if value.memory.external:
+            whole = next((x for x in session.values if x.memory is value.memory and x.holds(value)), None)
+            if whole is None:
+                raise Untraceable("its backward reads beyond a tensor from outside")
+        if id(whole) not in made:
+            found.append(whole)
+        made |= {id(value), id(whole)}
+    return found
 
 
 def _settled(result: Any) -> Any:
@@ -481,8 +420,7 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     values: list[Value] = session.outputs  # type: ignore[attr-defined]
     arrays = [value.array for value in values]
     results = [wrap(array) for array in arrays[: variant.count]]
-    for k in variant.requires:
-        results[k]._requires_grad = True
+    variant.mark(results)
     for k in variant.freed:
         free(results[k])
     found = tuple(variant.guard.inputs[k] for k in variant.guard.used)
@@ -491,7 +429,8 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
             found[k]._grad = results[place]
     if variant.derivative is not None:
         saved = session.saved  # type: ignore[attr-defined]
-        variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call)
+        before = None if variant.again is None else session.before(variant.guard.used, variant.again)
+        variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call, before)
     return variant.tree(results, found)
 
 

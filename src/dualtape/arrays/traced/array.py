@@ -100,6 +100,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         self._looked_at()
         return self.values.copy()
 
+    def shared(self) -> numpy.ndarray:
+        """What it holds, in the same memory: what is done there is not written down."""
+        self.tape.fail("the memory of a tensor is given away as an array of NumPy's")
+        return self.values
+
     def __getitem__(self, key: Any) -> Any:
         return recorded(GETITEM, None, (self, key), {}, static=not _has_mask(key))
 
@@ -181,6 +186,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
+        if dtype is BRIEF:
+            self.tape.fail("it computes with bfloat16")
+            return cast(self.values, BRIEF)
         if not copy and self.values.dtype == dtype:
             return self
         if dtype is BRIEF:

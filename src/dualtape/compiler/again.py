@@ -1,0 +1,110 @@
+"""Running a function once more as it ran in one of its calls: for derivatives that its program does not know.
+
+What the call drew is drawn again, what it wrote to is as it was before, and put back afterwards. What the function
+depends on beside that must still be there: if it is not, that is an error, which says what has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import modes
+from .._tensor import dtypes
+from .._tensor.tensor import Tensor
+from ..pytree import tree_unflatten
+from .guards import Guard
+
+
+class Again:
+    """How the calls of one variant are run again.
+
+    Attributes
+    ----------
+    generators : list of Generator
+        What the function draws from.
+    writes : list of int
+        The inputs that it writes to.
+    looks : bool
+        Whether it goes by values: then no input may have been written to since the call.
+    read : list of int
+        The inputs that the way back reads.
+    """
+
+    def __init__(
+        self, function: Any, guard: Guard, generators: list, writes: list[int], looks: bool, read: list[int]
+    ) -> None:
+        self.function, self._guard = function, guard
+        self.generators, self.writes, self._looks = generators, writes, looks
+        self._clash = not set(writes).isdisjoint(read)
+        self._settings = (modes.current().layout, dtypes.default_float())
+        self.changes = bool(generators or writes or looks)
+
+    def before(self, found: tuple, drawn: list) -> tuple:
+        """What a call is about to change, and what it goes by; ``drawn`` is where its generators are."""
+        versions = [version(x) for x in found] if self._looks else []
+        return drawn, [_array(found[k]).copy() for k in self.writes], versions
+
+    def arguments(self, found: tuple, call: tuple, before: Any) -> tuple[tuple, dict]:
+        """The arguments of a call, if the function can still run as it did; otherwise an error."""
+        leaves, spec = call
+        reason = self._guard.why_not_again(self.function, leaves, found)
+        if reason is None and self._settings != (modes.current().layout, dtypes.default_float()):
+            reason = "the default dtype, or another setting"
+        if self._clash:
+            reason = "it writes to a tensor that its derivative reads"
+        elif reason is None and self._looks:
+            for k, (x, count) in enumerate(zip(found, before[2], strict=True)):
+                if k not in self.writes and version(x) != count:
+                    reason = "a tensor that it uses was written to, and it goes by values"
+        if reason is not None:
+            raise RuntimeError(
+                "the derivative of a compiled call that is differentiated itself, or by vmap, runs the function again,"
+                f" and what it depends on has changed since the call: {reason}. Change it after the backward, or call"
+                " the function without compile"
+            )
+        return (leaves, {}) if spec is None else tree_unflatten(leaves, spec)
+
+    @contextmanager
+    def as_then(self, found: tuple, before: Any) -> Iterator[None]:
+        """Generators and what is written to as they were before a call, for a while."""
+        if before is None:
+            yield
+            return
+        states, arrays, _ = before
+        now = self.before(found, [stream(g) for g in self.generators])
+        counts = [(x._version_counter, version(x)) for x in found if isinstance(x, Tensor) and x._version_counter]
+        try:
+            self._set(found, states, arrays)
+            yield
+        finally:
+            self._set(found, now[0], now[1])
+            for counter, count in counts:
+                counter[0] = count
+
+    def _set(self, found: tuple, states: list, arrays: list) -> None:
+        for generator, place in zip(self.generators, states, strict=True):
+            go_to(generator, place)
+        for k, array in zip(self.writes, arrays, strict=True):
+            _array(found[k])[...] = array
+
+
+def _array(thing: Any) -> Any:
+    return thing._array if isinstance(thing, Tensor) else thing
+
+
+def stream(generator: Any) -> tuple:
+    """Where a generator is in its stream."""
+    return generator._rng.bit_generator.state, generator._seed
+
+
+def go_to(generator: Any, place: tuple) -> None:
+    """Have a generator continue from a place in its stream."""
+    generator._rng.bit_generator.state, generator._seed = place
+
+
+def version(thing: Any) -> int:
+    """How often a tensor was written to."""
+    counter = thing._version_counter if isinstance(thing, Tensor) else None
+    return 0 if counter is None else counter[0]

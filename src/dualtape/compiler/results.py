@@ -1,0 +1,132 @@
+"""What a traced function gives: tensors of its own, its inputs, views of either, plain values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .._tensor.tensor import Tensor, wrap
+from ..arrays.traced.array import Traced
+from ..arrays.traced.tape import Value
+from ..autograd.views import DEFAULT, MULTI_OUTPUT
+from ..pytree import tree_flatten
+from .environment import PLAIN
+from .session import Session
+
+# where a result comes from
+ARRAY, TENSOR, INPUT, VIEW, PART, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "plain"
+
+
+class Untraceable(Exception):
+    """Why a function runs as it is: the reason, and the line."""
+
+    def __init__(self, reason: str, where: tuple[str, int] | None = None, again: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.where, self.again = reason, where, again
+
+
+def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
+    """Sort what the function gave: tensors of its own, its inputs, plain values."""
+    found: list[Any] = []
+    if isinstance(result, Tensor):
+        found, variant.spec = [result], None
+    else:
+        found, variant.spec = tree_flatten(result)
+    tensors: list[Tensor] = []
+    values: list[Value] = []
+    known: dict[int, int] = {}
+    numbers = {id(thing): k for k, thing in enumerate(session.inputs)}
+    arrays = {id(traced): k for k, traced in enumerate(session.traced)}
+    uses = Counter(
+        id(array.value.memory) for array in {id(a): a for a in map(_array_of, found)}.values() if array is not None
+    )
+
+    def number(tensor: Tensor) -> int:
+        if id(tensor) not in known:
+            known[id(tensor)] = len(tensors)
+            tensors.append(tensor)
+            values.append(tensor._array.value)
+        return known[id(tensor)]
+
+    for leaf in found:
+        if id(leaf) in numbers:
+            variant.results.append((INPUT, numbers[id(leaf)]))
+        elif id(leaf) in arrays:
+            variant.results.append((INPUT, arrays[id(leaf)]))
+        elif isinstance(leaf, (Tensor, Traced)):
+            array = leaf._array if isinstance(leaf, Tensor) else leaf
+            if isinstance(leaf, Tensor) and (type(leaf) is not Tensor or type(array) is not Traced):
+                raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
+            if array.value.memory.external:
+                variant.results.append((VIEW, _as_view(leaf, session)))
+                continue
+            if isinstance(leaf, Tensor):
+                steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 else None
+                if steps is None:
+                    variant.results.append((TENSOR, number(leaf)))
+                else:
+                    assert leaf._view is not None
+                    variant.results.append((PART, (number(leaf._view.base), steps)))
+                continue
+            if id(leaf) not in known:
+                known[id(leaf)] = len(tensors)
+                tensors.append(wrap(leaf))
+                values.append(array.value)
+            variant.results.append((ARRAY, known[id(leaf)]))
+        elif isinstance(leaf, PLAIN):
+            variant.results.append((PLAIN_VALUE, leaf))
+        else:
+            raise Untraceable(f"it returns a {type(leaf).__name__}")
+    return tensors, values
+
+
+def _array_of(leaf: Any) -> Any:
+    array = leaf._array if isinstance(leaf, Tensor) else leaf
+    return array if type(array) is Traced else None
+
+
+def _from_base(leaf: Tensor) -> list | None:
+    """The view ops that lead from the base of ``leaf`` to it, if it is a view that they give again."""
+    view = leaf._view
+    if view is None or type(view.base) is not Tensor or type(view.base._array) is not Traced:
+        return None
+    if view.creation not in (DEFAULT, MULTI_OUTPUT) and view.base.requires_grad:
+        return None
+    steps: list = []
+    step = view.step
+    while step is not None:
+        if any(isinstance(value, Tensor) for value in step[2]):
+            return None
+        steps.append(step[1:])
+        step = step[0]
+    return steps[::-1]
+
+
+def input_of(kind: str, what: Any) -> int | None:
+    """The number of the input that a result is, or is a view of."""
+    return what if kind is INPUT else what[0] if kind is VIEW else None
+
+
+def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
+    """A result that is a view of an input: which, and the ops that lead from there to it."""
+    if isinstance(leaf, Tensor) and leaf._view is not None:
+        steps: list = []
+        step = leaf._view.step
+        while True:
+            for k, x in enumerate(session.inputs):
+                if isinstance(x, Tensor) and (
+                    x is leaf._view.base if step is None else x._view is not None and x._view.step is step
+                ):
+                    return k, steps[::-1]
+            if step is None or any(isinstance(value, Tensor) for value in step[2]):
+                break
+            steps.append(step[1:])
+            step = step[0]
+    raise Untraceable("it returns memory of a tensor from outside that is no view of it")
+
+
+def viewed(tensor: Tensor, steps: list) -> Any:
+    for op, values, number in steps:
+        view = op.function(tensor, *values)
+        tensor = view if number is None else view[number]
+    return tensor
