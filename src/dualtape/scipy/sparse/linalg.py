@@ -18,10 +18,13 @@ from ...ops.numpy_entries.registry import floating
 from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import plain
 from .._like import like, scipys
+from .operators import hessian_operator, jacobian_operator
 
 __all__ = [
     "bicgstab",
     "cg",
+    "hessian_operator",
+    "jacobian_operator",
     "spsolve",
 ]
 
