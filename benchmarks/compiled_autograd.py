@@ -11,7 +11,7 @@ from typing import Any
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import dualtape as dt  # noqa: E402
+import dualtape as dt  # noqa: E402 - after the number of threads is set
 
 
 def chain(size: int, steps: int) -> tuple[Callable[[], Any], list]:

@@ -186,7 +186,7 @@ def _file(doc: str, imports: list[str], body: list[str]) -> str:
 
 _HEAD = '''"""{doc} Written by ``python -m tools.stubs``."""
 
-# ruff: noqa
+# ruff: noqa - written by a tool, one signature a line
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from typing import Any, NamedTuple
 
@@ -205,7 +205,7 @@ def _methods() -> str:
             lines.append(
                 f"    def {name}({_OPERANDS.get(name, 'self, other: Any, /')}) -> {_result(name, member, None)}: ..."
             )
-            lines.append("  # type: ignore[override]\n" if name in ("__eq__", "__ne__") else "\n")
+            lines.append("  # type: ignore[override]  # of object: a bool\n" if name in ("__eq__", "__ne__") else "\n")
         elif callable(member) and not name.startswith("__"):
             text = _declared(name, member, self=True)
             lines.append("".join(f"    {line}\n" for line in text.splitlines()))
@@ -289,7 +289,7 @@ def _exports(path: str) -> str:
         elif (home := getattr(getattr(package, name), "__module__", None) or "").startswith(f"dualtape.{path}."):
             lines.append(f"from {home.removeprefix(f'dualtape.{path}')} import {name} as {name}")
     doc = f'"""The names of ``dualtape.{path}``. Written by ``python -m tools.stubs``."""'
-    return "\n".join([doc, "", "# ruff: noqa", *lines, ""])
+    return "\n".join([doc, "", "# ruff: noqa - written by a tool, one signature a line", *lines, ""])
 
 
 def _importable(name: str, module: str) -> bool:

@@ -99,8 +99,8 @@ class _Line:
 
 def _rich(words: str, total: int | None) -> Any:
     try:
-        from rich.console import Console  # type: ignore[import-not-found, unused-ignore]
-        from rich.progress import Progress  # type: ignore[import-not-found, unused-ignore]
+        from rich.console import Console  # type: ignore[import-not-found, unused-ignore]  # an extra
+        from rich.progress import Progress  # type: ignore[import-not-found, unused-ignore]  # an extra
     except ImportError:
         return None
 

@@ -1,6 +1,6 @@
 """The names of ``dualtape.fft``. Written by ``python -m tools.stubs``."""
 
-# ruff: noqa
+# ruff: noqa - written by a tool, one signature a line
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from typing import Any, NamedTuple
 

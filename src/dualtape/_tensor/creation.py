@@ -357,8 +357,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if device is not None and not _is_on(result, device):
         if copy is False:
             raise ValueError(f"memory on {result.device} reaches {device} by a copy: drop copy=False")
-        return result.to(device)  # type: ignore[attr-defined]
-    return result.clone() if copy else result  # type: ignore[attr-defined]
+        return result.to(device)  # type: ignore[attr-defined]  # a method of the op table
+    return result.clone() if copy else result  # type: ignore[attr-defined]  # likewise
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

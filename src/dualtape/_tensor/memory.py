@@ -148,7 +148,7 @@ class Memory(Methods):
         """
         if type(self._array) is Absent:
             return 0
-        base = self._base  # type: ignore[attr-defined]
+        base = self._base  # type: ignore[attr-defined]  # of the class that this is mixed into
         root = self._array if base is None else base._array
         return (_address(self._array) - _address(root)) // (self._array.itemsize or 1)
 

@@ -16,15 +16,15 @@ import dualtape as dt
 from .. import errors
 from . import creation, elementwise, fft, linalg, manipulation, reductions, searching, types
 from .creation import *  # noqa: F403 - what its __all__ names
-from .elementwise import *  # noqa: F403
+from .elementwise import *  # noqa: F403 - likewise
 from .linalg import matmul as matmul
 from .linalg import matrix_transpose as matrix_transpose
 from .linalg import tensordot as tensordot
 from .linalg import vecdot as vecdot
-from .manipulation import *  # noqa: F403
-from .reductions import *  # noqa: F403
-from .searching import *  # noqa: F403
-from .types import *  # noqa: F403
+from .manipulation import *  # noqa: F403 - likewise
+from .reductions import *  # noqa: F403 - likewise
+from .searching import *  # noqa: F403 - likewise
+from .types import *  # noqa: F403 - likewise
 from .types import _DTYPES, Info
 
 __array_api_version__ = "2024.12"

@@ -46,7 +46,7 @@ _TAKING_NUMBERS = frozenset(
     """.split()
 )
 
-__all__ = ["clip", "conj", "real", *_UNARY, *_BINARY]  # noqa: PLE0605
+__all__ = ["clip", "conj", "real", *_UNARY, *_BINARY]  # noqa: PLE0605 - the tables above
 
 
 def _unary(name: str, op: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

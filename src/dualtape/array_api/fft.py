@@ -12,7 +12,7 @@ from .._tensor.tensor import Tensor
 _ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 _AXES = ("fftn", "ifftn", "rfftn", "irfftn")
 
-__all__ = [*_ONE_AXIS, *_AXES, "fftfreq", "rfftfreq", "fftshift", "ifftshift"]  # noqa: PLE0605
+__all__ = [*_ONE_AXIS, *_AXES, "fftfreq", "rfftfreq", "fftshift", "ifftshift"]  # noqa: PLE0605 - the tables above
 
 
 def _along_one(transform: Callable) -> Callable:

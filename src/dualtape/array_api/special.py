@@ -9,7 +9,7 @@ from typing import Any
 
 from ..scipy import special as _special
 
-__all__ = dir(_special)  # noqa: PLE0605
+__all__ = dir(_special)  # noqa: PLE0605 - those of the other
 
 
 def __getattr__(name: str) -> Any:

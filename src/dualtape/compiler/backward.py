@@ -115,7 +115,7 @@ class Way:
             arrays.append(g if g.strides == strides else _laid_out(g, value.shape, strides))
         given = self.run(*arrays)
         if len(given) == len(self.given):
-            return given  # type: ignore[return-value]
+            return given  # type: ignore[return-value]  # a tuple does as well
         rest = iter(given)
         return [next(rest) if there else None for there in self.given]
 
@@ -275,7 +275,7 @@ def free(result: Tensor) -> None:
     node = object.__new__(CompiledBackward)
     node._edges, node._outputs, node._extra = (), ((result._array.shape, result._array.dtype),), None
     node._saved, node._seq = Freed(caller()), next_sequence()
-    node._derivative = None  # type: ignore[assignment]
+    node._derivative = None  # type: ignore[assignment]  # never read: what it has saved is freed
     result._edge, result._requires_grad = (node, 0), True
 
 

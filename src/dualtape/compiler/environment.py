@@ -328,7 +328,7 @@ def only_computes(function: Any) -> bool:
     """Whether what a function reaches cannot be changed by it: numbers, tensors, functions like itself."""
     try:
         around = Environment(function, [])
-    except Exception:
+    except Exception:  # whatever cannot be followed, for whatever reason, may change something
         return False
     stores = any([i.opname in _STORES for code in around._codes for i in dis.get_instructions(code)])
     return not stores and all([isinstance(place.value, _STILL) or place.value is function for place in around.places])

@@ -1,6 +1,6 @@
 """The names of ``dualtape.nn``. Written by ``python -m tools.stubs``."""
 
-# ruff: noqa
+# ruff: noqa - written by a tool, one signature a line
 from .modules.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .modules.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .modules.pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d

@@ -1,6 +1,6 @@
 """The names of ``dualtape.optim``. Written by ``python -m tools.stubs``."""
 
-# ruff: noqa
+# ruff: noqa - written by a tool, one signature a line
 from .asgd import ASGD as ASGD
 from .adadelta import Adadelta as Adadelta
 from ._adafactor import Adafactor as Adafactor

@@ -1,6 +1,6 @@
 """The names of ``dualtape.utils``. Written by ``python -m tools.stubs``."""
 
-# ruff: noqa
+# ruff: noqa - written by a tool, one signature a line
 from . import _python_dispatch as _python_dispatch
 from . import _pytree as _pytree
 from . import checkpoint as checkpoint
