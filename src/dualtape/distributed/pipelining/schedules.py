@@ -46,12 +46,15 @@ class _Schedule(ABC):
                             ("output_merge_spec", output_merge_spec)):  # fmt: skip
             if value is not None:
                 raise NotImplementedError(f"{name} is not here: batches are cut along dimension 0; leave it out")
-        if n_microbatches < 1:
-            raise ValueError(f"n_microbatches must be at least 1, got {n_microbatches}")
+        self._check_count(n_microbatches, stage)
         self._stage = stage
         self._count = n_microbatches
         self._loss_fn = loss_fn
         self._scale = 1.0 / n_microbatches if scale_grads else 1.0
+
+    def _check_count(self, n_microbatches: int, stage: PipelineStage) -> None:
+        if n_microbatches < 1:
+            raise ValueError(f"n_microbatches must be at least 1, got {n_microbatches}")
 
     @abstractmethod
     def _order(self) -> Iterator[tuple[str, int]]:
@@ -165,19 +168,8 @@ class Schedule1F1B(_Schedule):
         "    are stages from it on.",
     )
 
-    def __init__(
-        self,
-        stage: PipelineStage,
-        n_microbatches: int,
-        loss_fn: Callable | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
-        scale_grads: bool = True,
-    ) -> None:
-        super().__init__(
-            stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads
-        )
+    def _check_count(self, n_microbatches: int, stage: PipelineStage) -> None:
+        super()._check_count(n_microbatches, stage)
         if n_microbatches < stage.num_stages:
             raise ValueError(
                 f"one forward, one backward keeps {stage.num_stages} stages busy with as many microbatches or more, got"

@@ -239,14 +239,8 @@ def remote(to: Any, func: Callable, args: Any = None, kwargs: Any = None, timeou
 
     Parameters
     ----------
-    to : str, int or WorkerInfo
-        The worker.
-    func : callable
-        One that the worker can import.
-    args : tuple, optional
-    kwargs : dict, optional
-    timeout : float
-        Seconds until the call fails; by default as long as for any call, 0 for ever.
+    to, func, args, kwargs, timeout
+        As for :func:`rpc_async`.
 
     Returns
     -------
