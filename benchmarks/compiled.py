@@ -1,7 +1,9 @@
 """``python -m benchmarks.compiled``: compiled programs beside JAX's jit, and dualtape's own eager way.
 
 Each program is a function of arrays that gives values and gradients. A compiled call is timed as its user sees it, with
-guards and the tensors it makes; one thread. The first call (tracing and compiling) is a column of its own.
+guards and the tensors it makes; one thread. The first call (tracing and compiling) is a column of its own. With
+``--torch`` PyTorch's compile stands beside them: it gets the same lines; a program that it has not compiled after some
+minutes is left out.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -30,12 +33,22 @@ try:
     jax.config.update("jax_enable_x64", True)
 except ImportError:
     jax = jnp = None  # type: ignore[assignment]
+try:
+    import torch
+except ImportError:
+    torch = None  # type: ignore[assignment]
 
 _rng = np.random.default_rng(0)
 
 
 def _normal(*shape: int, dtype: str = "f4", scale: float = 1.0) -> np.ndarray:
     return (_rng.standard_normal(shape) * scale).astype(dtype)
+
+
+def _symmetric(n: int) -> np.ndarray:
+    """A matrix with the eigenvalues 1 to n, over n."""
+    q = np.linalg.qr(_normal(n, n, dtype="f8"))[0]
+    return (q * np.arange(1, n + 1) / n) @ q.T
 
 
 # --- programs: of a library's functions (``xp``), so that both run the same lines -----------------------------------
@@ -84,7 +97,11 @@ def bodies(xp: Any, y: Any, m: Any, steps: int = 100, total: bool = True) -> Any
     return (y * y).sum() if total else y
 
 
-def _bodies() -> tuple[Callable, Callable]:
+# Each program in two forms: of a library with PyTorch's interface and its functions, and in JAX's words.
+Forms = tuple[Callable[[Any, Any], Callable], Callable]
+
+
+def _bodies() -> Forms:
     """XLA cannot compile the loop as it is written in reasonable time: there it is a scan."""
 
     def theirs(y: Any, m: Any) -> Any:
@@ -125,6 +142,20 @@ def cross_entropy(xp: Any, x: Any, y: Any) -> Any:
     return (xp.log(xp.exp(z).sum(1)) - (z * y).sum(1)).mean()
 
 
+def elementwise(xp: Any, x: Any) -> Any:
+    return (xp.sin(x) * xp.exp(x * x * -0.5) + xp.tanh(x) * xp.log(x * x + 1)).sum()
+
+
+def softmax(xp: Any, x: Any, y: Any) -> Any:
+    e = xp.exp(x - xp.max(x, 1)[:, None])
+    return (e / e.sum(1)[:, None] * y).sum()
+
+
+def logsumexp(xp: Any, x: Any) -> Any:
+    m = xp.max(x, 1)
+    return (xp.log(xp.exp(x - m[:, None]).sum(1)) + m).sum()
+
+
 def transformer(xp: Any, x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2: Any) -> Any:
     def norm(x: Any) -> Any:
         d = x - x.mean(-1)[..., None]
@@ -143,12 +174,58 @@ def transformer(xp: Any, x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2
     return ((x + y) ** 2).mean()
 
 
-def gradients(program: Callable, count: int | None = None) -> tuple[Callable, Callable]:
+def _scan() -> Forms:
+    """A recurrence of a thousand steps: value and gradients."""
+
+    def loss(xp: Any, scan: Callable, w: Any, h: Any, xs: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            h = xp.tanh(h @ w + x)
+            return h, h.sum()
+
+        h, sums = scan(step, h, xs)
+        return (h * h).sum() + (sums * sums).sum()
+
+    def ours(lib: Any, xp: Any) -> Any:
+        return lib.func.grad_and_value(lambda *a: loss(xp, lib.control_flow.scan, *a), argnums=(0, 1, 2))
+
+    def theirs(*args: Any) -> Any:
+        return jax.value_and_grad(lambda *a: loss(jnp, jax.lax.scan, *a), argnums=(0, 1, 2))(*args)
+
+    return ours, theirs
+
+
+def _until() -> Forms:
+    """A power iteration, until the vector turns no more: the number of rounds is not known before."""
+
+    def ours(lib: Any, xp: Any) -> Any:
+        def run(a: Any, x: Any) -> Any:
+            def step(x: Any, before: Any) -> Any:
+                y = a @ x
+                return y / (y * y).sum().sqrt(), x
+
+            return lib.while_loop(lambda x, before: ((x - before) ** 2).sum() > 1e-20, step, (x, x * 0))[0]
+
+        return run
+
+    def theirs(a: Any, x: Any) -> Any:
+        def step(pair: Any) -> Any:
+            y = a @ pair[0]
+            return y / jnp.sqrt((y * y).sum()), pair[0]
+
+        return jax.lax.while_loop(lambda pair: ((pair[0] - pair[1]) ** 2).sum() > 1e-20, step, (x, x * 0))[0]
+
+    return ours, theirs
+
+
+def gradients(program: Callable, count: int | None = None) -> Forms:
     """Value and gradients with respect to the first ``count`` arguments, here and there."""
 
-    def ours(*args: Any) -> Any:
-        numbers = tuple(range(len(args) if count is None else count))
-        return dt.func.grad_and_value(lambda *a: program(np, *a), argnums=numbers)(*args)
+    def ours(lib: Any, xp: Any) -> Any:
+        def run(*args: Any) -> Any:
+            numbers = tuple(range(len(args) if count is None else count))
+            return lib.func.grad_and_value(lambda *a: program(xp, *a), argnums=numbers)(*args)
+
+        return run
 
     def theirs(*args: Any) -> Any:
         numbers = tuple(range(len(args) if count is None else count))
@@ -157,30 +234,30 @@ def gradients(program: Callable, count: int | None = None) -> tuple[Callable, Ca
     return ours, theirs
 
 
-def _hessian() -> tuple[Callable, Callable]:
+def _hessian() -> Forms:
     return (
-        lambda x: dt.func.hessian(lambda x: rosenbrock(np, x))(x),
+        lambda lib, xp: lambda x: lib.func.hessian(lambda x: rosenbrock(xp, x))(x),
         lambda x: jax.hessian(lambda x: rosenbrock(jnp, x))(x),
     )
 
 
-def _jacobian() -> tuple[Callable, Callable]:
+def _jacobian() -> Forms:
     return (
-        lambda x, w: dt.func.jacrev(lambda x: small_map(np, x, w))(x),
+        lambda lib, xp: lambda x, w: lib.func.jacrev(lambda x: small_map(xp, x, w))(x),
         lambda x, w: jax.jacrev(lambda x: small_map(jnp, x, w))(x),
     )
 
 
-def _jvp() -> tuple[Callable, Callable]:
+def _jvp() -> Forms:
     return (
-        lambda x, t: dt.func.jvp(lambda x: chain(np, x[:10]), (x,), (t,)),
+        lambda lib, xp: lambda x, t: lib.func.jvp(lambda x: chain(xp, x[:10]), (x,), (t,)),
         lambda x, t: jax.jvp(lambda x: chain(jnp, x[:10]), (x,), (t,)),
     )
 
 
-def _hvp() -> tuple[Callable, Callable]:
-    def ours(w: Any, v: Any, x: Any, y: Any) -> Any:
-        return dt.func.jvp(dt.func.grad(lambda w: logistic(np, w, x, y)), (w,), (v,))[1]
+def _hvp() -> Forms:
+    def ours(lib: Any, xp: Any) -> Any:
+        return lambda w, v, x, y: lib.func.jvp(lib.func.grad(lambda w: logistic(xp, w, x, y)), (w,), (v,))[1]
 
     def theirs(w: Any, v: Any, x: Any, y: Any) -> Any:
         return jax.jvp(jax.grad(lambda w: logistic(jnp, w, x, y)), (w,), (v,))[1]
@@ -188,16 +265,16 @@ def _hvp() -> tuple[Callable, Callable]:
     return ours, theirs
 
 
-def _writes() -> tuple[Callable, Callable]:
-    def ours(x: Any) -> Any:
+def _writes() -> Forms:
+    def ours(lib: Any, xp: Any) -> Any:
         def f(x: Any) -> Any:
-            b = dt.zeros(60, dtype=x.dtype)
+            b = lib.zeros(60, dtype=x.dtype)
             b[:10] = x
             for k in range(50):
                 b[k + 10] = b[k] * 0.5 + b[k + 5].clone() * x[k % 10]
             return (b * b).sum()
 
-        return dt.func.grad_and_value(f)(x)
+        return lib.func.grad_and_value(f)
 
     def theirs(x: Any) -> Any:
         def f(x: Any) -> Any:
@@ -211,26 +288,28 @@ def _writes() -> tuple[Callable, Callable]:
     return ours, theirs
 
 
-class _Square(dt.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x * x
+def _custom() -> Forms:
+    def ours(lib: Any, xp: Any) -> Any:
+        class Square(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return x * x
 
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return g * x * 2
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                (x,) = ctx.saved_tensors
+                return g * x * 2
 
+        def run(x: Any) -> Any:
+            x = x.detach().requires_grad_()
+            y = x
+            for _ in range(100):
+                y = Square.apply(y) * 0.5 + x
+            (g,) = lib.autograd.grad(y.sum(), x)
+            return g
 
-def _custom() -> tuple[Callable, Callable]:
-    def ours(x: Any) -> Any:
-        x = x.detach().requires_grad_()
-        y = x
-        for _ in range(100):
-            y = _Square.apply(y) * 0.5 + x
-        (g,) = dt.autograd.grad(y.sum(), x)
-        return g
+        return run
 
     def theirs(x: Any) -> Any:
         @jax.custom_vjp
@@ -250,7 +329,7 @@ def _custom() -> tuple[Callable, Callable]:
     return ours, theirs
 
 
-def programs() -> dict[str, tuple[tuple[Callable, Callable], list[np.ndarray]]]:
+def programs() -> dict[str, tuple[Forms, list[np.ndarray]]]:
     """Name to the two forms and the arguments."""
     big = 1000 * 1000
     one_hot = np.eye(1000, dtype="f4")[_rng.integers(0, 1000, 2000)]
@@ -261,6 +340,9 @@ def programs() -> dict[str, tuple[tuple[Callable, Callable], list[np.ndarray]]]:
         "LSTM, 50 steps": (gradients(lstm), [_normal(50, 8, 16), _normal(16, 64, scale=0.2), _normal(16, 64, scale=0.2),
                                              _normal(64)]),
         "Runge-Kutta, 100 steps": (_bodies(), [_normal(6, 3, dtype="f8"), np.abs(_normal(3, dtype="f8"))]),
+        "scan, 1000 steps": (_scan(), [_normal(16, 16, dtype="f8", scale=0.2), _normal(16, dtype="f8"),
+                                       _normal(1000, 16, dtype="f8")]),
+        "while_loop, power iteration": (_until(), [_symmetric(32), _normal(32, dtype="f8")]),
         "Hessian, 50 unknowns": (_hessian(), [_normal(50, dtype="f8")]),
         "Jacobian, 50x50": (_jacobian(), [_normal(50), _normal(50, 50, scale=0.2)]),
         "jvp of a chain": (_jvp(), [_normal(100), _normal(100)]),
@@ -270,6 +352,9 @@ def programs() -> dict[str, tuple[tuple[Callable, Callable], list[np.ndarray]]]:
         "100 custom functions": (_custom(), [_normal(10, scale=0.1)]),
         "Black-Scholes, 10^6": (gradients(black_scholes), [np.abs(_normal(big)) + 1, np.abs(_normal(big)) + 1,
                                                           np.abs(_normal(big)) + 0.5]),
+        "elementwise maths, 10^6": (gradients(elementwise), [_normal(big)]),
+        "softmax, 2000x1000": (gradients(softmax, 1), [_normal(2000, 1000), _normal(2000, 1000)]),
+        "logsumexp, 2000x1000": (gradients(logsumexp), [_normal(2000, 1000)]),
         "cross-entropy, 2000x1000": (gradients(cross_entropy, 1), [_normal(2000, 1000), one_hot]),
         "transformer block, 8x64x64": (gradients(transformer), [
             _normal(8, 64, 64), *[_normal(64, 64, scale=0.1) for _ in range(4)], _normal(64, 256, scale=0.1),
@@ -301,45 +386,88 @@ def _flat(result: Any) -> list[np.ndarray]:
     return [np.asarray(result.detach() if hasattr(result, "detach") else result)]
 
 
+def _alike(ours: Any, theirs: Any) -> bool:
+    """Whether both gave the same, in whatever order."""
+    mine, other = ([*sorted(_flat(x), key=lambda a: (a.ndim, a.size, float(np.abs(a).sum())))] for x in (ours, theirs))
+    return len(mine) == len(other) and all(
+        a.shape == b.shape and np.allclose(a, b, 2e-3, 1e-4) for a, b in zip(mine, other, strict=True)
+    )
+
+
+def _timed(call: Callable, seconds: float) -> tuple[float, float, Any]:
+    """The least time of a call, the time of the first, and what it gives."""
+    started = time.perf_counter()
+    call()
+    first = time.perf_counter() - started
+    result = call()
+    return _best(call, seconds), first, result
+
+
+class _TooLong(Exception):
+    pass
+
+
+def _give_up(*_: Any) -> None:
+    raise _TooLong
+
+
+def _by_torch(make: Callable, arrays: list[np.ndarray], seconds: float, patience: int) -> tuple | None:
+    """PyTorch's compiled program; None if it does not get there."""
+    torch.set_num_threads(1)
+    torch._dynamo.reset()
+    given = [torch.tensor(a) for a in arrays]
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.alarm(patience)
+    try:
+        compiled = torch.compile(make(torch, torch), fullgraph=True)
+        return _timed(lambda: compiled(*given), seconds)
+    except Exception as error:  # whatever stops it: a program it does not take, or our patience
+        print(f"  (torch.compile: {type(error).__name__})", file=sys.stderr)
+        return None
+    finally:
+        signal.alarm(0)
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("only", nargs="*", help="parts of names")
     options.add_argument("--seconds", type=float, default=0.5, help="for each figure")
     options.add_argument("--backend", default=None)
+    options.add_argument("--torch", action="store_true", help="PyTorch's compile, too")
+    options.add_argument("--patience", type=int, default=240, help="seconds for what PyTorch compiles")
     chosen = options.parse_args()
-    print(f"{'':34}{'compiled':>12}{'eager':>12}{'JAX jit':>12}{'ratio':>8}   first call (JAX)")
+    print(
+        f"{'':34}{'compiled':>12}{'eager':>12}{'JAX jit':>12}{'ratio':>8}   first call (JAX)"
+        f"{'   PyTorch compile, ratio, first call' if chosen.torch else ''}"
+    )
     wrong = False
-    for name, ((ours, theirs), arrays) in programs().items():
+    for name, ((make, theirs), arrays) in programs().items():
         if chosen.only and not any(part in name for part in chosen.only):
             continue
         tensors = [dt.tensor(a) for a in arrays]
+        ours = make(dt, np)
         compiled = dt.compile(ours, backend=chosen.backend, fullgraph=True)
         gc.collect()
-        started = time.perf_counter()
-        compiled(*tensors)
-        first = time.perf_counter() - started
-        line = f"{name:34}"
-        mine = _flat(compiled(*tensors))
-        fast = _best(lambda: compiled(*tensors), chosen.seconds)  # noqa: B023 - used at once
+        fast, first, mine = _timed(lambda: compiled(*tensors), chosen.seconds)  # noqa: B023 - used at once
         slow = _best(lambda: ours(*tensors), min(chosen.seconds, 0.3))  # noqa: B023
-        line += f"{fast * 1e6:9.1f} µs{slow * 1e6:9.0f} µs"
+        line = f"{name:34}{fast * 1e6:9.1f} µs{slow * 1e6:9.0f} µs"
+        found = []
         if jax is not None:
             jitted = jax.jit(theirs)
             given = [jnp.asarray(a) for a in arrays]
-            started = time.perf_counter()
-            jax.block_until_ready(jitted(*given))
-            there = time.perf_counter() - started
-            other = sorted(_flat(jitted(*given)), key=lambda a: (a.ndim, a.size, float(np.abs(a).sum())))
-            mine = sorted(mine, key=lambda a: (a.ndim, a.size, float(np.abs(a).sum())))
-            same = len(mine) == len(other) and all(
-                a.shape == b.shape and np.allclose(a, b, 2e-3, 1e-4) for a, b in zip(mine, other, strict=True)
-            )
-            wrong |= not same
-            theirs_time = _best(lambda: jax.block_until_ready(jitted(*given)), chosen.seconds)  # noqa: B023
-            line += f"{theirs_time * 1e6:9.1f} µs{fast / theirs_time:8.2f}   {first * 1e3:.0f} ({there * 1e3:.0f}) ms"
-            line += "" if same else "   DIFFERENT RESULTS"
+            found.append(_timed(lambda: jax.block_until_ready(jitted(*given)), chosen.seconds))  # noqa: B023
+            other, their_first, _ = found[-1]
+            line += f"{other * 1e6:9.1f} µs{fast / other:8.2f}   {first * 1e3:.0f} ({their_first * 1e3:.0f}) ms"
         else:
             line += f"{'':20}   {first * 1e3:.0f} ms"
+        if chosen.torch and torch is not None:
+            there = _by_torch(make, arrays, chosen.seconds, chosen.patience)
+            found += [] if there is None else [there]
+            line += "   none" if there is None else (
+                f"   {there[0] * 1e6:9.1f} µs{fast / there[0]:8.2f}   {there[1] * 1e3:.0f} ms"
+            )  # fmt: skip
+        if not all([_alike(mine, other) for _, _, other in found]):
+            wrong, line = True, f"{line}   DIFFERENT RESULTS"
         print(line, flush=True)
     return int(wrong)
 

@@ -903,6 +903,118 @@ def test_with_dynamic_shapes_the_oldest_programs_go(monkeypatch: pytest.MonkeyPa
     assert programs(compiled) == 5
 
 
+def test_programs_are_found_by_shapes_from_the_second_shape_on() -> None:
+    compiled = dt.compile(lambda x: (x * 2).sum(), recompile_limit=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            for n in range(1, 60):
+                assert float(compiled(dt.ones(n))) == 2 * n
+    assert programs(compiled) == 59
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_that_are_one_array_stay_one(backend: str) -> None:
+    def alias(x: dt.Tensor) -> tuple:
+        y = x * 2
+        return y, y.detach(), y.sum()
+
+    def slopes(a: dt.Tensor, b: dt.Tensor) -> tuple:
+        a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+        return dt.autograd.grad((a + b).exp().sum(), (a, b))
+
+    compiled, steps = (dt.compile(f, fullgraph=True, backend=backend) for f in (alias, slopes))
+    for function in (alias, compiled, compiled):
+        x = dt.ones(3, requires_grad=True)
+        y, z, total = function(x)
+        assert y._array is z._array and z.is_leaf and not z.requires_grad
+        z.mul_(5)
+        assert y._version == z._version == 1 and (y == 10).all()
+        total.backward()
+        assert (x.grad == 2).all()
+        y, z, total = function(x)
+        square = y * y
+        z.add_(1)
+        with pytest.raises(RuntimeError, match="inplace operation"):
+            square.sum().backward()
+    for function in (slopes, steps, steps):
+        g, h = function(dt.ones(2), dt.zeros(2))
+        g.mul_(2)
+        assert g._array is h._array and h._version == 0 and np.allclose(h.numpy(), 2 * np.e)
+
+
+def test_an_argument_may_call_anything_its_shape() -> None:
+    class Thing:
+        shape = [1, 2]  # not to be hashed
+        scale = 2.0
+
+    compiled = dt.compile(lambda x, thing: x * thing.scale)
+    for n in (1, 2, 3, 1):
+        assert (compiled(dt.ones(n), Thing()) == 2).all()
+
+
+def test_of_very_many_shapes_those_that_come_again_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualtape.compiler.compiled._SHAPES", 5)
+    compiled = dt.compile(lambda x: x * 2, backend="numpy")
+    for n in range(1, 6):
+        compiled(dt.ones(n))
+    with pytest.warns(UserWarning, match="5 different shapes"):
+        compiled(dt.ones(6))
+    assert programs(compiled) == 5
+    for n in (7, 8, 9, 6):
+        assert compiled(dt.ones(n)).shape == (n,)
+    assert programs(compiled) == 6
+    assert {v.facts["shapes of arguments"] for vs in compiled._variants.values() for v in vs} >= {((6,),)}
+
+
+def test_dynamic_false_gives_up_on_very_many_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualtape.compiler.compiled._SHAPES", 3)
+    compiled = dt.compile(lambda x: x * 2, backend="numpy", dynamic=False)
+    for n in range(1, 4):
+        compiled(dt.ones(n))
+    with pytest.warns(UserWarning, match="traced 3 times.*shapes"):
+        compiled(dt.ones(9))
+    assert compiled(dt.ones(9)).shape == (9,) and programs(compiled) == 3
+
+
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
+def test_batches_of_all_sizes_have_the_same_kernels(dtype: dt.dtype) -> None:
+    runtime = pytest.importorskip("dualtape.compiler.native.runtime")
+
+    w, u = dt.randn(10, 20, dtype=dtype), dt.randn(20, 3, dtype=dtype)
+
+    def loss(w: dt.Tensor, u: dt.Tensor, x: dt.Tensor, y: dt.Tensor) -> dt.Tensor:
+        return (((x @ w).tanh() @ u).softmax(1) - y).square().sum(1).mean() + (x * 0.37).exp().mean()
+
+    step = dt.func.grad_and_value(loss, argnums=(0, 1))
+    compiled = dt.compile(step, fullgraph=True)
+    for k, n in enumerate([65, 66, 67, 68, 64, 333, 128, 70, 101, 211, 95, 96, 300]):
+        x, y = dt.randn(n, 10, dtype=dtype), dt.rand(n, 3, dtype=dtype)
+        before = len(runtime._functions)
+        got = compiled(w, u, x, y)
+        if k > 6:
+            assert len(runtime._functions) == before, n
+        for a, b in zip(tree_leaves(got), tree_leaves(step(w, u, x, y)), strict=True):
+            assert a.shape == b.shape and np.allclose(a.numpy(), b.numpy(), 1e-4, 1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 127, 1023, 1024, 1025, 4099])
+def test_kernels_of_any_length_compute_every_element(n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, y = dt.tensor(rng.standard_normal((n, 5))), dt.tensor(rng.standard_normal((n, 5)).astype("f4"))
+
+    def f(x: dt.Tensor, y: dt.Tensor) -> tuple:
+        z = x * 1.7 - y / n
+        sums = z.sum(), z.sum(0), z.sum(1), y.sum(), y.mean(0), z[1:].cumsum(0)
+        return z, *sums, z.amax(0), z.prod(1), z.t() @ y.double()
+
+    compiled = dt.compile(f, fullgraph=True)
+    compiled(x, y)
+    for got, true in zip(compiled(x + 1, y * 2), f(x + 1, y * 2), strict=True):
+        single = got.dtype is dt.float32
+        assert got.shape == true.shape and np.allclose(got.numpy(), true.numpy(), 1e-5, 1e-3 if single else 1e-8)
+
+
 def test_a_hook_of_all_modules_that_comes_later_is_called() -> None:
     layer = dt.nn.Linear(2, 2)
     compiled = dt.compile(lambda x: layer(x))

@@ -157,6 +157,31 @@ def test_a_random_program_compiled_does_what_it_does(part: int, backend: str) ->
             same(outcomes, writer, seed)
 
 
+@pytest.mark.skipif("native" not in BACKENDS, reason="llvmlite is not installed")
+@pytest.mark.parametrize("part", range(3))
+def test_what_is_computed_again_is_what_it_was(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole steps, forward and back, in which every cheap array is computed again where it is read, and all loops that
+    can be run row by row are.
+    """
+    monkeypatch.setattr("dualtape.compiler.native.recompute._LARGE", 1)
+    for name in ("_SHORT", "_MANY"):
+        monkeypatch.setattr(f"dualtape.compiler.native.nests.{name}", 2)
+    for seed in range(part, COUNT, 3):
+        writer = Writer(seed)
+
+        def step(*given: Any, writer: Writer = writer) -> list:
+            own = [(x * 1.25).requires_grad_() for x in given]
+            results, loss = writer.program(*own)
+            grads = dt.autograd.grad(loss, own, allow_unused=True) if loss.requires_grad else ()
+            return [x.detach() * 0.75 for x in (loss, *results, *grads) if x is not None]
+
+        compiled = dt.compile(step, backend="native", fullgraph=True, recompile_limit=40)
+        for other in range(3):
+            given = [x.detach() for x in inputs(writer, 100 * seed + other)]
+            outcomes = [f(*[x.clone() for x in given]) for f in (step, compiled)]
+            same(outcomes, writer, seed)
+
+
 @pytest.mark.parametrize("part", range(3))
 def test_the_backward_of_a_random_program_is_what_the_engine_gives(part: int) -> None:
     for seed in range(part, COUNT, 3):

@@ -1,22 +1,27 @@
 """Structured control flow: branches and loops as functions of functions, differentiable to any order.
 
 Plain Python's ``if``, ``for`` and ``while`` work everywhere, also in compiled functions. These say the same in a form
-that does not depend on Python: what they are given are functions and trees of tensors, what they give are trees.
+that does not depend on Python: what they are given are functions and trees of tensors, what they give are trees. In a
+compiled function a loop of Python's is as many instructions as its rounds are; ``scan``, ``map`` and ``while_loop`` are
+one.
 """
 
 from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import modes
 from ._tensor.tensor import Tensor
 from .arrays.batched.array import NotBatchable
 from .autograd.checkpoint import checkpoint as _checkpoint
 from .func import vmap  # type: ignore[no-redef]
 from .ops import FUNCTIONS
 from .pytree import tree_flatten, tree_unflatten
+
+_UNROLLED = 8  # steps up to which a loop is traced step by step: what is next to one another is computed together
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
@@ -73,13 +78,29 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
     """
     if not isinstance(carried_inputs, (tuple, list)):
         raise RuntimeError(f"while_loop: carried_inputs must be a tuple, got a {type(carried_inputs).__name__}")
-    carried = tuple(carried_inputs)
-    while bool(cond_fn(*carried)):
-        after = body_fn(*carried)
+    leaves, spec = tree_flatten(tuple(carried_inputs))
+
+    def test(carried: list) -> Any:
+        return cond_fn(*tree_unflatten(carried, spec))
+
+    def step(carried: list) -> list:
+        after = body_fn(*tree_unflatten(carried, spec))
         after = tuple(after) if isinstance(after, (tuple, list)) else (after,)
-        _check_alike("while_loop", "body_fn", carried, after)
-        carried = after
-    return carried
+        _check_alike("while_loop", "body_fn", tree_unflatten(carried, spec), after)
+        return tree_flatten(after)[0]
+
+    def each(carried: list, answers: Sequence = ()) -> tuple[list, list]:
+        goes_on = answers[-1] if answers else bool(test(carried))
+        while goes_on:
+            carried = step(carried)
+            goes_on = bool(test(carried))
+        return carried, []
+
+    program = modes.current().tracing
+    begun = None if program is None else program.repeat(test, step, leaves, each)
+    if begun is None:
+        return tree_unflatten(each(leaves)[0], spec)
+    return tree_unflatten(begun.state if begun.ended else each(begun.state, begun.results)[0], spec)
 
 
 def scan(
@@ -114,31 +135,54 @@ def scan(
     """
     leaves, spec = tree_flatten(xs)
     length = _length("scan", leaves, dim)
-    parts = [leaf.unbind(dim) for leaf in leaves]
-    order = list(range(length))[::-1] if reverse else list(range(length))
-    step = _steps_of(checkpoint, length)
-    given: list[tuple[list, Any]] = []
-    carry = init
-
-    def run(carry: Any, some: list[int]) -> tuple[Any, list]:
-        results = []
-        for k in some:
-            after, y = combine_fn(carry, tree_unflatten([part[k] for part in parts], spec))
-            _check_alike("scan", "combine_fn", carry, after)
-            results.append(tree_flatten(y))
-            carry = after
-        return carry, results
-
-    for start in range(0, length, step):
-        some = order[start : start + step]
-        carry, results = run(carry, some) if not checkpoint else _checkpoint(run, carry, some, use_reentrant=False)
-        given.extend(results)
-    if not given:
+    if not length:
         raise ValueError("scan: xs have no elements, and nothing says what a step gives")
-    if reverse:
-        given.reverse()
-    ys = [FUNCTIONS["stack"]([each[0][k] for each in given], dim) for k in range(len(given[0][0]))]
-    return carry, tree_unflatten(ys, given[0][1])
+    first, carried = tree_flatten(init)
+    given: list = []  # how what a step gives is put together
+
+    def step(carry: list, x: list) -> tuple[list, list]:
+        before = tree_unflatten(carry, carried)
+        after, y = combine_fn(before, tree_unflatten(x, spec))
+        _check_alike("scan", "combine_fn", before, after)
+        results, shape = tree_flatten(y)
+        given[:] = [shape]
+        return tree_flatten(after)[0], results
+
+    every = 0 if checkpoint is False else _steps_of(checkpoint, length)
+    moved = [leaf.movedim(dim, 0) if dim else leaf for leaf in leaves]
+    state, ys = _through(step, first, moved, reverse, every)
+    return tree_unflatten(state, carried), tree_unflatten([y.movedim(0, dim) if dim else y for y in ys], given[0])
+
+
+def _through(step: Callable, first: list, xs: list, reverse: bool, every: int) -> tuple[list, list]:
+    """Go through the first dimension of ``xs``: the last state, and what the steps gave, stacked."""
+    length = xs[0].shape[0]
+
+    def each(carry: list, xs: list, begun: Sequence[list] = ()) -> tuple[list, list]:
+        parts = [x.unbind(0) for x in xs]
+        order = list(range(length))[::-1] if reverse else list(range(length))
+        given: list[list] = [*begun]
+
+        def run(carry: list, some: list[int]) -> tuple[list, list]:
+            results = []
+            for k in some:
+                carry, y = step(carry, [part[k] for part in parts])
+                results.append(y)
+            return carry, results
+
+        for start in range(len(begun), length, every or length):
+            some = order[start : start + (every or length)]
+            carry, results = run(carry, some) if not every else _checkpoint(run, carry, some, use_reentrant=False)
+            given.extend(results)
+        if reverse:
+            given.reverse()
+        return carry, [FUNCTIONS["stack"](list(ys)) for ys in zip(*given, strict=True)]
+
+    program = modes.current().tracing
+    if program is None or length <= _UNROLLED:
+        return each(first, xs)
+    begun = program.scan(step, first, xs, reverse, every or 1, each)
+    return (begun.state, begun.results) if begun.ended else each(begun.state, xs, begun.results)
 
 
 def map(f: Callable, xs: Any, *args: Any) -> Any:
@@ -152,12 +196,17 @@ def map(f: Callable, xs: Any, *args: Any) -> Any:
             [2., 4., 6.]])
     """
     leaves, spec = tree_flatten(xs)
-    length = _length("map", leaves, 0)
-    if not length:
+    if not _length("map", leaves, 0):
         raise ValueError("map: xs have no elements, and nothing says what f gives")
-    given = [tree_flatten(f(tree_unflatten([leaf[k] for leaf in leaves], spec), *args)) for k in range(length)]
-    ys = [FUNCTIONS["stack"]([each[0][k] for each in given]) for k in range(len(given[0][0]))]
-    return tree_unflatten(ys, given[0][1])
+    given: list = []
+
+    def step(_: list, x: list) -> tuple[list, list]:
+        results, shape = tree_flatten(f(tree_unflatten(x, spec), *args))
+        given[:] = [shape]
+        return [], results
+
+    _, ys = _through(step, [], leaves, False, 0)
+    return tree_unflatten(ys, given[0])
 
 
 def associative_scan(
@@ -234,8 +283,6 @@ def _length(name: str, leaves: list, dim: int) -> int:
 def _steps_of(checkpoint: int | bool, length: int) -> int:
     if checkpoint is True:
         return builtins.max(1, math.isqrt(length))
-    if checkpoint is False:
-        return builtins.max(1, length)
     if not isinstance(checkpoint, int) or checkpoint < 1:
         raise ValueError(f"scan: checkpoint must be a number of steps, or True, got {checkpoint!r}")
     return checkpoint

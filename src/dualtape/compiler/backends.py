@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import get_ident
 from typing import Any
 
 from ..arrays.traced.tape import Instruction, Value
@@ -66,3 +69,38 @@ def _program(
         except NotNative as reason:
             facts[f"native {name}"] = str(reason)
     return functools.partial(replay.quietly, replay.function(name, instructions, inputs, outputs))
+
+
+@contextmanager
+def watched(recorder: Any) -> Iterator[None]:
+    """Native programs that this thread runs have their kernels in a profile, meanwhile."""
+    native = sys.modules.get(f"{__package__}.native.program")
+    if native is None or recorder is None:
+        yield
+        return
+    thread = get_ident()
+    before = native.watching.get(thread)
+    native.watching[thread] = recorder
+    try:
+        yield
+    finally:
+        if before is None:
+            del native.watching[thread]
+        else:
+            native.watching[thread] = before
+
+
+def in_rounds(run: Callable) -> bool:
+    """Whether what runs a program can do so natively again and again."""
+    if isinstance(run, functools.partial):  # it runs over NumPy
+        return False
+    from .native.program import Rounds
+
+    return Rounds.takes(run)
+
+
+def rounds(run: Any, moves: list[tuple[int, int, int]], flag: int) -> Callable[[Sequence, int, int], int]:
+    """What runs a program natively again and again, on places of arrays that move on."""
+    from .native.program import Rounds
+
+    return Rounds(run, moves, flag)

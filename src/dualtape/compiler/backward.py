@@ -96,18 +96,9 @@ class Way:
 
         def first(*arrays: Any) -> tuple:
             self.build(backend, saved, {})
-            self.let_go()
             return self.run(*arrays)
 
         self.run = first
-
-    def let_go(self) -> None:
-        """Keep no array of the call that was traced."""
-        for instruction in self.instructions:
-            for value in (*instruction.reads, *instruction.gives):
-                value.array = None
-                if value.memory.maker is not None:
-                    value.memory.maker.array = None
 
     def back(self, arrays: list, grads: list) -> list:
         """The gradients of the inputs, None where none flows."""
@@ -146,11 +137,6 @@ class Derivative:
         self.again, self.ways, self.pick = again, ways, pick
         self.places, self.external, self.inputs, self.outputs = places, external, inputs, outputs
         self.results = results
-
-    def let_go(self) -> None:
-        """Keep no array of the call that was traced."""
-        for way in self.ways:
-            way.let_go()
 
     def way(self, grads: list) -> Way | None:
         """The way for the gradients that have come: what has none gives none, rather than zero."""
@@ -220,8 +206,13 @@ class CompiledBackward(Node):
         if way is None:
             return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
+        coming = [np.asarray(g) for g in grads if g is not None]
         try:
-            return way.back(arrays, [np.asarray(g) for g in grads if g is not None])
+            recorder = modes.current().profiler
+            if recorder is None:
+                return way.back(arrays, coming)
+            with backends.watched(recorder):
+                return way.back(arrays, coming)
         except replay.Mismatch:
             return None
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from .. import modes
 from .._tensor import dtypes
+from .._tensor.tensor import Tensor
 from ..nn import Module
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
-from .backends import shown
+from .backends import shown, watched
 from .guards import kinds
 from .module import OptimizedModule
 from .replay import Mismatch, Raised
@@ -27,8 +28,9 @@ from .variant import Variant, trace
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
 _LIMIT = 8  # variants of one function for arguments of the same shapes
 _AGAIN = 2  # calls that may change Python objects before others are traced
-_KEPT = 256  # shapes whose programs are kept with dynamic=True
-_SHAPES = 8  # times as many for all shapes together
+_KEPT = 256  # shapes whose programs are kept
+_SHAPES = 64  # shapes from which on a new one is traced when it comes again; that are traced at all with dynamic=False
+_REMEMBERED = 4096  # shapes that have come once
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
 _FLAT = {*kinds(), int, float, bool, str, type(None), np.ndarray}  # arguments that are leaves of their tree
@@ -40,7 +42,7 @@ class Compiled:
 
     def __init__(
         self, function: Callable, fullgraph: bool, backend: str, limit: int, name: str | None = None,
-        dynamic: bool = False,
+        dynamic: bool | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, function, updated=() if isinstance(function, Module) else ("__dict__",))
         self._function = function
@@ -49,7 +51,9 @@ class Compiled:
         self._limit = limit
         self._given_name = name
         self._dynamic = dynamic
+        self._by_shape = bool(dynamic)  # whether variants are found by the shapes of arguments
         self._variants: dict[Any, list[Variant]] = {}
+        self._once: dict[Any, None] = {}  # what has come once, when there were many shapes already
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
         self._tries: dict[Any, int] = {}
         self._traced: list[str] = []  # why calls were traced again
@@ -65,19 +69,18 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         mode = modes.current()
         if mode.profiler is not None:
-            return mode.profiler.program(f"compiled: {self._name}", mode, lambda: self(*args, **kwargs))
+            with watched(mode.profiler):
+                return mode.profiler.program(f"compiled: {self._name}", mode, lambda: self(*args, **kwargs))
         if not mode.plain or mode.batches:
             return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
         leaves: Any = args
         spec = None
         # of calls with tensors and plain values, one after the other
-        key: Any = (len(args), mode.grad, mode.layout, dtypes.default_float())
+        kind: Any = (len(args), mode.grad, mode.layout, dtypes.default_float())
         if kwargs or not _FLAT.issuperset(map(type, args)):
             leaves, spec = tree_flatten((args, kwargs))
-            key = (spec, *key[1:])
-        if self._dynamic:
-            key = (*key, *[getattr(leaf, "shape", None) for leaf in leaves])
-        variants = self._variants.get(key, ())
+            kind = (spec, *kind[1:])
+        variants = self._variants.get((kind, _shapes(leaves)) if self._by_shape else kind, ())
         tried, raised = len(variants), False
         for variant in variants:
             found = variant.guard.check(self._function, leaves)
@@ -89,45 +92,80 @@ class Compiled:
                     break
                 except Mismatch:
                     continue
-        if raised or key in self._eager:
+        if raised or kind in self._eager:
             return self._function(*args, **kwargs)
-        return self._trace(args, kwargs, key, tried)
+        return self._trace(args, kwargs, kind, tried)
 
-    def _trace(self, args: tuple, kwargs: dict, key: Any, tried: int) -> Any:
+    def _trace(self, args: tuple, kwargs: dict, kind: Any, tried: int) -> Any:
         leaves, spec = tree_flatten((args, kwargs))
         with _tracing:
-            known = self._variants.setdefault(key, [])
-            while self._dynamic and len(self._variants) > _KEPT:
-                self._variants.pop(next(iter(self._variants)))
+            shapes = _shapes(leaves)
+            if self._dynamic is None and not self._by_shape:
+                self._find_by_shape(shapes)
+                tried = min(tried, len(self._variants.get((kind, shapes), ()))) if self._by_shape else tried
+            key = (kind, shapes) if self._by_shape else kind
+            known = self._variants.get(key, [])
             if len(known) > tried:  # another thread has traced in the meantime
                 return self(*args, **kwargs)
-            shapes = tuple([getattr(leaf, "shape", None) for leaf in leaves])
+            if self._by_shape and not known and not self._is_wanted(key):
+                return self._function(*args, **kwargs)
             alike = sum(variant.facts["shapes of arguments"] == shapes for variant in known)
-            changed = max(variant.guard.why(self._function, leaves) for variant in known)[1] if known else ""
-            if alike >= self._limit or len(known) >= _SHAPES * self._limit:
+            nearest = known or (next(reversed(self._variants.values()), []) if self._by_shape else [])
+            changed = max(variant.guard.why(self._function, leaves) for variant in nearest)[1] if nearest else ""
+            if alike >= self._limit or len(known) >= _SHAPES:
                 count, what = (alike, "values") if alike >= self._limit else (len(known), "shapes")
                 self._give_up(
-                    key,
+                    kind,
                     f"it was traced {count} times for calls of this kind, and each time other {what} or settings led to"
                     f" another program; now {changed}",
                 )
                 return self._function(*args, **kwargs)
-            if known:
+            if nearest:
                 self._traced.append(changed)
                 _log.info("%s: traced again: %s", self._name, changed)
             result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
             if isinstance(variant, str):
                 # what a first call makes once (the state of an optimizer, a cache) is there in the next
-                self._tries[key] = self._tries.get(key, 0) + 1
-                if not getattr(variant, "again", False) or self._tries[key] > _AGAIN:
-                    self._give_up(key, variant)
+                self._tries[kind] = self._tries.get(kind, 0) + 1
+                if not getattr(variant, "again", False) or self._tries[kind] > _AGAIN:
+                    self._give_up(kind, variant)
             else:
                 variant.facts["shapes of arguments"] = shapes
-                known.append(variant)
+                self._variants.setdefault(key, []).append(variant)
+                while len(self._variants) > _KEPT:
+                    self._variants.pop(next(iter(self._variants)))
                 _log.info(
                     "%s: traced, %s instructions, %s kept", self._name, variant.facts["traced"], variant.facts["kept"]
                 )
             return result
+
+    def _find_by_shape(self, shapes: tuple) -> None:
+        """From its second shape on, have a function's programs found by the shapes of arguments."""
+        if all(v.facts["shapes of arguments"] == shapes for variants in self._variants.values() for v in variants):
+            return
+        sorted_out: dict[Any, list[Variant]] = {}
+        for kind, variants in self._variants.items():
+            for variant in variants:
+                sorted_out.setdefault((kind, variant.facts["shapes of arguments"]), []).append(variant)
+        self._variants, self._by_shape = sorted_out, True
+
+    def _is_wanted(self, key: Any) -> bool:
+        """Whether a call with new shapes is worth a program: with very many of them, only if it comes again."""
+        if self._fullgraph or len(self._variants) < _SHAPES:
+            return True
+        if not self._once and self._dynamic is None:
+            warnings.warn(
+                f"compile({self._name}): its calls have had {_SHAPES} different shapes, and each has a program of its"
+                " own; from now on other shapes run as they are, until they come a second time (dynamic=True: without"
+                " this warning)",
+                stacklevel=4,
+            )
+        if key in self._once:
+            return True
+        self._once[key] = None
+        if len(self._once) > _REMEMBERED:
+            self._once.pop(next(iter(self._once)))
+        return False
 
     @property
     def _name(self) -> str:
@@ -146,12 +184,20 @@ class Compiled:
     def _reset(self) -> None:
         with _tracing:
             self._variants.clear()
+            self._by_shape = bool(self._dynamic)
+            self._once.clear()
             self._eager.clear()
             self._tries.clear()
             self._traced.clear()
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}>"
+
+
+def _shapes(leaves: Any) -> tuple:
+    """The shapes of tensors and arrays among arguments."""
+    arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    return tuple([array.shape if type(array) is np.ndarray else None for array in arrays])
 
 
 def compile(
@@ -175,9 +221,11 @@ def compile(
     fullgraph : bool, default False
         Raise where the function cannot be traced, rather than run it as it is, with a warning.
     dynamic : bool, optional
-        True: shapes change from call to call. Each has a program of its own, and they are found by their shapes, so
-        that any number may alternate; those of the 256 shapes that came last are kept. Otherwise a function whose calls
-        have more than 64 different shapes runs as it is, with a warning.
+        Whether shapes change from call to call; None: found out, when a second one comes. Then programs are found by
+        the shapes of arguments, so that any number of them may alternate. A new shape is traced, but its kernels are
+        those of other sizes, so that this takes milliseconds; programs of 256 shapes are kept; from the 64th on, a new
+        shape runs as it is and is traced when it comes again. False: a function whose calls have more than 64 different
+        shapes runs as it is, with a warning.
     backend : {"native", "numpy"}, optional
         What runs the program: native code, if llvmlite is installed (``pip install dualtape[compile]``), or NumPy.
         PyTorch's "inductor" means the first, "eager" and "aot_eager" the second.
@@ -190,8 +238,7 @@ def compile(
     disable : bool, default False
         Return the function itself.
     recompile_limit : int, optional
-        How many programs calls with arguments of the same shapes may have before they run as they are: 8; eight times
-        as many for all shapes together.
+        How many programs calls with arguments of the same shapes may have before they run as they are: 8.
     isolate_recompiles : bool
         Each compiled function has programs of its own, and a limit of its own, in any case.
     shapes_spec : None
@@ -221,7 +268,7 @@ def compile(
     if dynamic not in (None, True, False):
         raise TypeError(f"compile: dynamic must be True, False or None, got {dynamic!r}")
     if shapes_spec is not None:
-        raise NotImplementedError("compile: shapes_spec is not there: each shape is traced for itself")
+        raise NotImplementedError("compile: shapes_spec is not there: sizes that vary are found by themselves")
     if options:
         raise ValueError(f"compile: there is no option {', '.join(map(repr, options))}")
     if recompile_limit is not None and (not isinstance(recompile_limit, int) or recompile_limit < 1):
@@ -229,7 +276,7 @@ def compile(
     if disable:
         return model
     inside = model._orig_mod if isinstance(model, OptimizedModule) else model
-    compiled = Compiled(inside, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name, bool(dynamic))
+    compiled = Compiled(inside, fullgraph, chosen_backend(backend), recompile_limit or _LIMIT, name, dynamic)
     if not isinstance(inside, Module):
         return compiled
     again = functools.partial(

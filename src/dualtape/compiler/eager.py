@@ -75,3 +75,27 @@ def kernel(function: Callable, args: tuple) -> Callable | None:
     if program.facts["calls"]:
         return None
     return program if several else lambda *arrays: program(*arrays)[0]
+
+
+def convolution(what: str, code: str, key: tuple, biased: bool) -> Callable | None:
+    """A function that gives the kernel of a convolution (``"forward"``), of its images' gradient or of its weight's, or
+    None where it does not pay now; None if there is none.
+    """
+    from .native import convolutions, threads
+    from .native.maths import scales_vectors
+
+    space = convolutions.Geometry(code, *key)
+    if not scales_vectors() or not space.fits(what):
+        return None
+    if what != "weight":
+        run = (convolutions.forward if what == "forward" else convolutions.images)(space, biased)
+        return lambda: run
+    run = convolutions.weight(space)
+    return lambda: run if threads.wanted() == 1 else None  # it is all in one thread, BLAS's products are not
+
+
+def momentum(code: str, decays: bool, nesterov: bool) -> Callable:
+    """A function of a size that gives the kernel of a step with momentum."""
+    from .native import steps
+
+    return steps.momentum(code, decays, nesterov)

@@ -289,7 +289,7 @@ def function(
     return writer.space[name]
 
 
-def quietly(run: Callable[..., tuple], *arrays: Any) -> tuple:
+def quietly(run: Callable[..., Any], *arrays: Any) -> tuple:
     """Run a replay with floating-point warnings off, as every op does."""
     before = fp_errors()
     try:

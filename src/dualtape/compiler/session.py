@@ -18,6 +18,7 @@ from ..arrays.protocol import becoming
 from ..arrays.traced.array import Traced, constant, plain, taken
 from ..arrays.traced.tape import DRAW, Memory, Tape, Value
 from ..autograd.node import edge_of
+from . import loops
 from .again import Again, stream, version
 from .backward import InputBackward
 
@@ -35,8 +36,10 @@ class Session:
         What the function can reach, each with its state before the run.
     """
 
-    def __init__(self, inputs: list[Any]) -> None:
+    def __init__(self, inputs: list[Any], backend: str) -> None:
         self.tape = Tape(keep=True)
+        self.backend = backend
+        self.used: list[Tensor] | None = None  # the tensors that ops use, as long as somebody wants to know
         self.inputs = inputs
         self.values: list[Value] = []
         self.traced: list[Traced] = []
@@ -50,6 +53,8 @@ class Session:
         self._before: list[Any] = []
         self._copies: list[np.ndarray] = []
         self.drawn: dict[Any, tuple] = {}  # generators, and where they were before anything was drawn
+        self.outputs: list[Value] = []  # what the function gives
+        self.saved: list[np.ndarray | None] = []  # what its backward reads beside inputs
 
     def _memory(self, array: np.ndarray) -> Memory:
         root: Any = array
@@ -123,6 +128,8 @@ class Session:
         """An op is about to use ``values``: a tensor or array that is none of those known cannot be replayed."""
         for value in values:
             if isinstance(value, Tensor):
+                if self.used is not None:
+                    self.used.append(value)
                 if type(value._array) is np.ndarray and self.tape.open:
                     self.tape.fail(
                         "a tensor is used that was found neither among the arguments nor in what the function refers to"
@@ -170,6 +177,14 @@ class Session:
         """What ``again`` keeps of a call whose inputs are the ``used`` ones: of this run."""
         versions = [0 if self._before[k] is None else self._before[k][6] for k in used]
         return list(self.drawn.values()), [self._copies[used[k]] for k in again.writes], versions
+
+    def scan(self, *loop: Any) -> loops.Begun:
+        """A loop through the elements of tensors: all of it as one instruction, or its beginning (:mod:`.loops`)."""
+        return loops.scan(self, *loop)
+
+    def repeat(self, *loop: Any) -> loops.Begun:
+        """A loop that ends when its test says so, likewise."""
+        return loops.repeat(self, *loop)
 
     # --- what has changed -------------------------------------------------------------------------
 

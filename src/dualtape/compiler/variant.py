@@ -62,6 +62,8 @@ class Variant:
         self.differentiable: list[int] = []  # the arrays that have a history
         self.freed: list[int] = []  # and those whose history a backward inside has freed
         self.count = 0
+        self.spread: list[int] = []  # where arrays that stand for several results are among what the program gives
+        self.linked: list[tuple[int, int]] = []  # results that count their writes together
         self.changes = self.single = False
         self.generators: list[Any] = []  # what it draws from
         self.again: Again | None = None  # what must be kept for the function to be run again as it ran
@@ -86,6 +88,8 @@ class Variant:
             if isinstance(error, replay.Mismatch):
                 raise
             raise replay.Raised from error
+        if self.spread:
+            arrays = (*[arrays[k] for k in self.spread], *arrays[max(self.spread) + 1 :])
         results = [wrap(array) for array in arrays[: self.count]]
         if self.changes:
             self._change(results, found, arrays)
@@ -109,6 +113,8 @@ class Variant:
         """What results are beside their values: leaves that require grad, tensors that were written to."""
         for k in self.requires:
             results[k]._requires_grad = True
+        for k, other in self.linked:
+            results[k]._version_counter = results[other]._shared_counter
         for k, count in self.counts:
             results[k]._shared_counter[0] = count
 
@@ -147,7 +153,7 @@ def trace(
             return function(*args, **kwargs), f"it uses {unknown}"
     guard = Guard(environment)
     guard.remember()
-    session = Session(guard.inputs)
+    session = Session(guard.inputs, backend)
     states = _foreign_states()
     collecting = gc.isenabled()
     default = dtypes.default_float()
@@ -177,8 +183,6 @@ def trace(
         return result, variant
     result = _first_results(variant, session, (leaves_in, spec))
     guard.forget()
-    if variant.derivative is not None:
-        variant.derivative.let_go()
     variant.facts["seconds"] = time.perf_counter() - begun
     return result, variant
 
@@ -229,8 +233,7 @@ def _built(
             raise Untraceable("a gradient from outside is given a history, or memory from outside")
         variant.grads.append((k, len(values)))
         values.append(new._array.value)
-    if len({id(value.memory) for value in values}) < len(values):
-        raise Untraceable("several of its results share their memory")
+    computed = _told_apart(variant, outs, values)
     ended = len(tape.instructions)
     filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
     saved: list[Value] = []
@@ -252,7 +255,7 @@ def _built(
             ways += [_pulled_back(session, [tensor], needing) for tensor in recorded]
         for way in ways:
             saved += _read_by(way, session, filled, saved)
-    forward = replay.live(tape.instructions[:ended], [*values, *saved])
+    forward = replay.live(tape.instructions[:ended], [*computed, *saved])
     used = {id(value) for i in forward for value in i.reads} | {id(value) for value in saved}
     numbers = {id(value): k for k, value in enumerate(session.values)}
     inputs = {k for key, k in numbers.items() if key in used}
@@ -271,8 +274,10 @@ def _built(
     variant.shared = _sharing(raw, variant.writes)
     own_saved = [value for value in saved if id(value) not in numbers]
     entering = [session.values[k] for k in guard.used]
-    variant.forward = backends.program("forward", backend, forward, entering, [*values, *own_saved], variant.facts)
-    variant.changes = bool(variant.requires or variant.counts or variant.writes or variant.grads or variant.freed)
+    variant.forward = backends.program("forward", backend, forward, entering, [*computed, *own_saved], variant.facts)
+    variant.changes = bool(
+        variant.requires or variant.counts or variant.linked or variant.writes or variant.grads or variant.freed
+    )
     variant.single = variant.spec is None and variant.results[0][0] is TENSOR
     variant.facts |= {
         "kept": len(forward), "backward": len(ways[0].instructions) if ways else 0, "guards": guard.lines,
@@ -301,9 +306,35 @@ def _built(
             again, ways, places, external, results, [order[k] for k in wanted],
             [(t._array.shape, t._array.dtype) for t in recorded], variant.pick,
         )  # fmt: skip
-        session.saved = [v.array for v in own_saved]  # type: ignore[attr-defined]
-    session.outputs = values  # type: ignore[attr-defined]
+        session.saved = [v.array for v in own_saved]
+        if any(array is None for array in session.saved):
+            raise Untraceable("its backward reads what its forward has let go of")
+    session.outputs = values
     return variant
+
+
+def _told_apart(variant: Variant, outs: list[Tensor], values: list[Value]) -> list[Value]:
+    """The results that the program computes: each once, where several tensors stand for the same."""
+    computed: list[Value] = []
+    first: list[int] = []
+    for k, value in enumerate(values):
+        known = next((at for at, other in enumerate(computed) if other.memory is value.memory), None)
+        if known is None:
+            computed.append(value)
+            first.append(k)
+            variant.spread.append(len(computed) - 1)
+            continue
+        other = computed[known]
+        same = ("offset", "shape", "strides", "dtype")
+        if any(getattr(value, name) != getattr(other, name) for name in same) or k >= len(outs):
+            raise Untraceable("several of its results share their memory")
+        counter = outs[k]._version_counter
+        if counter is not None and counter is outs[first[known]]._version_counter:
+            variant.linked.append((k, first[known]))
+        variant.spread.append(known)
+    if len(computed) == len(values):
+        variant.spread = []
+    return computed
 
 
 def _check(tape: Tape) -> None:
@@ -417,8 +448,7 @@ def _settle_others(tape: Tape) -> None:
 
 def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     """The results of the traced run, as a replay gives them."""
-    values: list[Value] = session.outputs  # type: ignore[attr-defined]
-    arrays = [value.array for value in values]
+    arrays = [value.array for value in session.outputs]
     results = [wrap(array) for array in arrays[: variant.count]]
     variant.mark(results)
     for k in variant.freed:
@@ -428,7 +458,7 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
         if place is not None and place < variant.count:
             found[k]._grad = results[place]
     if variant.derivative is not None:
-        saved = session.saved  # type: ignore[attr-defined]
+        saved = session.saved
         before = None if variant.again is None else session.before(variant.guard.used, variant.again)
         variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call, before)
     return variant.tree(results, found)

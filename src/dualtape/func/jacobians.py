@@ -188,6 +188,15 @@ def jacfwd(
     tensor([[5., 1.],
             [3., 7.]])
     """
+    return _by_columns(func, argnums, has_aux, randomness, chunk_size, progress, mesh, "jacfwd")
+
+
+def _by_columns(
+    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, randomness: str, chunk_size: int | None,
+    progress: bool | None, mesh: Any, name: str,
+) -> Callable:  # fmt: skip
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"{name}: `chunk_size` should be greater than 0.")
 
     @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -218,7 +227,7 @@ def jacfwd(
             chunks = _chunks(x.numel(), chunk_size, mesh)
             parts = [
                 vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop))
-                for start, stop in steps(chunks, "jacfwd", progress, len(chunks))
+                for start, stop in steps(chunks, name, progress, len(chunks))
             ]
             columns.append([_joined(part, part[0].shape[1:], x.numel(), mesh) for part in zip(*parts, strict=True)])
         out_spec, shapes, aux = seen
@@ -236,7 +245,14 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0, *, mesh: Any = None) -> Callable:
+def hessian(
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+    mesh: Any = None,
+) -> Callable:
     """The matrix of second derivatives of ``func``, forward over reverse, as a function of the same arguments.
 
     Parameters
@@ -245,6 +261,10 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0, *, mesh: Any = N
         Returns a tensor or a tree of tensors.
     argnums : int or tuple of int
         Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
+    chunk_size : int, optional
+        How many columns to compute at once; all by default. Fewer need less memory.
+    progress : bool, optional
+        Show how many chunks are computed; by default on a terminal, once it has taken a second.
     mesh : DeviceMesh, optional
         Processes that each compute some of the columns; all of them call this, and have the whole.
 
@@ -255,4 +275,5 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0, *, mesh: Any = N
     tensor([[6., 2.],
             [2., 0.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums, mesh=mesh)
+    gradient = jacrev(func, argnums, progress=False)  # it runs inside of each column
+    return _by_columns(gradient, argnums, False, "error", chunk_size, progress, mesh, "hessian")

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from ..arrays.kernels.fused import momentum_kernel
 from ..arrays.lazy import scipy_blas
 from ..autograd.versions import UNTRACKED, caller
 from ..ops.codegen.source import plain_types
@@ -219,10 +220,19 @@ def _in_place(p: Tensor, gradient: Tensor, kept: Tensor | None, where: Any, lr: 
         return False
     passes.count((p,) if kept is None else (p, kept), where)
     buffer: Any = None if kept is None else kept._array
-    if array.size >= passes.BLOCK and decay == 0 and code in "fd":
+    if array.size >= passes.BLOCK and code in "fd":
         if all([a is None or a.flags.c_contiguous for a in (array, g, buffer)]):
-            _by_blas(array, g, buffer, lr, momentum, -intake if maximize else intake, nesterov)
-            return True
+            array, g, buffer = [a if a is None else a.reshape(-1) for a in (array, g, buffer)]
+            made = None if buffer is None else momentum_kernel(array, decay != 0, nesterov)
+            if made is not None:
+                run, most = made
+                run(array, g, buffer, _numbers(code, momentum, intake, -lr, -1.0 if maximize else 1.0, decay))
+                if most == array.size:
+                    return True
+                array, g, buffer = array[most:], g[most:], buffer[most:]
+            if decay == 0:
+                _by_blas(array, g, buffer, lr, momentum, -intake if maximize else intake, nesterov)
+                return True
     if maximize:
         g = -g
     if decay != 0:
@@ -236,17 +246,21 @@ def _in_place(p: Tensor, gradient: Tensor, kept: Tensor | None, where: Any, lr: 
 
 
 @lru_cache(64)
+def _numbers(code: str, *values: float) -> Any:
+    return np.array(values, code)
+
+
+@lru_cache(64)
 def _constant(value: float, code: str) -> Any:
     """A number as an array, with which NumPy computes in half the time."""
     return np.array(value, code.lower())
 
 
 def _by_blas(p: Any, g: Any, buffer: Any, lr: float, momentum: float, intake: float, nesterov: bool) -> None:
-    """The same for large parameters, which BLAS changes as quickly as memory is read; without weight decay."""
+    """The same for large parameters, as vectors, which BLAS changes as quickly as memory is read; without decay."""
     single = p.dtype.char == "f"
     axpy = scipy_blas.saxpy if single else scipy_blas.daxpy
     scale = scipy_blas.sscal if single else scipy_blas.dscal
-    p, g, buffer = (a if a is None else a.reshape(-1) for a in (p, g, buffer))
     if buffer is None:
         axpy(g, p, a=-lr * intake)
         return

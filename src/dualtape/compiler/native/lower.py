@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kernels.approximations import normal_share
 from ...arrays.traced import tape
 from ...arrays.traced.tape import Instruction, Memory, Value, mapped
 from ..replay import is_constant, written_by
@@ -387,14 +388,30 @@ class Lowering:
         shape = tuple([source.shape[d] for d in kept])
         attr = (name, space, tuple([k for k, d in enumerate(way) if d in axes]))
         single = name == "add" and inner == np.float32 and way[-1] not in axes and prod(space) > _MANY * prod(shape)
-        if single:  # columns, whose sums lie in memory: there they are kept in double precision
+        if single:  # columns, whose sums lie in memory: there they are kept in double precision, in blocks of rows
             double = np.dtype("f8")
+            reading, space, summed = self._blocks(reading, space, attr[2], inner)
             wide = self.add(CAST, double, space, (reading,))
-            node = self.add(REDUCE, double, shape, ((wide, 0, dense(space)),), attr)
+            node = self.add(REDUCE, double, shape, ((wide, 0, dense(space)),), (name, space, summed))
             node = self.add(CAST, inner, shape, ((node, 0, dense(shape)),))
         else:
             node = self.add(REDUCE, inner, shape, (reading,), attr)
         self._made(result, node)
+
+    def _blocks(self, reading: Access, space: tuple, axes: tuple, dtype: np.dtype) -> tuple[Access, tuple, tuple]:
+        """Sums of some rows at a time, of what is to be summed along ``axes``: how they are read, over which space, and
+        along which axes they are to be summed.
+        """
+        axis = max(axes)
+        rows = next((b for b in range(64, 15, -1) if space[axis] % b == 0), 1)
+        if rows == 1:
+            return reading, space, axes
+        many, step = space[axis] // rows, reading[2][axis]
+        finer = (*space[:axis], many, rows, *space[axis + 1 :])
+        ways = (*reading[2][:axis], step * rows, step, *reading[2][axis + 1 :])
+        left = (*space[:axis], many, *space[axis + 1 :])
+        node = self.add(REDUCE, dtype, left, ((*reading[:2], ways),), ("add", finer, (axis + 1,)))
+        return (node, 0, dense(left)), left, axes
 
     def _product(self, name: str, args: tuple, result: Any) -> None:
         if type(result) is not Value or result.dtype.kind != "f" or result.dtype not in NATIVE:
@@ -511,6 +528,15 @@ def _where(low: Lowering, result: Value, condition: Any, *values: Any) -> None:
     chosen = [low._over(v, result.shape, order, result.dtype) for v in values]
     chosen = [(SCALAR, _number(a[1], result.dtype)) if a[0] == SCALAR else a for a in chosen]
     low._made(result, low.add(SELECT, result.dtype, shape, (low._over(condition, result.shape, order), *chosen)))
+
+
+@_rule(normal_share)
+def _normal_share(low: Lowering, result: Value, x: Any) -> None:
+    if type(x) is not Value or result.dtype != np.float32 or x.dtype != np.float32:
+        raise Unsupported
+    order = _order(result)
+    shape = tuple([result.shape[d] for d in order])
+    low._made(result, low.add("normal_share", result.dtype, shape, (low._over(x, result.shape, order),)))
 
 
 @_rule(np.clip)
@@ -723,8 +749,8 @@ def _memory_order(array: np.ndarray) -> np.ndarray:
 
 def _differs(flat: np.ndarray) -> bool:
     """Whether not all elements are the same, to the sign of zero."""
-    flat = np.ascontiguousarray(flat).reshape(-1)
-    return bool((flat.view(np.uint8).reshape(flat.size, -1) != flat[:1].view(np.uint8)).any())
+    bits = np.ascontiguousarray(flat).reshape(-1).view(f"u{flat.dtype.itemsize}")
+    return bool(bits[0] != bits[-1] or (bits != bits[0]).any())
 
 
 def _number(number: Any, dtype: np.dtype) -> Any:
@@ -744,5 +770,5 @@ def _region(value: Value, key: Any) -> Value:
     region = object.__new__(Value)
     region.shape, region.strides, region.dtype, region.memory = part.shape, part.strides, value.dtype, value.memory
     region.offset = value.offset + part.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]
-    region.constant, region.array, region.scalar = None, None, False
+    region.constant, region._array, region.scalar = None, None, False
     return region

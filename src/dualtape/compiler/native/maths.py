@@ -1,14 +1,15 @@
 """Vector mathematics: elementwise ops as LLVM's text, on vectors of any number of lanes.
 
-Functions are written once for each width and type, as functions of the module that uses them. exp, log, tanh, sin and
-cos are branch-free polynomials on all lanes; the others, and arguments too large for the polynomials, go lane by lane
-through the C library's functions, which are right to within an ulp.
+Functions are written once for each width and type, as functions of the module that uses them, or where they are called.
+exp, log, log1p, tanh, erf, sin and cos are branch-free polynomials on all lanes; the others, and arguments too large
+for the polynomials, go lane by lane through the C library's functions, which are right to within an ulp.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import functools
 import math
 import struct
 from collections.abc import Callable
@@ -77,6 +78,14 @@ def symbols() -> dict[str, int]:
     return found
 
 
+@functools.cache
+def scales_vectors() -> bool:
+    """Whether this processor multiplies vectors by powers of two (AVX-512)."""
+    import llvmlite.binding as llvm
+
+    return bool(llvm.get_host_cpu_features().get("avx512f"))
+
+
 class Library:
     """The functions that the kernels of one module use."""
 
@@ -89,6 +98,8 @@ class Library:
 
     def call(self, name: str, on: Lanes, args: tuple) -> str:
         """The name of a function's value on vectors."""
+        if on.inline and name in _BODIES and name not in _BRANCHING:
+            return _BODIES[name](on, *[on.value(a) for a in args])
         symbol = f"@m_{name}_{on.suffix}"
         if symbol not in self.bodies:
             self.bodies[symbol] = ""
@@ -115,6 +126,7 @@ class Lanes:
         self, lanes: int, kind: str, library: Library, lines: list[str], fresh: Callable | None = None
     ) -> None:
         self.lanes, self.kind, self.library, self.lines = lanes, kind, library, lines
+        self.inline = False  # functions are written out where they are called
         self.whole = "i32" if kind in (FLOAT, "i32") else "i64"
         self.type, self.whole_type, self.mask_type = (vector(lanes, k) for k in (kind, self.whole, "i1"))
         short = {FLOAT: "f32", DOUBLE: "f64"}.get(kind, kind)
@@ -172,6 +184,15 @@ class Lanes:
             result = self.fma(result, x, c)
         return result
 
+    def halved(self, x: Any, coefficients: list[float], square: str | None = None) -> str:
+        """The same, even and odd powers by themselves: half the time until it is there, for one product more."""
+        z = self.mul(x, x) if square is None else square
+        last, before = (
+            self.polynomial(z, coefficients[::-1][::2][::-1]),
+            self.polynomial(z, coefficients[::-1][1::2][::-1]),
+        )
+        return self.fma(before, x, last)
+
     def bits(self, a: Any) -> str:
         return self.emit(f"bitcast {self.type} {self.value(a)} to {self.whole_type}")
 
@@ -220,6 +241,47 @@ class Lanes:
     def power_of_two(self, a: str) -> str:
         bias, shift = (127, 23) if self.kind == FLOAT else (1023, 52)
         return self.unbits(self.whole_two("shl", self.whole_two("add", a, bias), shift))
+
+    def scaled(self, a: str, n: str) -> str:
+        """``a`` times two to a whole power ``n``, rounded once, also where the result is subnormal."""
+        whole = 16 if self.kind == FLOAT else 8
+        if scales_vectors() and self.lanes in (whole, 2 * whole, 4 * whole):  # AVX-512 has an instruction for it
+            short, mask = ("ps", "i16") if self.kind == FLOAT else ("pd", "i8")
+            part = vector(whole, self.kind)
+            name = f"@llvm.x86.avx512.mask.scalef.{short}.512"
+            self.library.declare(f"{part} {name}({part}, {part}, {part}, {mask}, i32)")
+            return self.in_parts(whole, lambda x, k: self.emit(
+                f"call {part} {name}({part} {x}, {part} {k}, {part} zeroinitializer, {mask} -1, i32 4)"
+            ), a, n)  # fmt: skip
+        i = self.to_whole(n)
+        half = (
+            self.whole_two("ashr", i, 1) if self.kind == FLOAT
+            else self.to_whole(self.intrinsic("floor", self.mul(n, 0.5)))
+        )  # fmt: skip
+        other = self.whole_two("sub", i, half)
+        return self.mul(self.mul(a, self.power_of_two(half)), self.power_of_two(other))
+
+    def in_parts(self, width: int, function: Callable, *args: str) -> str:
+        """What ``function`` gives for parts of ``width`` lanes, side by side."""
+        if self.lanes == width:
+            return function(*args)
+        places = lambda first, count: "<" + ", ".join(f"i32 {first + k}" for k in range(count)) + ">"
+        pieces = []
+        for at in range(0, self.lanes, width):
+            some = [
+                self.emit(f"shufflevector {self.type} {a}, {self.type} poison, <{width} x i32> {places(at, width)}")
+                for a in args
+            ]
+            pieces.append(function(*some))
+        while len(pieces) > 1:
+            part = vector(width, self.kind)
+            both = f"<{2 * width} x i32> {places(0, 2 * width)}"
+            pieces = [
+                self.emit(f"shufflevector {part} {a}, {part} {b}, {both}")
+                for a, b in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            width *= 2
+        return pieces[0]
 
     # --- ops --------------------------------------------------------------------------------------
 
@@ -354,20 +416,22 @@ class Lanes:
 
 
 _MAGIC = 6755399441055744.0
+_MAGIC_SINGLE = 12582912.0
 _MAGIC_BITS = int.from_bytes(struct.pack("<d", _MAGIC), "little")
 
 
 def _exp(b: Lanes, x: str) -> str:
-    """2^n e^r with |r| <= ln(2)/2: a polynomial for e^r, and the power of two in two halves, for subnormal results."""
+    """2^n e^r with |r| <= ln(2)/2: a polynomial for e^r. Bounds on x, beyond which there is 0 or infinity, let NaN
+    pass.
+    """
     if b.kind == FLOAT:
         y = b.select(b.compare("olt", x, -104.0), -104.0, b.select(b.compare("ogt", x, 89.0), 89.0, x))
         n = b.intrinsic("rint", b.mul(y, 1.4426950408889634))
         r = b.fma(n, 2.12194440e-4, b.fma(n, -0.693359375, y))
-        q = b.polynomial(r, [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
-                             5.0000001201e-1])  # fmt: skip
-        p = b.add(b.fma(q, b.mul(r, r), r), 1.0)
-        i = b.to_whole(n)
-        half = b.whole_two("ashr", i, 1)
+        z = b.mul(r, r)
+        q = b.halved(r, [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
+                         5.0000001201e-1], z)  # fmt: skip
+        p = b.add(b.fma(q, z, r), 1.0)
     else:
         y = b.select(b.compare("olt", x, -746.0), -746.0, b.select(b.compare("ogt", x, 710.0), 710.0, x))
         n = b.intrinsic("rint", b.mul(y, 1.4426950408889634))
@@ -380,45 +444,65 @@ def _exp(b: Lanes, x: str) -> str:
         q0, q1, q2 = b.fma(pairs[1], z, pairs[0]), b.fma(pairs[3], z, pairs[2]), b.fma(top, z, pairs[4])
         q = b.fma(b.fma(q2, z2, q1), z2, q0)
         p = b.add(b.fma(q, z, r), 1.0)
-        i = b.to_whole(n)
-        half = b.to_whole(b.intrinsic("floor", b.mul(n, 0.5)))
-    other = b.whole_two("sub", i, half)
-    result = b.mul(b.mul(p, b.power_of_two(half)), b.power_of_two(other))
-    return b.select(b.compare("uno", x, x), x, result)
+    return b.scaled(p, n)
+
+
+def _log_single(b: Lanes, k: str, f: str, more: Any) -> str:
+    """k ln(2) + log(1 + f) + more in single precision: f - f^2/2 + f^3 p(f), where a quotient would take longer."""
+    z = b.mul(f, f)
+    p = b.halved(f, [-7.634492963552475e-2, 1.276157498359680e-1, -1.316018253564835e-1, 1.420175880193710e-1,
+                     -1.662335693836212e-1, 2.000122666358948e-1, -2.500081956386566e-1, 3.333333134651184e-1],
+                 z)  # fmt: skip
+    rest = b.fma(b.fma(f, p, -0.5), z, b.fma(k, 9.0580006145e-06, more))
+    return b.fma(k, 6.9313812256e-01, b.add(f, rest))
+
+
+def _log_double(b: Lanes, k: str, f: str, more: Any) -> str:
+    """The same in double precision, by a polynomial in (f / (2 + f))^2."""
+    s = b.div(f, b.add(f, 2.0))
+    z = b.mul(s, s)
+    rest = b.mul(z, b.polynomial(z, [
+        1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
+        2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01]))  # fmt: skip
+    h = b.mul(b.mul(f, 0.5), f)
+    inner = b.sub(b.sub(h, b.fma(s, b.add(h, rest), b.fma(k, 1.90821492927058770002e-10, more))), f)
+    return b.sub(b.mul(k, 6.93147180369123816490e-01), inner)
+
+
+def _parts(b: Lanes, x: str) -> tuple[str, str]:
+    """k and f of a normal number, which is 2^k (1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
+    bits = b.bits(x)
+    if b.kind == FLOAT:
+        e = b.whole_two("ashr", b.whole_two("sub", bits, 0x3F3504F3), 23)
+        m = b.unbits(b.whole_two("sub", bits, b.whole_two("shl", e, 23)))
+        return b.from_whole(e), b.sub(m, 1.0)
+    # AVX2 shifts no 64-bit integers with their sign
+    e = b.whole_two("lshr", b.whole_two("add", b.whole_two("sub", bits, 0x3FE6A09E667F3BCD), 1024 << 52), 52)
+    m = b.unbits(b.whole_two("sub", bits, b.whole_two("shl", b.whole_two("sub", e, 1024), 52)))
+    return b.sub(b.from_whole(e), 1024.0), b.sub(m, 1.0)
+
+
+def _log1p(b: Lanes, x: str) -> str:
+    """log(u) for u = 1 + x as it is rounded, and what the rounding took away, over u."""
+    u = b.add(x, 1.0)
+    back = b.sub(u, 1.0)
+    lost = b.add(b.sub(1.0, b.sub(u, back)), b.sub(x, back))
+    share = b.div(b.select(b.compare("ogt", x, 1e17), 0.0, lost), u)
+    k, f = _parts(b, u)
+    result = (_log_single if b.kind == FLOAT else _log_double)(b, k, f, share)
+    result = b.select(b.compare("oeq", x, math.inf), math.inf, result)
+    result = b.select(b.compare("oeq", x, -1.0), -math.inf, result)
+    result = b.select(b.compare("oeq", x, 0.0), x, result)
+    return b.select(b.compare("ult", x, -1.0), math.nan, result)
 
 
 def _log(b: Lanes, x: str) -> str:
-    """k ln(2) + log(m) with m between sqrt(1/2) and sqrt(2): a polynomial in ((m - 1) / (m + 1))^2."""
     single = b.kind == FLOAT
     tiny, up, down = (1.17549435e-38, 8388608.0, -23.0) if single else (2.2250738585072014e-308, 2.0**54, -54.0)
     small = b.compare("olt", x, tiny)
-    bits = b.bits(b.select(small, b.mul(x, up), x))
-    shift = 23 if single else 52
-    above = b.whole_two("sub", bits, 0x3F3504F3 if single else 0x3FE6A09E667F3BCD)
-    if single:
-        e = b.whole_two("ashr", above, shift)
-        m = b.unbits(b.whole_two("sub", bits, b.whole_two("shl", e, shift)))
-        k = b.from_whole(e)
-    else:  # AVX2 shifts no 64-bit integers with their sign
-        e = b.whole_two("lshr", b.whole_two("add", above, 1024 << 52), 52)
-        m = b.unbits(b.whole_two("sub", bits, b.whole_two("shl", b.whole_two("sub", e, 1024), 52)))
-        k = b.sub(b.from_whole(e), 1024.0)
+    k, f = _parts(b, b.select(small, b.mul(x, up), x))
     k = b.add(k, b.select(small, down, 0.0))
-    f = b.sub(m, 1.0)
-    s = b.div(f, b.add(f, 2.0))
-    z = b.mul(s, s)
-    series = (
-        [0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693] if single
-        else [1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
-              2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01]
-    )  # fmt: skip
-    rest = b.mul(z, b.polynomial(z, series))
-    h = b.mul(b.mul(f, 0.5), f)
-    high, low = (
-        (6.9313812256e-01, 9.0580006145e-06) if single else (6.93147180369123816490e-01, 1.90821492927058770002e-10)
-    )
-    inner = b.sub(b.sub(h, b.fma(s, b.add(h, rest), b.mul(k, low))), f)
-    result = b.sub(b.mul(k, high), inner)
+    result = (_log_single if single else _log_double)(b, k, f, 0.0)
     result = b.select(b.compare("oeq", x, math.inf), math.inf, result)
     result = b.select(b.compare("oeq", x, 0.0), -math.inf, result)
     return b.select(b.compare("ult", x, 0.0), math.nan, result)
@@ -497,42 +581,64 @@ def _in_double(name: str) -> Callable:
 
     def body(b: Lanes, *args: str) -> str:
         if b.kind == DOUBLE:
-            return _DOUBLE_BODIES[name](b, *args) if name in _DOUBLE_BODIES else b.by_lane(name, list(args))
+            return b.by_lane(name, list(args))
         wide = Lanes(b.lanes, DOUBLE, b.library, b.lines, b._fresh)
+        wide.inline = b.inline
         given = [wide.emit(f"fpext {b.type} {a} to {wide.type}") for a in args]
         return b.emit(f"fptrunc {wide.type} {_WIDE_BODIES[name](wide, *given)} to {b.type}")
 
     return body
 
 
+def _power_below_one(b: Lanes, q: str) -> str:
+    """2^-q in single precision, for q of 0 to 126: to 2^-23, which is little of a number that is taken from 1."""
+    whole = b.add(q, _MAGIC_SINGLE)  # its last bits are q, rounded
+    r = b.sub(q, b.sub(whole, _MAGIC_SINGLE))
+    p = b.halved(r, [
+        -1.327647129073739e-3, 9.675540961325169e-3, -5.550713092088699e-2, 2.402212023735046e-1,
+        -6.931469440460205e-1, 1.000000119209290])  # fmt: skip
+    return b.unbits(b.whole_two("sub", b.bits(p), b.whole_two("shl", b.bits(whole), 23)))
+
+
+def _normal_share(b: Lanes, x: str) -> str:
+    """The normal distribution's probability of less than x: 2^-q(|x|), or 1 less that; in single precision, as exact as
+    a part of 1.
+    """
+    a = b.abs(x)
+    q = b.halved(b.select(b.compare("ogt", a, 6.0), 6.0, a), [
+        -2.8268146934351535e-7, 6.311122888291720e-6, -5.658490772475489e-5, 2.303299988852814e-4,
+        7.400337199214846e-5, -7.013977039605379e-3, 5.247645825147629e-2, 4.592113196849823e-1, 1.151105165481567,
+        1.0])  # fmt: skip
+    below = b.select(b.compare("ogt", a, 6.0), 0.0, _power_below_one(b, q))
+    return b.select(b.compare("olt", x, 0.0), below, b.sub(1.0, below))
+
+
 def _erf(b: Lanes, x: str) -> str:
-    """x p(x^2) / q(x^2) below 1, 1 - e^-x^2 r(x) / s(x) above."""
+    """Near 0, x + x p(x^2); further away 1 - erfc, in single precision as 1 - 2^-q(|x|), in double as 1 - e^-x^2
+    r(|x|) / s(|x|).
+    """
     a = b.abs(x)
     z = b.mul(x, x)
     if b.kind == FLOAT:
-        near = b.mul(x, b.polynomial(z, [
-            7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2,
-            1.128358514861418e-1, -3.761262582423300e-1, 1.128379165726710]))  # fmt: skip
-        y = b.select(b.compare("ogt", a, 4.0), 4.0, b.select(b.compare("olt", a, 1.0), 1.0, a))
-        turned = b.div(1.0, y)
-        w = b.mul(turned, turned)
-        middle = b.polynomial(w, [
-            2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1, -5.824733027278666e-1,
-            6.210004621745983e-1, -4.944515323274145e-1, 3.404879937665872e-1, -2.741127028184656e-1,
-            5.638259427386472e-1])  # fmt: skip
-        outer = b.polynomial(w, [
-            -1.047766399936249e1, 1.297719955372516e1, -7.495518717768503, 2.921019019210786, -1.015265279202700,
-            4.218463358204948e-1, -2.820767439740514e-1, 5.641895067754075e-1])  # fmt: skip
-        series = b.mul(turned, b.select(b.compare("olt", y, 2.0), middle, outer))
-        far = b.sub(1.0, b.mul(b.call("exp", b.neg(b.mul(y, y))), series))
-        result = b.select(b.compare("olt", a, 1.0), near, b.intrinsic("copysign", far, x))
-        return b.select(b.compare("ueq", x, 0.0), x, result)
-    near = b.div(
-        b.mul(x, b.polynomial(z, [9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3,
-                                  7.00332514112805075473e3, 5.55923013010394962768e4])),
-        b.polynomial(z, [1.0, 3.35617141647503099647e1, 5.21357949780152679795e2, 4.59432382970980127987e3,
-                         2.26290000613890934246e4, 4.92673942608635921086e4]),
+        near = b.fma(x, b.polynomial(z, [
+            -6.270511075854301e-4, 5.043684039264917e-3, -2.679828181862831e-2, 1.128261834383011e-1,
+            -3.761256337165833e-1, 1.283791661262512e-1]), x)  # fmt: skip
+        y = b.select(b.compare("ogt", a, 4.0), 4.0, a)
+        q = b.halved(y, [
+            -2.906870504375547e-4, 4.468395374715328e-3, -3.237484022974968e-2, 1.505751013755798e-1,
+            9.185450077056885e-1, 1.627311825752258, 1.818807359086350e-4])  # fmt: skip
+        rest = _power_below_one(b, q)
+        far = b.intrinsic("copysign", b.sub(1.0, rest), x)
+        return b.select(b.compare("ult", a, 0.86), near, far)  # NaN is near
+    above, below = (
+        [9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3, 7.00332514112805075473e3,
+         5.55923013010394962768e4],
+        [1.0, 3.35617141647503099647e1, 5.21357949780152679795e2, 4.59432382970980127987e3, 2.26290000613890934246e4,
+         4.92673942608635921086e4],
     )  # fmt: skip
+    # the quotient less 1, so that its rounding counts little
+    less = [p - q for p, q in zip([0.0, *above], below, strict=True)]
+    near = b.fma(x, b.div(b.polynomial(z, less), b.polynomial(z, below)), x)
     y = b.select(b.compare("olt", a, 6.5), a, 6.5)
     tail = b.div(
         b.polynomial(y, [2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
@@ -542,18 +648,8 @@ def _erf(b: Lanes, x: str) -> str:
                          9.75708501743205489753e2, 1.82390916687909736289e3, 2.24633760818710981792e3,
                          1.65666309194161350182e3, 5.57535340817727675546e2]),
     )  # fmt: skip
-    far = b.sub(1.0, b.mul(b.call("exp", b.neg(b.mul(y, y))), tail))
-    result = b.select(b.compare("olt", a, 1.0), near, b.intrinsic("copysign", far, x))
-    return b.select(b.compare("ueq", x, 0.0), x, result)
-
-
-def _log1p(b: Lanes, x: str) -> str:
-    """log(w) x / (w - 1), where w is 1 + x as it is rounded."""
-    w = b.add(x, 1.0)
-    rounded = b.sub(w, 1.0)
-    result = b.mul(b.call("log", w), b.div(x, rounded))
-    result = b.select(b.compare("oeq", x, math.inf), x, result)
-    return b.select(b.compare("oeq", rounded, 0.0), x, b.select(b.compare("oeq", x, -1.0), -math.inf, result))
+    far = b.intrinsic("copysign", b.sub(1.0, b.mul(b.call("exp", b.neg(b.mul(y, y))), tail)), x)
+    return b.select(b.compare("ult", a, 1.0), near, far)
 
 
 def _expm1_wide(b: Lanes, x: str) -> str:
@@ -561,13 +657,6 @@ def _expm1_wide(b: Lanes, x: str) -> str:
     series = b.polynomial(x, [1 / math.factorial(k) for k in range(9, 0, -1)])
     plain = b.sub(b.call("exp", x), 1.0)
     result = b.select(b.compare("olt", b.abs(x), 0.05), b.mul(series, x), plain)
-    return b.select(b.compare("ueq", x, 0.0), x, result)
-
-
-def _log1p_wide(b: Lanes, x: str) -> str:
-    series = b.polynomial(x, [(-1) ** (k + 1) / k for k in range(9, 0, -1)])
-    plain = b.call("log", b.add(x, 1.0))
-    result = b.select(b.compare("olt", b.abs(x), 0.01), b.mul(series, x), plain)
     return b.select(b.compare("ueq", x, 0.0), x, result)
 
 
@@ -593,10 +682,7 @@ def _power_wide(b: Lanes, x: str, y: str) -> str:
     return b.select(b.compare("oeq", x, 1.0), 1.0, result)
 
 
-_DOUBLE_BODIES: dict[str, Callable] = {"log1p": _log1p}
-_WIDE_BODIES: dict[str, Callable] = {
-    "log1p": _log1p_wide, "expm1": _expm1_wide, "power": _power_wide,
-}  # fmt: skip
+_WIDE_BODIES: dict[str, Callable] = {"expm1": _expm1_wide, "power": _power_wide}
 
 
 def _expit(b: Lanes, x: str) -> str:
@@ -612,8 +698,10 @@ def _logaddexp(b: Lanes, x: str, y: str) -> str:
 
 
 _BODIES: dict[str, Callable] = {
-    "exp": _exp, "log": _log, "tanh": _tanh, "expit": _expit, "logaddexp": _logaddexp,
-    **{name: _in_double(name) for name in ("log1p", "expm1", "power")},
-    "erf": _erf,
+    "exp": _exp, "log": _log, "log1p": _log1p, "tanh": _tanh, "expit": _expit, "logaddexp": _logaddexp,
+    **{name: _in_double(name) for name in ("expm1", "power")},
+    "erf": _erf, "normal_share": _normal_share,
     "sin": lambda b, x: _sin_cos(b, x, "sin"), "cos": lambda b, x: _sin_cos(b, x, "cos"),
 }  # fmt: skip
+_BRANCHING = frozenset({"sin", "cos"})
+FUNCTIONS = frozenset(_BODIES)  # those that are long

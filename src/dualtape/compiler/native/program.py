@@ -6,8 +6,9 @@ import gc
 import hashlib
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,40 @@ from ...arrays.traced.tape import Instruction, Value, mapped
 from ..replay import Mismatch, draw, quietly, view_at
 from . import runtime
 from .clean import Cleaned
-from .ir import CONST, FILL, INPUT
-from .kernels import plan_of, product_plan, written
+from .ir import CONST, FILL, INPUT, MATMUL, REDUCE, Node
+from .kernels import written
 from .lower import Lowering, NotNative, ViewOf
 from .maths import Library
-from .schedule import Schedule
+from .plans import plan_of, product_plan
+from .schedule import Cluster, Schedule
 
 _known: dict[tuple, str] = {}  # kernels by their plans
+watching: dict[int, Any] = {}  # by thread: what takes a profile of the programs that run there
+_SHOWN = 6  # ops in the name of a kernel
 _FEW = 3  # kernels' nodes for each call that make a program worth it
 
 
 class _Step:
     """A stretch of the table, or a call between two."""
 
-    __slots__ = ("table", "relocations", "call")
+    __slots__ = ("table", "relocations", "names", "call")
 
     def __init__(self) -> None:
         self.table: list[int] = []
         self.relocations: list[tuple[int, int, int]] = []
+        self.names: list[str] = []  # of its instructions, for people
         self.call: Any = None
+
+    def alone(self) -> Iterator[_Step]:
+        """Each instruction as a stretch of its own."""
+        at = 0
+        for name in self.names:
+            end = at + 2 + self.table[at + 1]
+            one = _Step()
+            one.table, one.names = [*self.table[at:end], 0], [name]
+            one.relocations = [(where - at, k, off) for where, k, off in self.relocations if at <= where < end]
+            yield one
+            at = end
 
 
 class Program:
@@ -78,30 +94,31 @@ class Program:
         library = Library()
         texts: dict[str, str] = {}
         self._kernels = 0
-        work: list[tuple[str, Any]] = []
+        work: list[tuple[str, Any, str]] = []  # what it is, what it is given, its name for people
         used: set[str] = set()
         for cluster in schedule.clusters:
-            if cluster.kind in ("tiny", "loop"):
-                plan, pointers = plan_of(schedule, cluster)
-                work.append((self._kernel(plan, texts, library), pointers))
+            named = _named(cluster, nodes)
+            if cluster.kind in ("tiny", "loop", "nest"):
+                plan, given = plan_of(schedule, cluster)
+                work.append((self._kernel(plan, texts, library), given, named))
                 used.add(work[-1][0])
             elif cluster.kind == "product":
                 i = cluster.members[0]
                 if nodes[i].attr[-1] == "blas":
-                    work.append(("blas", i))
+                    work.append(("blas", i, named))
                     continue
                 plan, each = product_plan(schedule, i)
                 name = self._kernel(plan, texts, library)
                 used.add(name)
-                work.extend([(name, pointers) for pointers in each])
+                work.extend([(name, given, named) for given in each])
             else:
-                work.append((cluster.kind, cluster.members[0]))
+                work.append((cluster.kind, cluster.members[0], named))
         self._kernels = len(used)
         runtime.functions(texts, library)
         self._constants = self._filled()
         self._outputs = {n: many + k for k, (n, *_) in enumerate(schedule.outputs)}
         self._steps = [_Step()]
-        for what, rest in work:
+        for what, rest, self._named in work:
             if what == "call":
                 self._steps[-1].call = rest
                 self._steps.append(_Step())
@@ -120,6 +137,7 @@ class Program:
         for k, n, shape in schedule.back:
             size = prod(shape) * nodes[n].dtype.itemsize
             step = self._steps[-1]
+            step.names.append("copy: to what is written")
             step.relocations.append((len(step.table) + 2, k, 0))
             step.table.extend([runtime.address("dt_copy"), 3, 0])
             self._argument(step, (n, 0))
@@ -131,6 +149,7 @@ class Program:
             None if order == sorted(order) else tuple(np.argsort(order)) for _, _, order in self._shapes
         ]  # fmt: skip
         self._free: list[_Instance] = []
+        self._watched: list[_Watched] = []
 
     def _kernel(self, plan: tuple, texts: dict[str, str], library: Library) -> str:
         name = _known.get(plan)
@@ -147,6 +166,7 @@ class Program:
 
     def _instruction(self, name: str, args: list) -> None:
         step = self._steps[-1]
+        step.names.append(self._named)
         step.table.extend([runtime.address(name), len(args)])
         for argument in args:
             self._argument(step, argument)
@@ -212,6 +232,9 @@ class Program:
     def __call__(self, *arrays: Any) -> tuple:
         """Run it: the outputs, in new arrays. Raises :class:`Mismatch` where a value is not what it was."""
         outputs = [np.empty(shape, dtype) for shape, dtype, _ in self._shapes]
+        if watching and (recorder := watching.get(get_ident())) is not None:
+            self._slowly(recorder, (*arrays, *outputs))
+            return self._given(outputs)
         try:
             instance = self._free.pop()
         except IndexError:
@@ -224,10 +247,24 @@ class Program:
                 quietly(instance.run, (*arrays, *outputs))
         finally:
             self._free.append(instance)
+        return self._given(outputs)
+
+    def _given(self, outputs: list) -> tuple:
         for k, turned in enumerate(self._turned):
             if turned is not None:
                 outputs[k] = outputs[k].transpose(turned)
         return tuple(outputs)
+
+    def _slowly(self, recorder: Any, everything: tuple) -> None:
+        """Run it instruction by instruction, each an event of a profile."""
+        try:
+            instance = self._watched.pop()
+        except IndexError:
+            instance = _Watched(self)
+        try:
+            quietly(instance.run_for, recorder, everything)
+        finally:
+            self._watched.append(instance)
 
 
 class _Arena(int):
@@ -253,16 +290,21 @@ class _Instance:
         self.entries = []
         self.calls = []
         self._held = []
-        for step in program._steps:
+        for step in self._stretches():
             table = np.array(
                 [(int(t) + start if isinstance(t, _Arena) else t) & 0xFFFFFFFFFFFFFFFF for t in step.table], np.uint64
             )
-            relocations = np.array([x for r in step.relocations for x in r] or [0], np.int64)
-            function, held = runtime.entry(table, relocations, len(step.relocations))
+            function, held = self._entry(table, step.relocations)
             self.entries.append(function)
             self._held.append(held)
             self.calls.append(None if step.call is None else self._prepared(step.call))
         self.only = self.entries[0] if len(self.entries) == 1 else None
+
+    def _stretches(self) -> Iterable[_Step]:
+        return self.program._steps
+
+    def _entry(self, table: np.ndarray, relocations: list[tuple[int, int, int]]) -> tuple[Any, Any]:
+        return runtime.entry(table, np.array(relocations or [(0, 0, 0)], np.int64), len(relocations))
 
     def _memory(self, node: int) -> Any:
         """The memory of a node: bytes of the arena, or the number of the array that it is."""
@@ -324,6 +366,100 @@ class _Instance:
                 raise Mismatch
             if call is not None:
                 call(everything)
+
+
+class _Watched(_Instance):
+    """A program that is run instruction by instruction."""
+
+    def _stretches(self) -> Iterable[_Step]:
+        self._names: list[str] = []
+        for step in self.program._steps:
+            for one in step.alone():
+                self._names.append(one.names[0])
+                yield one
+            if step.call is not None:
+                called = _Step()
+                called.table, called.call = [0], step.call
+                instruction = self.program.schedule.nodes[step.call].attr[0]
+                self._names.append(f"call: {getattr(instruction.function, '__name__', instruction.function)}")
+                yield called
+
+    def run_for(self, recorder: Any, everything: tuple) -> None:
+        """Run it, each instruction as an event."""
+        for name, function, call in zip(self._names, self.entries, self.calls, strict=True):
+            event = recorder.begin(name, "kernel")
+            try:
+                if not function(*everything):
+                    raise Mismatch
+                if call is not None:
+                    call(everything)
+            finally:
+                recorder.end(event)
+
+
+def _named(cluster: Cluster, nodes: list[Node]) -> str:
+    """A cluster, for people: the ops that are computed together."""
+    ops = list(dict.fromkeys([_short(nodes[i]) for i in cluster.members]))
+    shown = "+".join(ops[:_SHOWN]) + (f"+{len(ops) - _SHOWN} more" if len(ops) > _SHOWN else "")
+    first = nodes[cluster.members[0]]
+    return f"{'blas' if first.op == MATMUL and first.attr[-1] == 'blas' else 'kernel'}: {shown}"
+
+
+def _short(node: Node) -> str:
+    if node.op == REDUCE:
+        return {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin"}.get(node.attr[0], node.attr[0])
+    return {"multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg"}.get(node.op, node.op)
+
+
+class Rounds:
+    """A program that is run again and again on places of its arrays that move on: the native part of a loop.
+
+    Parameters
+    ----------
+    program : Program
+        Without calls of libraries, whose results lie in memory in the order of their axes.
+    moves : list of tuple
+        Of each array, inputs and outputs: bytes by which its place moves on in each round, which bits of the round's
+        number count, and what is added to that before.
+    flag : int
+        The number of the array that says whether to go on; -1: all rounds are run.
+    """
+
+    def __init__(self, program: Program, moves: list[tuple[int, int, int]], flag: int = -1) -> None:
+        self._program, self.moves, self.flag = program, moves, flag
+        self._free: list[_Round] = []
+
+    @staticmethod
+    def takes(program: Any) -> bool:
+        """Whether a program can be run so."""
+        return isinstance(program, Program) and len(program._steps) == 1 and not any(program._turned)
+
+    def __call__(self, arrays: Sequence[np.ndarray], first: int, limit: int) -> int:
+        """Run from round ``first`` to before ``limit``, or until the flag says so: the number of the next round."""
+        try:
+            instance = self._free.pop()
+        except IndexError:
+            instance = _Round(self._program, self)
+        try:
+            instance.control[:] = first, limit
+            if not instance.entries[0](*arrays):
+                raise Mismatch
+            return int(instance.control[0])
+        finally:
+            self._free.append(instance)
+
+
+class _Round(_Instance):
+    """A program with memory of its own and places that move on."""
+
+    def __init__(self, program: Program, rounds: Rounds) -> None:
+        self._rounds = rounds
+        self.control = np.zeros(2, np.int64)
+        super().__init__(program)
+
+    def _entry(self, table: np.ndarray, relocations: list[tuple[int, int, int]]) -> tuple[Any, Any]:
+        moved = np.array([(*r, *self._rounds.moves[r[1]]) for r in relocations], np.int64)
+        return runtime.loop(table, moved, len(relocations), self.control, self._rounds.flag)
 
 
 def _called(instruction: Instruction, args: tuple, kwargs: dict) -> Any:

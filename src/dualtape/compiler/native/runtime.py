@@ -55,6 +55,29 @@ define i32 @dt_check(ptr %args) #0 {
 
 GEMMS
 THREADS
+define i32 @dt_run(ptr %table) #0 {
+start:
+  br label %next
+next:
+  %ip = phi ptr [%table, %start], [%after, %ran]
+  %f = load ptr, ptr %ip
+  %end = icmp eq ptr %f, null
+  br i1 %end, label %done, label %call
+call:
+  %np = getelementptr i64, ptr %ip, i64 1
+  %n = load i64, ptr %np
+  %given = getelementptr i64, ptr %ip, i64 2
+  %r = call i32 %f(ptr %given)
+  %failed = icmp ne i32 %r, 0
+  br i1 %failed, label %done, label %ran
+ran:
+  %after = getelementptr i64, ptr %given, i64 %n
+  br label %next
+done:
+  %result = phi i32 [0, %next], [1, %call]
+  ret i32 %result
+}
+
 define ptr @dt_entry(ptr %self, ptr %args, i64 %count) #0 {
 start:
   %t0 = getelementptr i8, ptr %self, i64 HEADER
@@ -89,24 +112,88 @@ place:
   %more = icmp slt i64 %j, %many
   br i1 %more, label %place, label %go
 go:
-  br label %next
-next:
-  %ip = phi ptr [%table, %go], [%after, %ran]
-  %f = load ptr, ptr %ip
-  %end = icmp eq ptr %f, null
-  br i1 %end, label %done, label %call
-call:
-  %np = getelementptr i64, ptr %ip, i64 1
-  %n = load i64, ptr %np
-  %given = getelementptr i64, ptr %ip, i64 2
-  %r = call i32 %f(ptr %given)
-  %failed = icmp ne i32 %r, 0
-  br i1 %failed, label %done, label %ran
-ran:
-  %after = getelementptr i64, ptr %given, i64 %n
-  br label %next
+  %r = call i32 @dt_run(ptr %table)
+  %ok = icmp eq i32 %r, 0
+  %result = select i1 %ok, ptr %good, ptr %bad
+  %rc = load i32, ptr %result
+  %rc1 = add i32 %rc, 1
+  store i32 %rc1, ptr %result
+  ret ptr %result
+}
+
+define ptr @dt_loop(ptr %self, ptr %args, i64 %count) #0 {
+start:
+  %t0 = getelementptr i8, ptr %self, i64 HEADER
+  %table = load ptr, ptr %t0, align 8
+  %t1 = getelementptr i64, ptr %t0, i64 1
+  %relocations = load ptr, ptr %t1, align 8
+  %t2 = getelementptr i64, ptr %t0, i64 2
+  %many = load i64, ptr %t2, align 8
+  %t3 = getelementptr i64, ptr %t0, i64 3
+  %good = load ptr, ptr %t3, align 8
+  %t4 = getelementptr i64, ptr %t0, i64 4
+  %bad = load ptr, ptr %t4, align 8
+  %t5 = getelementptr i64, ptr %t0, i64 5
+  %control = load ptr, ptr %t5, align 8
+  %t6 = getelementptr i64, ptr %t0, i64 6
+  %flag = load i64, ptr %t6, align 8
+  %first = load i64, ptr %control, align 8
+  %c1 = getelementptr i64, ptr %control, i64 1
+  %limit = load i64, ptr %c1, align 8
+  %tested = icmp sge i64 %flag, 0
+  br label %round
+round:
+  %k = phi i64 [%first, %start], [%k1, %ended]
+  br label %place
+place:
+  %i = phi i64 [0, %round], [%j, %place]
+  %o = mul i64 %i, 6
+  %q0 = getelementptr i64, ptr %relocations, i64 %o
+  %where = load i64, ptr %q0
+  %q1 = getelementptr i64, ptr %q0, i64 1
+  %which = load i64, ptr %q1
+  %q2 = getelementptr i64, ptr %q0, i64 2
+  %off = load i64, ptr %q2
+  %q3 = getelementptr i64, ptr %q0, i64 3
+  %stride = load i64, ptr %q3
+  %q4 = getelementptr i64, ptr %q0, i64 4
+  %mask = load i64, ptr %q4
+  %q5 = getelementptr i64, ptr %q0, i64 5
+  %ahead = load i64, ptr %q5
+  %ka = add i64 %k, %ahead
+  %km = and i64 %ka, %mask
+  %steps = mul i64 %km, %stride
+  %all = add i64 %off, %steps
+  %ap = getelementptr ptr, ptr %args, i64 %which
+  %array = load ptr, ptr %ap
+  %dp = getelementptr i8, ptr %array, i64 16
+  %data = load ptr, ptr %dp
+  %full = getelementptr i8, ptr %data, i64 %all
+  %slot = getelementptr i64, ptr %table, i64 %where
+  store ptr %full, ptr %slot
+  %j = add i64 %i, 1
+  %more = icmp slt i64 %j, %many
+  br i1 %more, label %place, label %go
+go:
+  %r = call i32 @dt_run(ptr %table)
+  %ok = icmp eq i32 %r, 0
+  br i1 %ok, label %ended, label %done
+ended:
+  %k1 = add i64 %k, 1
+  store i64 %k1, ptr %control, align 8
+  %fk = select i1 %tested, i64 %flag, i64 0
+  %fp = getelementptr ptr, ptr %args, i64 %fk
+  %fa = load ptr, ptr %fp
+  %fd = getelementptr i8, ptr %fa, i64 16
+  %fm = load ptr, ptr %fd
+  %fv = load i8, ptr %fm
+  %on = icmp ne i8 %fv, 0
+  %goes = select i1 %tested, i1 %on, i1 true
+  %short = icmp slt i64 %k1, %limit
+  %again = and i1 %goes, %short
+  br i1 %again, label %round, label %done
 done:
-  %result = phi ptr [%good, %next], [%bad, %call]
+  %result = phi ptr [%good, %ended], [%bad, %go]
   %rc = load i32, ptr %result
   %rc1 = add i32 %rc, 1
   store i32 %rc1, ptr %result
@@ -161,7 +248,7 @@ def _begin() -> None:
     text = _RUNTIME.replace("HEADER", str(header)).replace("GEMMS", gemms).replace("THREADS", threads.TEXT)
     for name, pointer in threads.symbols().items():
         llvm.add_symbol(name, pointer)
-    _load(text, ["dt_copy", "dt_check", "dt_entry", "dt_sgemm_call", "dt_dgemm_call", *threads.FUNCTIONS], 2)
+    _load(text, ["dt_copy", "dt_check", "dt_entry", "dt_loop", "dt_sgemm_call", "dt_dgemm_call", *threads.FUNCTIONS], 2)
     llvm.add_symbol("dt_parallel", _functions["dt_parallel"])
     threads.begin(_functions["dt_begin"], _functions["dt_worker"], _functions["dt_set"])
 
@@ -265,8 +352,23 @@ def entry(table: Any, relocations: Any, many: int) -> tuple[Any, Any]:
 
     Returned with what it needs to stay alive.
     """
-    state = struct.pack("<QQQQQ", table.ctypes.data, relocations.ctypes.data, many, id(True), id(False))
-    definition = _MethodDef(b"program", address("dt_entry"), 0x80, None)  # METH_FASTCALL
+    return _made("dt_entry", table, relocations, many, "")
+
+
+def loop(table: Any, relocations: Any, many: int, control: Any, flag: int) -> tuple[Any, Any]:
+    """The same, again and again: from round ``control[0]``, which it counts up, to before round ``control[1]``, or
+    until the array number ``flag``, if that is not -1, holds False.
+
+    A relocation says how far its array's place moves on in each round, which bits of the round's number count, and what
+    is added to it before.
+    """
+    return _made("dt_loop", table, relocations, many, "Qq", control.ctypes.data, flag, control)
+
+
+def _made(name: str, table: Any, relocations: Any, many: int, more: str, *rest: Any) -> tuple[Any, Any]:
+    numbers = (table.ctypes.data, relocations.ctypes.data, many, id(True), id(False), *rest[: len(more)])
+    state = struct.pack(f"<QQQQQ{more}", *numbers)
+    definition = _MethodDef(b"program", address(name), 0x80, None)  # METH_FASTCALL
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), state, None), (definition, state, table, relocations)
+    return make(ctypes.addressof(definition), state, None), (definition, state, table, relocations, *rest)

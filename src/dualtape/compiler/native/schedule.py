@@ -6,6 +6,7 @@ code. A long stream of nodes is cut where it repeats itself, so that its pieces 
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from . import nests
 from .clean import Cleaned
 from .ir import (
     CALL,
@@ -34,11 +36,13 @@ from .ir import (
     dense,
     is_whole,
 )  # fmt: skip
+from .recompute import Recompute
 
 TINY = 32  # elements of arrays that live in registers
 TINY_NODES = 160  # of one straight piece of code
 LOOP_NODES = 400  # of one loop
 OWN_PRODUCT = 48**3  # multiplications up to which a product is ours, not BLAS's
+BLOCK_DEPTH, BLOCK_ROWS, BLOCK_BYTES = 1024, 8, 128  # of products in blocks: terms at most, rows and bytes side by side
 _REPEATED = 16384  # elements up to which nodes are looked at for repetition
 _ALIGN = 64
 FOREVER = 1 << 60
@@ -47,11 +51,13 @@ IN_PLACE = (WRITE, TOUCHED)
 
 
 class Cluster:
-    """Nodes that are computed by one kernel: ``tiny``, ``loop``, ``product``, or one that is no kernel: ``call``,
-    ``check``, ``bytes``.
+    """Nodes that are computed by one kernel: ``tiny``, ``loop``, ``product``, ``nest`` (of loops, its parts), or one
+    that is no kernel: ``call``, ``check``, ``bytes``.
     """
 
-    __slots__ = ("kind", "members", "bounds", "count")
+    __slots__ = ("kind", "members", "bounds", "count", "parts", "rows")
+    parts: list[Cluster]
+    rows: int
 
     def __init__(self, kind: str, bounds: Any = None, count: int = 0) -> None:
         self.kind, self.bounds, self.count = kind, bounds, count
@@ -76,15 +82,13 @@ class Schedule:
     def __init__(self, cleaned: Cleaned) -> None:
         self.nodes: list[Node] = []
         self._prepare(cleaned)
-        self._readers: dict[int, list[int]] = {}
-        for i, node in enumerate(self.nodes):
-            for access in node.operands:
-                if access[0] != SCALAR:
-                    self._readers.setdefault(access[0], []).append(i)
+        self._readers = self._read_by()
         self.tiny = [self._is_tiny(node) for node in self.nodes]
         self.clusters: list[Cluster] = []
         self._place: list[int] = []
         self._cluster()
+        Recompute(self).run()
+        self._nest()
         self._allocate()
 
     # --- writes in place, products as they can be computed ----------------------------------------
@@ -276,10 +280,38 @@ class Schedule:
                     low = max(low, c if kind == "tiny" and self.clusters[c].kind == "tiny" else c + 1)
         return low
 
+    def _read_by(self) -> dict[int, list[int]]:
+        readers: dict[int, list[int]] = {}
+        for i, node in enumerate(self.nodes):
+            for access in node.operands:
+                if access[0] != SCALAR:
+                    readers.setdefault(access[0], []).append(i)
+        return readers
+
+    def _nest(self) -> None:
+        """Loops through the same rows become one, where that pays."""
+        self._part = self._place  # where something is in a register: not beyond a loop of a nest
+        number = {id(cluster): k for k, cluster in enumerate(self.clusters)}
+        place: dict[int, int] = {-1: -1}
+        clusters: list[Cluster] = []
+        for parts, rows, lead in nests.collect(self, self.clusters):
+            place.update({number[id(part)]: len(clusters) for part in parts})
+            if not rows:
+                clusters.extend(parts)
+                continue
+            nest = Cluster("nest")
+            nest.parts, nest.rows = parts, rows
+            for part in parts:
+                row = part.count // rows
+                part.bounds = (part.bounds | {row * block for block in lead} | {row}) - {1}
+                nest.members.extend(part.members)
+            clusters.append(nest)
+        self.clusters, self._place = clusters, [place[c] for c in self._part]
+
     # --- memory -----------------------------------------------------------------------------------
 
     def _allocate(self) -> None:
-        nodes, place = self.nodes, self._place
+        nodes, place, part = self.nodes, self._place, self._part
         self.root: list[int] = []
         for i, node in enumerate(nodes):
             in_place = node.op == TOUCHED or node.op == WRITE and prod(node.shape) > TINY
@@ -294,7 +326,13 @@ class Schedule:
             last[r] = max(last.get(r, -1), c)
             for j in self._readers.get(i, ()):
                 last[r] = max(last[r], place[j])
-                if place[j] != c or c < 0 or node.op in (REDUCE, *IN_PLACE) and not self.tiny[i] or node.op == GIVEN:
+                if (
+                    part[j] != part[i]
+                    or c < 0
+                    or node.op in (REDUCE, *IN_PLACE)
+                    and not self.tiny[i]
+                    or node.op == GIVEN
+                ):
                     self.needed.add(i)
             if i in outside or node.op == GIVEN:
                 self.needed.add(i)
@@ -305,8 +343,13 @@ class Schedule:
         roots |= {i for i, node in enumerate(nodes) if node.op == REDUCE and not self.tiny[i]}
         shared = Counter(self.root)
         self.needed |= {r for r in roots if nodes[r].op in (EMPTY, FILL) or shared[r] > 1}
+        self.local: dict[int, int] = {}
+        for cluster in self.clusters:
+            if cluster.kind == "nest":
+                self.local |= nests.local_rows(self, cluster, outside, self._readers)
+        elsewhere = {self.root[n] for n, *_ in self.outputs} | self.local.keys()
         spans = []
-        for r in roots:
+        for r in roots - elsewhere:
             node = nodes[r]
             if node.op not in (INPUT, CONST, CALL, CHECK):
                 start = first[r] if first[r] != FOREVER else 0
@@ -345,10 +388,22 @@ def _product(node: Node, operands: tuple, copied: Any) -> tuple[tuple, tuple]:
         if not (b[2][-1] == 1 or n == 1):
             b = copied(b, node.dtype, (*batch, k, n))
         return (a, b), (*node.attr, "rows")
+    if takes_blocks() and k <= BLOCK_DEPTH and m >= BLOCK_ROWS and n >= BLOCK_BYTES // node.dtype.itemsize:
+        return operands, (*node.attr, "blocks")
     fit = lambda x, rows, columns: (
         x if _for_blas(x[2], rows, columns) else copied(x, node.dtype, (*batch, rows, columns))
     )
     return (fit(a, m, k), fit(b, k, n)), (*node.attr, "blas")
+
+
+@functools.cache
+def takes_blocks() -> bool:
+    """Whether large products are ours, too: on processors with vectors that the BLAS of NumPy's and SciPy's wheels does
+    not use there.
+    """
+    import llvmlite.binding as llvm
+
+    return llvm.get_host_cpu_name() in ("znver4", "znver5") and bool(llvm.get_host_cpu_features().get("avx512f"))
 
 
 def _for_blas(strides: tuple, rows: int, columns: int) -> bool:

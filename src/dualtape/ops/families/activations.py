@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.kernels.approximations import PART, exponential, inverse_normal
+from ...arrays.kernels.approximations import PART, exponential, inverse_normal, normal_share
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks
 from ...arrays.lazy import special
@@ -41,7 +41,8 @@ def _activation(name: str, forward: Any, doc: str, *, samples: Any, torch_name: 
         derivative = more["derivative"]
         through = named(lambda g, *v: g * derivative(*v), ("g", *formula_names(derivative)))
         more["numpy_vjp"] = dict(x=_fused(through))
-    return op(name, fused(forward), namespace="nn.functional", kind=ELEMENTWISE, samples=samples, complex=False, doc=doc,
+    forward = forward if hasattr(forward, "kernel") else fused(forward)
+    return op(name, forward, namespace="nn.functional", kind=ELEMENTWISE, samples=samples, complex=False, doc=doc,
               torch_name=torch_name, **more)  # fmt: skip
 
 
@@ -119,8 +120,19 @@ def _gelu_derivative_single(x: np.ndarray) -> np.ndarray:
     return below
 
 
-_gelu_back = fused(_gelu_gradient, lambda g, x, approximate: g * _gelu_derivative(x, approximate))
-_activation("gelu", _gelu, derivative=_gelu_derivative, numpy_vjp=dict(x=_gelu_back),
+def _whole_gelu(x: Any, approximate: str = "none") -> Any:
+    """For a kernel."""
+    return x * normal_share(x) if x.dtype == np.float32 and approximate == "none" else _gelu(x, approximate)
+
+
+def _whole_gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
+    if x.dtype != np.float32 or approximate != "none":
+        return g * _gelu_derivative(x, approximate)
+    return g * (normal_share(x) + _NORMAL * x * np.exp(-0.5 * x * x))
+
+
+_gelu_back = fused(_gelu_gradient, _whole_gelu_gradient)
+_activation("gelu", fused(_gelu, _whole_gelu), derivative=_gelu_derivative, numpy_vjp=dict(x=_gelu_back),
     samples=(*_SMOOTH, sample(real(3, 4), approximate="tanh")),
    doc="""x times the normal distribution's probability of less than x; ``approximate="tanh"`` for the formula without
    erf.
@@ -227,7 +239,7 @@ def _inside(g: Any, x: Any, low: float, high: float) -> Any:
     return np.where(np.logical_and(x > low, x < high), g, 0)
 
 
-_masked("hardtanh", lambda x, min_val=-1.0, max_val=1.0: np.minimum(np.maximum(x, min_val), max_val),
+_masked("hardtanh", lambda x, min_val=-1.0, max_val=1.0: np.minimum(np.maximum(x, min_val), max_val).astype(x.dtype, copy=False),
    lambda g, x, min_val, max_val: _inside(g, x, min_val, max_val), inplace=True, samples=(*_KINKED, sample(apart(3, 4), -0.5, 0.8)),
    doc="""x, but at least ``min_val`` and at most ``max_val``; no gradient on the bounds.
 
@@ -305,7 +317,7 @@ _prelu_kernel = op("prelu_kernel", lambda x, weight: np.where(x > 0, x, weight *
 
 @composite("prelu", torch_name="nn.functional.prelu", complex=False, also=("nn.functional.prelu",), samples=(
     sample(apart(3, 4), real(4)), sample(apart(2, 3, 2), real(1)), sample(apart(2, 3, 2), real(3)),
-    sample(apart(3), real(1)),
+    sample(apart(3), real(1)), sample(apart(), real(1)), sample(apart(3), real()),
 ))  # fmt: skip
 def prelu(input: Any, weight: Any) -> Any:
     """``input`` above 0, ``input`` times a weight (one, or one for each channel) below.
@@ -324,6 +336,8 @@ def prelu(input: Any, weight: Any) -> Any:
                 " channels"
             )
         weight = weight.reshape((1, channels) + (1,) * (input.ndim - 2))
+    elif weight.ndim > input.ndim:
+        weight = weight.reshape(())
     return _prelu_kernel(input, weight)
 
 

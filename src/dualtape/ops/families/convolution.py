@@ -2,7 +2,7 @@
 
 NumPy's arrays go through in blocks of a few images, so that their windows stay in a cache. Where a kernel moves by
 single steps, images are taken as flat lines of numbers, and what a place of the kernel sees is the same line,
-shifted (:class:`_Flat`).
+shifted (:class:`_Flat`). Large arrays go through native kernels, after a few calls.
 
 The three products of a convolution (output, gradient of the input, gradient of the weight) are each bilinear in two
 of its three arrays, and each is the gradient of the others: three ops, closed under differentiation.
@@ -19,6 +19,7 @@ import numpy as np
 
 from ...arrays import zeros
 from ...arrays.kernels.basics import add_reduce, contiguous, frozen, strided
+from ...arrays.kernels.fused import convolution_kernel
 from ...arrays.kernels.sums import BLOCK, row_blocks
 from ..dispatch import FUNCTIONS
 from ..formulas import use
@@ -177,7 +178,7 @@ class _Flat:
     """
 
     def __init__(self, sizes: tuple, kernel: tuple, padding: tuple, dilation: tuple, out: tuple) -> None:
-        self.kernel, self.out = kernel, out
+        self.kernel, self.out, self.dilation = kernel, out, dilation
         self.padded = tuple(n + 2 * p for n, p in zip(sizes, padding, strict=True))
         self.steps = tuple(prod(self.padded[d + 1 :]) for d in range(len(sizes)))
         self.strides = tuple(s * d for s, d in zip(self.steps, dilation, strict=True))
@@ -185,6 +186,12 @@ class _Flat:
         self.asked: Any = (..., *(slice(n) for n in out))
         # from the first that is asked for to the last
         self.span = 1 + sum((n - 1) * s for n, s in zip(out, self.steps, strict=True))
+
+    def key(self, x: np.ndarray, groups: int, result: int, padding: tuple) -> tuple:
+        """What a kernel for it depends on."""
+        depth = x.shape[1] // groups
+        steps = (1,) * len(self.out)
+        return (len(x), groups, depth, result, x.shape[2:], padding, self.kernel, self.dilation, self.out, steps)
 
     def windows(self, images: np.ndarray) -> np.ndarray:
         """(N, C, kernel..., span): a view of what each place of the kernel sees."""
@@ -258,6 +265,10 @@ def _long_product(columns: np.ndarray, lines: np.ndarray) -> np.ndarray:
 def _flat_convolution(x: np.ndarray, matrix: np.ndarray, bias: Any, padding: tuple, flat: _Flat) -> np.ndarray:
     groups, output, inner = matrix.shape
     result = np.empty((len(x), groups * output, *flat.out), x.dtype)
+    run = convolution_kernel("forward", x, matrix, flat.key(x, groups, output, padding), bias is not None)
+    if run is not None:
+        run(*[contiguous(a) for a in (x, matrix, bias) if a is not None], result)
+        return result
     wide: Any = None
     for some, columns in _column_blocks(flat.windows(padded(x, padding, padding))):
         n = len(columns)
@@ -275,6 +286,10 @@ def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, 
     """The gradient of the weight; windows that nobody asks for are multiplied by zero."""
     result, inner = shape[0] // groups, prod(shape[1:])
     total = np.zeros((groups, inner, result), x.dtype)
+    run = convolution_kernel("weight", x, grad, flat.key(x, groups, result, padding))
+    if run is not None:
+        run(contiguous(x), contiguous(grad), total)
+        return total.swapaxes(1, 2).reshape(shape)
     wide: Any = None
     for some, columns in _column_blocks(flat.windows(padded(x, padding, padding))):
         n = len(columns)
@@ -283,6 +298,27 @@ def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, 
         lines = wide.reshape(n, groups, result, -1)[..., : flat.span]
         total += np.add.reduce(_long_product(columns.reshape(n, groups, inner, flat.span), lines))
     return total.swapaxes(1, 2).reshape(shape)
+
+
+# --- windows by larger steps -----------------------------------------------------------------------
+
+_LANES = 8  # numbers of a row of results from which on vectors along it pay
+
+
+def _strided_kernel(
+    what: str, arrays: tuple, images: tuple, weight: tuple, stride: tuple, padding: tuple, dilation: tuple,
+    groups: int, out: tuple,
+) -> Any:  # fmt: skip
+    """A kernel for images and a weight of these shapes, where windows move by larger steps; None: none.
+
+    ``arrays`` are what it is given: NumPy's, and a bias or None last.
+    """
+    if all([s == 1 for s in stride]) or any([type(a) is not np.ndarray for a in arrays if a is not None]):
+        return None
+    if prod(weight[2:]) == 1 or (out[-1] < _LANES and what != "weight") or not prod(weight):
+        return None
+    key = (images[0], groups, weight[1], weight[0] // groups, images[2:], padding, weight[2:], dilation, out, stride)
+    return convolution_kernel(what, arrays[0], arrays[1], key, arrays[2] is not None)
 
 
 # --- the three products of a convolution ----------------------------------------------------------
@@ -312,6 +348,13 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     flat = _flat((x, weight, bias), weight.shape, x.shape[2:], stride, padding, dilation, out)
     if flat is not None:
         return _flat_convolution(x, matrix, bias, padding, flat)
+    run = _strided_kernel(
+        "forward", (x, weight, bias), x.shape, weight.shape, stride, padding, dilation, groups, out
+    )  # fmt: skip
+    if run is not None:
+        result = np.empty((n, output, *out), x.dtype)
+        run(*[contiguous(a) for a in (x, weight, bias) if a is not None], result)
+        return result
     if output // groups <= seen:
         columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
         result = np.matmul(matrix, columns).reshape(n, output, *out)
@@ -353,6 +396,12 @@ def _transposed(
     if flat is not None and np.isfinite(weight).all():
         turned = w.reshape(groups, -1, output, *kernel)[(..., *(slice(None, None, -1) for _ in kernel))].swapaxes(1, 2)
         return _flat_convolution(x, turned.reshape(groups, output, -1), bias, around, flat)
+    shape = (n, groups * output, *sizes)
+    run = _strided_kernel("images", (x, weight, bias), shape, weight.shape, stride, padding, dilation, groups, out)
+    if run is not None and np.isfinite(weight).all():
+        result = np.empty(shape, x.dtype)
+        run(*[contiguous(a) for a in (x, weight, bias) if a is not None], result)
+        return result
     columns = np.matmul(w.swapaxes(1, 2), x.reshape(n, groups, w.shape[1], prod(out)))
     result = _from_columns(
         columns.reshape(n, groups * output, prod(kernel), prod(out)), sizes, kernel, stride, padding, dilation, out
@@ -368,10 +417,16 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
     kernel, out, n = shape[2:], grad.shape[2:], x.shape[0]
     seen, inner, result = prod(out), shape[1] * prod(kernel), shape[0] // groups
     flat = _flat((x, grad), shape, x.shape[2:], stride, padding, dilation, out)
+    found: Any = None
+    run = _strided_kernel("weight", (x, grad, None), x.shape, shape, stride, padding, dilation, groups, out)
     if flat is not None:
         found = _flat_weight(grad, x, shape, padding, groups, flat)
-        if np.isfinite(found).all():  # else zero may have met what is not finite
-            return found
+    elif run is not None:
+        total = np.zeros((groups, inner, result), x.dtype)
+        run(contiguous(x), contiguous(grad), total)
+        found = total.swapaxes(1, 2).reshape(shape)
+    if found is not None and np.isfinite(found).all():  # else zero may have met what is not finite
+        return found
     if result <= seen:  # a product for each of the batch, summed: the sum is smaller than the windows
         if type(x) is type(grad) is np.ndarray and prod(kernel) > 1 and n * groups * inner * seen > BLOCK:
             blocks = _column_blocks(_windows(padded(x, padding, padding), kernel, stride, dilation, out))

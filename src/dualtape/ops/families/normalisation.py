@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
+from ..._tensor import dtypes
 from ...arrays.brief import cast, limits
 from ...arrays.kernels.basics import add_reduce
 from ...arrays.kernels.fused import fused
@@ -228,9 +229,28 @@ def _whole_weight(g: Any, v: Any, mean: Any, variance: Any, axes: tuple, eps: fl
     return (g * ((v - mean) * (1 / np.sqrt(variance + eps)))).sum(axis=axes)
 
 
+def _whole_joint(
+    g: Any, v: Any, weight: Any, mean: Any, variance: Any, axes: tuple, summed: tuple, n: int, eps: float
+) -> tuple:
+    """The gradients of the numbers, the weight and the bias: what all of them sum over is summed once."""
+    scale = 1 / np.sqrt(variance + eps)
+    normal = (v - mean) * scale
+    both = tuple([a for a in axes if a in summed])
+    level, along = _left(g, both), _left(g * normal, both)
+    of_bias, of_weight = (_left(each, tuple([a for a in summed if a not in both])) for each in (level, along))
+    rest = tuple([a for a in axes if a not in both])
+    level, along = (_left(each * weight, rest) / n for each in (level, along))
+    return (g * weight - level - normal * along) * scale, of_weight, of_bias
+
+
+def _left(x: Any, axes: tuple) -> Any:
+    return x.sum(axis=axes, keepdims=True) if axes else x
+
+
 _norm_kernel = fused(_nothing, _whole_norm)
 _gradient_kernel = fused(_nothing, _whole_gradient)
 _weight_kernel = fused(_nothing, _whole_weight)
+_joint_kernel = fused(_nothing, _whole_joint)
 _bias_kernel = fused(_nothing, lambda g, axes: g.sum(axis=axes))
 
 
@@ -407,6 +427,30 @@ def _bias_gradient_arrays(g_out: Any, shape: tuple, view: tuple, bias_shape: tup
     return _to_parameter(g_out.reshape(shape), view, bias_shape)
 
 
+def _gradients_jointly(
+    g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple,
+    axes: tuple, eps: float, x_shape: tuple, weight_shape: tuple, bias_shape: tuple,
+) -> tuple | None:  # fmt: skip
+    """All three gradients by one kernel, if there is one."""
+    if g_out is None or g_mean is not None or g_variance is not None or weight is None:
+        return None
+    n, viewed = max(1, prod([shape[a] for a in axes])), (1,) * (len(shape) - len(view)) + view
+    done = _joint_kernel(
+        g_out.reshape(shape),
+        x.reshape(shape),
+        weight.reshape(viewed),
+        mean,
+        variance,
+        axes,
+        _summed(shape, view),
+        n,
+        eps,
+    )
+    if done is None:
+        return None
+    return done[0].reshape(x_shape), done[1].reshape(weight_shape), done[2].reshape(bias_shape)
+
+
 _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False, outputs=("out", "mean", "variance"),
     torch_name="-", complex=False,
    node=("NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0"),
@@ -414,6 +458,7 @@ _native_norm = op("native_norm", _norm, kind=GENERAL, public=False, method=False
    vjp=dict(x=_norm_gradient, weight=_weight_gradient, bias=lambda g_out, shape, view,
        bias_shape: _to_parameter(g_out.reshape(shape), view, bias_shape)),
    numpy_vjp=dict(x=_norm_gradient_arrays, weight=_weight_gradient_arrays, bias=_bias_gradient_arrays),
+   numpy_joint=_gradients_jointly,
    samples=(sample(real(3, 4), real(4), real(4), (3, 4), (4,), (1,), 1e-5, "layer"),
        sample(real(2, 4, 3), real(4), real(4), (2, 2, 2, 3),
    (1, 2, 2, 1), (2, 3), 1e-5, "group")),
@@ -613,7 +658,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
         )
     small = float(limits(input._array.dtype).eps) if eps is None else eps
     out = input * ((input * input).mean(tuple(range(-len(tail), 0)), keepdim=True) + small).rsqrt()
-    return out if weight is None else out * weight
+    return out if weight is None else (out * weight).type_as(input)
 
 
 # --- by a vector's length -------------------------------------------------------------------------
@@ -649,7 +694,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     tensor(0.9600)
     """
     shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
-    x1, x2 = x1.expand(shape), x2.expand(shape)
+    dtype = dtypes.of(dtypes.result_dtype([x1._array, x2._array]))
+    x1, x2 = x1.expand(shape).to(dtype), x2.expand(shape).to(dtype)
     units = [x / FUNCTIONS["clamp"](FUNCTIONS["norm"](x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
     return (units[0] * units[1]).sum(dim)
 

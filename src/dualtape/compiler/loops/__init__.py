@@ -1,0 +1,135 @@
+"""Loops of a program: ``scan``, ``map`` and ``while_loop`` in a traced function, as one instruction each.
+
+The first two rounds run as they are. If both do the same, what a round does becomes a program of its own, which is run
+round by round. Its way back is another such program, from the last round to the first: what a round has computed is
+computed again from the state that it began with.
+
+Where rounds are not the same, or may not be (they look at values, draw random numbers, write to what they have not
+made), the loop goes on as it is, and is traced round by round, as a loop of Python's is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ... import modes
+from ..._tensor.tensor import Tensor
+from ...arrays.traced.array import Traced
+from .body import Body, Part, Round
+from .loop import Loop
+from .node import written_down
+from .way import way_back
+
+
+class Begun(NamedTuple):
+    """A loop after its first rounds, or at its end."""
+
+    state: list
+    results: list  # those of each round; at the end, stacked
+    ended: bool = False
+
+
+def _traceable(tensors: list) -> bool:
+    mode = modes.current()
+    special = (mode.levels, mode.batches, mode.functions, mode.dispatches, mode.saved_hooks, mode.anomaly)
+    return not any(special) and all([isinstance(x, Tensor) and type(x._array) is Traced for x in tensors])
+
+
+def scan(
+    session: Any, step: Callable[[list, list], tuple[list, list]], carry: list, xs: list, reverse: bool, every: int,
+    again: Callable[[list, list], tuple[list, list]],
+) -> Begun:  # fmt: skip
+    """Go through the first dimension of ``xs``; ``again`` does it round by round."""
+    if not _traceable([*carry, *xs]):
+        return Begun(carry, [])
+    tape, many, length = session.tape, len(carry), xs[0].shape[0]
+    at = len(tape.instructions)
+
+    def one(given: list) -> list:
+        state, results = step(given[:many], given[many:])
+        return [*state, *results]
+
+    elements = [[x[k] for x in xs] for k in ((-1, -2) if reverse else (0, 1))]
+    first = Round(session, one, [*carry, *elements[0]])
+    if not first.fits:
+        return Begun(first.found[:many], [first.found[many:]])
+    second = Round(session, one, [*first.found[:many], *elements[1]])
+    so_far = Begun(second.found[:many], [first.found[many:], second.found[many:]])
+    if not first.like(second):
+        return so_far
+    loop = _loop(session, one, [*carry, *xs], [*carry, *elements[0]], many, second, at, (length, reverse, every))
+    if loop is None:
+        return so_far
+    found = written_down(session, loop, [*carry, *xs], again)
+    return Begun(found[:many], found[many:], True)
+
+
+def repeat(
+    session: Any, test: Callable[[list], Any], step: Callable[[list], list], carry: list, again: Callable
+) -> Begun:
+    """Go on with ``step`` as long as ``test`` says."""
+    if not carry or not _traceable(carry):
+        return Begun(carry, [])
+    tape = session.tape
+    at = len(tape.instructions)
+    asking = Round(session, lambda given: [test(given)], carry)
+    if not asking.fits or not _goes_on(asking.found[0]):
+        return _after(carry, asking)
+
+    def one(given: list) -> list:
+        state = step(given)
+        return [*state, test(state)]
+
+    rounds = [asking]
+    for _ in range(2):
+        rounds.append(Round(session, one, carry if len(rounds) == 1 else rounds[-1].found[:-1]))
+        if not rounds[-1].fits or not _goes_on(rounds[-1].found[-1]):
+            return _after(rounds[-1].found[:-1], *rounds)
+    so_far = _after(rounds[-1].found[:-1], *rounds)
+    if not rounds[1].like(rounds[2]):
+        return so_far
+    asked = Body(session, lambda given: [test(given)], [x._array.values for x in carry], [False] * len(carry))
+    begin = Part([*asked.instructions, *asked.copying], [x._array for x in asked.given], asked.dense, asked.born)
+    loop = _loop(session, one, carry, carry, len(carry), rounds[2], at, (None, False, 0), begin)
+    return so_far if loop is None else Begun(written_down(session, loop, carry, again), [], True)
+
+
+def _goes_on(answer: Tensor) -> bool:
+    """What a test says; that it was looked at is not written down yet."""
+    values = answer._array.values
+    return values.size == 1 and bool(values)
+
+
+def _after(state: list, *rounds: Round) -> Begun:
+    """The loop after some rounds, whose tests have all been looked at."""
+    return Begun(state, [bool(x.found[-1]) for x in rounds])
+
+
+def _loop(
+    session: Any, one: Callable, tensors: list[Tensor], given: list[Tensor], many: int, like: Round, at: int,
+    how: tuple, test: Part | None = None,
+) -> Loop | None:  # fmt: skip
+    """The loop whose rounds are ``like`` this one, if its way back can be traced; what is on the tape since ``at``
+    has been part of it.
+    """
+    tape = session.tape
+    records = [modes.current().grad and x.requires_grad for x in tensors]
+    while True:
+        body = Body(session, one, [x._array.values for x in given], records)
+        if not body.fits or not like.like(body):
+            tape.fail("the body of a loop does not do the same each time that it is called")
+            return None
+        flags = [record or x.requires_grad for record, x in zip(records, body.found[:many], strict=False)]
+        if flags == records[:many]:
+            break
+        records[:many] = flags
+    way = None
+    if modes.current().grad and any([x.requires_grad for x in body.found]):
+        results = len(body.found) - many - (test is not None)
+        way = way_back(tape, body, many, results)
+        if way is None:
+            return None
+    del tape.instructions[at:]
+    length, reverse, every = how
+    return Loop(session.backend, body, many, length, reverse, every, way, test)
