@@ -34,9 +34,15 @@ html_theme_options = {
     "navigation_depth": 2,
     "collapse_navigation": True,
 }
+html_sidebars = {page: [] for page in ("index", "_generated/examples", "_generated/ops/*")}  # they have nothing beside
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+
+
+def _raw(name):
+    """What tools.site drew, in the middle of a page."""
+    return f"```{{raw}} html\n:file: _generated/{name}.html\n```\n\n"
 
 
 def _inside(app, docname, source):
@@ -44,6 +50,11 @@ def _inside(app, docname, source):
     prefix = "../" * docname.count("/")
     for outside, page in {"../../examples/README.md": "_generated/examples.md", "../README.md": "index.md"}.items():
         source[0] = source[0].replace(f"]({outside})", f"]({prefix}{page})")
+    if docname == "tools":  # readers of the file have no browser: here is what a page of a graph can do
+        shown = f"The page of a network of 300 nodes, as `save` writes it:\n\n{_raw('graph')}## What memory is kept"
+        source[0] = source[0].replace("## What memory is kept", shown)
+    if docname == "index":
+        source[0] = source[0].replace("- **New here?**", f"{_raw('front')}- **New here?**")
     source[0] = re.sub(
         r"\[([^\]]+)\]\((?:\.\./)+(?:benchmarks|src|tests|tools|CHANGELOG|LICENSE)[^)]*\)", r"\1", source[0]
     )

@@ -61,7 +61,7 @@ def test_a_page_has_public_and_private_names_with_their_first_lines(shop):
 def test_the_index_of_words_splits_names(shop):
     atlas.write(str(shop / "src" / "shop"), shop / "out")
     index = (shop / "out" / "keywords.md").read_text()
-    assert "**coin**: [shop._money](shop._money.md) (`round_coin`)" in index
+    assert "**coin**: [`shop._money`](shop._money.md) (`round_coin`)" in index
     assert atlas.words("GradientEdge") == {"gradient", "edge"}
 
 
@@ -87,9 +87,16 @@ def test_the_atlas_of_dualtape_has_a_page_for_every_module_and_no_dead_link(tmp_
         for target in re.findall(r"\]\(([\w.]+\.md)\)", page.read_text()):
             assert (tmp_path / target).exists(), f"{page.name} points to {target}"
     engine = (tmp_path / "dualtape.autograd.engine.md").read_text()
-    assert "**Imported by**" in engine and "[dualtape.autograd.api](dualtape.autograd.api.md)" in engine
+    assert "**Imported by**" in engine and "[`dualtape.autograd.api`](dualtape.autograd.api.md)" in engine
 
 
 def test_the_package_may_be_given_by_its_name(tmp_path):
     modules = atlas.write("json", tmp_path)
     assert modules["json"].imports == {"json.decoder", "json.encoder"}
+
+
+def test_docstrings_are_markdown_and_say_what_they_said():
+    assert atlas.prose("``a_b`` of :mod:`x.y_z` and _private <T>") == r"`a_b` of `x.y_z` and \_private \<T>"
+    told = atlas.paragraphs("First, on\ntwo lines.\n\n    laid out\n\n>>> 1 + 1\n2\n")
+    assert told == "First, on\ntwo lines.\n\n```text\n    laid out\n```\n\n```text\n>>> 1 + 1\n2\n```"
+    assert atlas.cell("a | b of `tanh_`") == "a \\| b of `tanh_`"

@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from dualtape.cli import main
+from dualtape.commands import ops
+from dualtape.commands.ops import explained
 
 WRONG = """
 import dualtape as dt
@@ -152,3 +154,70 @@ def test_the_machine_is_timed(capsys, monkeypatch):
     assert all(0 < found["minimum"] <= found["median"] for found in json.loads(capsys.readouterr().out))
     assert main(["bench"]) == 0
     assert "µs" in capsys.readouterr().out
+
+
+def test_explain_shows_the_derivative_that_a_row_gives_and_an_examples_graph():
+    told = explained("tanh")
+    assert told["formulas"] == {"x": "lambda g, out: g * conj(1 - out * out)"}
+    assert told["graph"].split() == "input [3, 4] leaf tanh [3, 4] <- input keeps 96 B".split()
+    assert explained("mul")["formulas"] == {
+        "x": "lambda g, y: g * y.conjugate()",
+        "y": "lambda g, x: g * x.conjugate()",
+    }
+    assert explained("argmax")["graph"] == "" and "native_layer_norm" in explained("layer_norm")["graph"]
+    assert (
+        explained("layer_norm")["signature"] == "layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)"
+    )
+
+
+def test_every_op_can_be_explained():
+    for name in ops.rows():
+        told = explained(name)
+        assert told["signature"].startswith(name) and all(told.get("formulas", {"": " "}).values()), name
+        assert not any("derivative(value)" in text for text in told.get("formulas", {}).values()), name
+
+
+MODULES = """
+import dualtape as dt
+class Net(dt.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = dt.nn.Linear(3, 2)
+    def forward(self, x):
+        return self.a(x).tanh()
+class Sized(dt.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+net = Net()
+def halved(x):
+    class Half(dt.autograd.Function):
+        forward = staticmethod(lambda ctx, x: x * 2)
+        backward = staticmethod(lambda ctx, g: g)
+    return Half.apply(x)
+"""
+
+
+@pytest.mark.parametrize("name", ["net", "Net"])
+def test_modules_are_checked_and_drawn_in_their_own_type(name, tmp_path, monkeypatch, capsys):
+    (tmp_path / "modules.py").write_text(MODULES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "modules", raising=False)
+    assert main(["check", f"modules.py:{name}", "--shape", "5,3"]) == 0
+    assert "right" in capsys.readouterr().out
+    assert main(["graph", f"modules.py:{name}"]) == 0
+    assert "addmm" in (told := capsys.readouterr().out) or "mv" in told or "addmv" in told
+    assert main(["check", "modules.py:halved"]) == 1
+    assert "a factor of 2 is missing" in capsys.readouterr().out
+    for wrong, words in {name: "shapes [2, 2]", "Sized": "name a module"}.items():
+        with pytest.raises(SystemExit) as ended:
+            main(["check", f"modules.py:{wrong}", "--shape", "2,2"])
+        assert ended.value.code == 2 and words in capsys.readouterr().err
+
+
+def test_a_profile_is_told_as_json_too(tmp_path, monkeypatch, capsys):
+    (tmp_path / "script.py").write_text("import dualtape as dt\ndt.ones(3).sin()\n")
+    monkeypatch.setattr(sys, "argv", ["dualtape"])
+    assert main(["profile", "--json", "--out", str(tmp_path / "out"), str(tmp_path / "script.py")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    names = [event["name"] for event in told["events"]]
+    assert "aten::sin" in names and told["self_cpu_time_total"] > 0 and told["events"][0]["count"] >= 1

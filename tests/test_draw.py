@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import xml.etree.ElementTree as tree
 from collections import Counter
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_what_repeats_itself_is_shown_once() -> None:
     picture = dt.draw(recurrent, dt.ones(2, 3), dt.ones(3, 3))
     short = picture.without_repeats()
     assert len(picture) == 63 and len(short) == 9
-    assert ("step", "× 19") in {item.group for item in short.items}
+    assert ("step", "mm, tanh, mul × 19") in {item.group for item in short.items}
     names = [item.name for item in short.items]
     assert (names.index("mul"), names.index("sum")) not in short.edges and (7, 8) in short.edges
 
@@ -174,13 +175,107 @@ def test_what_cannot_be_drawn_says_so(call, error: type[Exception], words: str) 
         call()
 
 
-def test_graphviz_draws_where_it_is_there(tmp_path: Path) -> None:
-    if shutil.which("dot") is None:
-        with pytest.raises(RuntimeError, match="install Graphviz"):
-            tangled(5).save(tmp_path / "a.png")
-    else:
+def odd() -> Picture:
+    """Names that are something else in the languages of Mermaid and Graphviz."""
+    items = [Item('a "b" <lambda> #1', "[1]", "leaf", ("<lambda> × 3",)), Item("end", "1. of", "call"), Item("ü\\n")]
+    return Picture('odd "×"', items, [(0, 1), (1, 2)])
+
+
+def test_graphviz_that_is_missing_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="install Graphviz"):
         tangled(5).save(tmp_path / "a.png")
-        assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG") and "<svg" in tangled(5).svg(engine="dot")
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz here")
+@pytest.mark.parametrize("make", [lambda: dt.draw(network(), dt.ones(5, 4)), tangled, odd], ids=["net", "tree", "odd"])
+def test_graphviz_draws_where_it_is_there(make, tmp_path: Path) -> None:
+    picture = make()
+    picture.save(tmp_path / "a.png")
+    picture.save(tmp_path / "a.pdf")
+    data = (tmp_path / "a.png").read_bytes()
+    width, height = (int.from_bytes(data[k : k + 4], "big") for k in (16, 20))  # of the first chunk, IHDR
+    assert data.startswith(b"\x89PNG") and width > 60 and height > 100
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    drawn = tree.fromstring(picture.svg(engine="dot"))
+    words = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    shown = picture.legible()
+    assert {picture.title, *(item.name.replace("\\\\", "\\") for item in shown.items)} <= set(words)
+    assert len([g for g in drawn.iter() if g.get("class") == "node"]) == len(shown)
+
+
+def test_words_that_mermaid_has_a_use_for_are_written_as_entities() -> None:
+    lines = odd().mermaid().splitlines()
+    assert lines[1:3] == [
+        '  subgraph g1["#lt;lambda#gt; × 3"]',
+        '    n0["a #quot;b#quot; #lt;lambda#gt; #35;1<br/>[1]"]:::leaf_box',
+    ]
+    assert '  n1["end<br/>1. of"]:::call_box' in lines  # "call" alone would end the chart with an error
+
+
+def test_parameters_of_repeated_layers_are_found_by_their_names() -> None:
+    short = dt.draw(network(), dt.ones(5, 4)).without_repeats()
+    weight = next(item for item in short.items if item.name == "1.a.weight")
+    assert weight.also == tuple(f"{k}.a.weight" for k in range(2, 13)) and "7.a.weight" in weight.words
+    assert weight.tip.endswith("also 2.a.weight, 3.a.weight, 4.a.weight …")
+    assert 'data-words="1.a.weight [8, 8] 2.a.weight' in dt.draw(network(), dt.ones(5, 4)).html()
+
+
+def test_a_page_opens_what_stays_legible() -> None:
+    def opened(page: str) -> list[str]:
+        return re.findall(r'<details data-name="([^"]*)" open>', page)
+
+    nested = Picture("", [Item(f"op{k}", group=("whole", f"part {k // 50}")) for k in range(300)], [])
+    assert opened(nested.html()) == ["whole", "part 0"]
+    assert opened(dt.draw(network(), dt.ones(5, 4)).html())[0] == "0 (Linear)"
+
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVE = """<script>
+const field=document.querySelector('input'),told=document.querySelector('.told'),seen=[];
+const opened=()=>document.querySelectorAll('details[open]').length;
+const search=word=>{field.value=word;field.dispatchEvent(new Event('input'));seen.push(told.textContent+'/'+opened())};
+seen.push(opened());search('op214');field.dispatchEvent(new KeyboardEvent('keydown',{key:'Enter'}));
+seen.push(told.textContent);search('nowhere');search('');
+document.querySelector('[data-open="1"]').click();seen.push(opened());
+document.querySelector('[data-open="0"]').click();seen.push(opened());
+document.querySelector('.box[data-group]').dispatchEvent(new MouseEvent('click'));seen.push(opened());
+document.title=seen.join(' ')
+</script>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no browser here")
+def test_a_page_of_300_nodes_is_searched_and_folded_in_a_browser(tmp_path: Path) -> None:
+    items = [Item(f"op{k}", group=(f"part {k // 30}",)) for k in range(300)]
+    page = Picture("300 nodes", items, [(k, k + 1) for k in range(299)]).html()
+    (tmp_path / "a.html").write_text(page.replace("</body>", f"{DRIVE}</body>"))
+    quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    done = subprocess.run(
+        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", *quiet,
+         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", (tmp_path / "a.html").as_uri()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    seen = re.findall(r"<title>(.*?)</title>", done.stdout)[0]
+    # open at first; what a search finds and opens; the next one; nothing found; as before; all, none, one by a click
+    assert seen == "1 1 of 1/2 1 of 1 none found/2 /1 10 0 1"
+
+
+def test_long_paths_of_parameters_keep_their_ends() -> None:
+    name = "encoder.layers.1.self_attention.out_projection"
+    drawn = Picture("", [Item(f"{name}.weight"), Item(f"{name}.bias")], []).svg()
+    assert "out_projection.weight</text>" in drawn and "out_projection.bias</text>" in drawn
+
+
+def test_what_nothing_leads_to_stands_above_its_first_use() -> None:
+    x, w = dt.ones(3, requires_grad=True), dt.ones(3, requires_grad=True)
+    drawn = tree.fromstring(dt.draw(x.exp().sin().tanh() * w, names={"x": x, "w": w}).svg())
+    height = {
+        next(g.iter("{http://www.w3.org/2000/svg}text")).text: float(
+            g[[e.tag[-4:] for e in g].index("rect")].get("y", 0)
+        )
+        for g in drawn.iter("{http://www.w3.org/2000/svg}g")
+    }
+    assert height["x"] < height["exp"] < height["sin"] < height["w"] == height["tanh"] < height["mul"]
 
 
 def test_notebooks_show_tensors_and_nodes() -> None:

@@ -92,9 +92,53 @@ def test_streams_are_of_gpus() -> None:
 
 def test_jax_shares_memory() -> None:
     jnp = pytest.importorskip("jax.numpy")
-    array = jnp.arange(3.0)
-    assert dt.from_dlpack(array).tolist() == dt.tensor(array).tolist() == [0, 1, 2]
-    assert jnp.from_dlpack(dt.arange(3.0)).tolist() == [0, 1, 2]
+    theirs, ours = jnp.arange(3.0), dt.arange(64.0)
+    taken, given = dt.from_dlpack(theirs), jnp.from_dlpack(ours)
+    assert taken.tolist() == dt.tensor(theirs).tolist() == [0, 1, 2] and given.tolist() == ours.tolist()
+    assert taken.data_ptr() == dt.as_tensor(theirs).data_ptr() == theirs.unsafe_buffer_pointer()
+    if ours.data_ptr() % 64 == 0:  # JAX copies what lies otherwise
+        assert given.unsafe_buffer_pointer() == ours.data_ptr()
+    with pytest.raises(RuntimeError, match="read-only"):  # JAX's arrays do not change
+        taken.add_(1)
+    assert (dt.tensor(theirs).add_(1) == taken + 1).all() and theirs.tolist() == [0, 1, 2]
+    (taken.clone().requires_grad_() ** 2).sum().backward()
+    with pytest.raises(RuntimeError, match="requires grad"):
+        jnp.asarray(dt.ones(2, requires_grad=True))
+    assert dt.tensor(jnp.ones(2, jnp.bfloat16)).dtype == dt.bfloat16
+    with pytest.raises(BufferError, match="bfloat16"):
+        dt.from_dlpack(jnp.ones(2, jnp.bfloat16))
+
+
+@pytest.mark.parametrize("kind", "float16 float32 int8 int32 uint8 uint32 bool complex64".split())
+def test_types_go_over_to_jax_and_back(kind: str) -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    assert jnp.from_dlpack(dt.ones(2, 3, dtype=getattr(dt, kind)).t()).dtype.name == kind
+    back = dt.from_dlpack(jnp.ones((2, 3), kind))
+    assert back.dtype.name == kind and back.shape == (2, 3)
+
+
+@pytest.mark.parametrize("kind", "float16 float32 float64 int8 int64 uint8 uint32 bool complex64 complex128".split())
+def test_tensorflow_shares_memory(kind: str) -> None:
+    tensorflow = pytest.importorskip("tensorflow")
+    packs = tensorflow.experimental.dlpack
+    ours = dt.zeros(2, 3, dtype=getattr(dt, kind))
+    given = packs.from_dlpack(ours.__dlpack__())
+    ours[1, 2] = 1
+    assert given.dtype.name == kind and given.numpy()[1, 2] == 1  # one memory
+    theirs = tensorflow.ones((2, 3), kind)
+    for taken in (dt.from_dlpack(theirs), dt.from_dlpack(packs.to_dlpack(theirs))):
+        assert taken.dtype.name == kind and taken.shape == (2, 3) and bool(taken.all())
+        with pytest.raises(RuntimeError, match="read-only"):  # TensorFlow's tensors do not change
+            taken.zero_()
+    with pytest.raises(BufferError, match="require gradient"):
+        packs.from_dlpack(dt.ones(2, requires_grad=True).__dlpack__())
+
+
+def test_memory_outlives_the_library_it_came_from() -> None:
+    tensorflow = pytest.importorskip("tensorflow")
+    taken = dt.from_dlpack(tensorflow.range(5.0) * 2)
+    others = [tensorflow.zeros(5) for _ in range(100)]
+    assert taken.tolist() == [0, 2, 4, 6, 8] and len(others) == 100
 
 
 @pytest.mark.parametrize("make", ["tensor", "as_tensor", "asarray"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 
 import numpy as np
@@ -33,12 +34,28 @@ LOOPS = {
     "jacobian: columns": lambda **k: dt.autograd.functional.jacobian(lambda x: x * x, X, strategy="forward-mode", **k),
     "jacrev": lambda **k: dt.func.jacrev(lambda x: x * x, chunk_size=2, **k)(X),
     "jacfwd": lambda **k: dt.func.jacfwd(lambda x: x * x, chunk_size=2, **k)(X),
+    "hessian": lambda **k: dt.func.hessian(lambda x: (x**3).sum(), chunk_size=2, **k)(X),
+    "hessian: rows": lambda **k: dt.autograd.functional.hessian(lambda x: (x**3).sum(), X, **k),
+    "hessian: columns": lambda **k: dt.autograd.functional.hessian(
+        lambda x: (x**3).sum(), X, outer_jacobian_strategy="forward-mode", **k
+    ),
     "sparse_jacobian": lambda **k: sparse_jacobian(lambda x: x[1:] * x[:-1], **k)(X),
     "sparse_hessian": lambda **k: sparse_hessian(lambda x: (x[1:] * x[:-1] ** 2).sum(), **k)(X),
     "gradcheck: input 0": lambda **k: dt.autograd.gradcheck(lambda x: x * x, X.clone().requires_grad_(), **k),
     "minimize: iterations": lambda **k: (
         dt.scipy.optimize.minimize(lambda x, a: ((x - a) ** 2).sum(), np.zeros(6), args=(X,), **k).x
     ),
+    "root: evaluations": lambda **k: dt.scipy.optimize.root(lambda x, a: x * x - a, np.ones(6), args=(X,), **k).x,
+    "fsolve: evaluations": lambda **k: dt.scipy.optimize.fsolve(lambda x, a: x * x - a, np.ones(6), args=(X,), **k),
+    "brentq: evaluations": lambda **k: dt.scipy.optimize.brentq(lambda x, a: x * x - a, 0.0, 9.0, args=(X[3],), **k),
+    "fixed_point: evaluations": lambda **k: dt.scipy.optimize.fixed_point(
+        lambda x, a: (x + a / x) / 2, 1.0, args=(X[3],), **k
+    ),
+    "least_squares: evaluations": lambda **k: (
+        dt.scipy.optimize.least_squares(lambda x, a: x * x - a, np.ones(6), args=(X,), **k).x
+    ),
+    "odeint: evaluations": lambda **k: dt.scipy.integrate.odeint(lambda y, t: -y, X, [0.0, 1.0], **k),
+    "solve_ivp: evaluations": lambda **k: dt.scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), X, **k).y,
 }
 
 
@@ -97,3 +114,24 @@ def test_rich_draws_the_bar_where_it_is_installed() -> None:
     bar.update(2)
     assert bar.bars.tasks[0].completed == 2
     bar.close()
+
+
+def test_solvers_count_without_tensors_too_and_no_longer_when_they_are_done(terminal: Terminal) -> None:
+    found = dt.scipy.optimize.root(fun=lambda x: x * x - 4, x0=[1.0], progress=True)
+    assert "root: evaluations: 1" in terminal.getvalue() and abs(found.x[0] - 2) < 1e-8
+    a = dt.tensor([4.0], dtype=dt.float64, requires_grad=True)
+    found = dt.scipy.optimize.root(lambda x, a: x * x - a, [1.0], args=(a,), progress=True)
+    told = terminal.getvalue()
+    found.x.sum().backward()  # which evaluates the function again
+    assert terminal.getvalue() == told and a.grad.item() == pytest.approx(0.25)
+    names = list(inspect.signature(dt.scipy.integrate.solve_ivp).parameters)
+    assert names[-2:] == ["progress", "options"]
+
+
+def test_the_gradient_inside_of_a_hessian_is_silent(terminal: Terminal) -> None:
+    dt.func.hessian(lambda x: (x**3).sum(), progress=True)(X)
+    assert "jacrev" not in terminal.getvalue() and "hessian: 1 of 1" in terminal.getvalue()
+    with pytest.raises(ValueError, match="chunk_size"):
+        dt.func.hessian(lambda x: x.sum(), chunk_size=0)
+    dt.autograd.functional.hessian(lambda x: (x[1:] * x[:-1] ** 2).sum(), X, sparse=True, progress=True)
+    assert "sparse_hessian: 1" in terminal.getvalue()

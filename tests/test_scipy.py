@@ -302,3 +302,50 @@ def test_nothing_of_scipy_is_loaded_before_it_is_used() -> None:
     program = "import sys, dualtape as dt, dualtape.scipy; dt.scipy.linalg; print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+LINE = np.stack([np.ones(6), np.linspace(0.0, 1.0, 6)], 1)
+SEEN = np.array([1.0, 1.4, 1.7, 2.4, 2.5, 3.3])
+
+
+def test_least_squares_of_a_line_has_the_derivatives_of_the_normal_equations() -> None:
+    data = dt.from_numpy(SEEN.copy()).requires_grad_()
+    fit = lambda y: dt.scipy.optimize.least_squares(lambda x, y: LINE @ x - y, [0.0, 0.0], args=(y,))  # noqa: E731
+    found = fit(data)
+    assert np.allclose(found.x.detach(), np.linalg.lstsq(LINE, SEEN)[0]) and found.success
+    assert np.allclose(dt.func.jacrev(lambda y: fit(y).x)(data), np.linalg.pinv(LINE))
+    found.cost.backward()  # the residuals are orthogonal to what the parameters can change
+    assert np.allclose(data.grad, SEEN - LINE @ found.x.detach().numpy())
+    assert np.allclose(found.fun.detach(), LINE @ found.x.detach().numpy() - SEEN)
+
+
+@pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy", "arctan"])
+@pytest.mark.parametrize("low", [-5.0, 2.5])
+def test_least_squares_with_losses_and_bounds_beside_differences(loss: str, low: float) -> None:
+    def fit(y):
+        tight = dict(xtol=1e-15, ftol=1e-15, gtol=1e-13, max_nfev=1000)
+        return dt.scipy.optimize.least_squares(
+            lambda x, y: LINE @ x - y, [1.0, 3.0], args=(y,), loss=loss, f_scale=0.26, bounds=([-5, low], 5), **tight
+        ).x
+
+    exact = dt.func.jacrev(fit)(dt.from_numpy(SEEN)).numpy()
+    for k, unit in enumerate(np.eye(6) * 1e-3):
+        after, before = (fit(dt.from_numpy(SEEN + step)).detach().numpy() for step in (unit, -unit))
+        assert np.allclose((after - before) / 2e-3, exact[:, k], atol=2e-3)
+    assert low < 0 or np.allclose(exact[1], 0)
+
+
+def test_least_squares_refuses_what_has_no_derivative_and_is_scipys_without_tensors() -> None:
+    solve, y = dt.scipy.optimize.least_squares, dt.ones(2, dtype=dt.float64)
+    for words, more in {
+        "bounds are numbers": {"bounds": (y, np.inf)}, "not a function": {"loss": np.log1p},
+        "pass tensors in args=": {"kwargs": {"b": y}},
+    }.items():  # fmt: skip
+        with pytest.raises(TypeError, match=words):
+            solve(lambda x, a, b=0: x - a, [0.0, 0.0], args=(y,), **more)
+    with pytest.raises(ValueError, match="loss must be one of linear, soft_l1"):
+        solve(lambda x, a: x - a, [0.0, 0.0], args=(y,), loss="square")
+    found = solve(lambda x, a: x**3 - a, [5.0, 5.0], args=(y.requires_grad_(),), max_nfev=1)
+    with pytest.raises(RuntimeError, match="did not converge"):
+        found.x.sum().backward()
+    assert isinstance(solve(lambda x: x - 1, [0.0]).x, np.ndarray)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import xml.etree.ElementTree as tree
+
 import pytest
 
 from tools import site
+from tools.formulas import mathml
 
 DIFFERS = site.differences("- **`mul(x)` and more.** PyTorch: one\n  thing. Here: another.\n- **`other`.** No.\n")
 
@@ -43,3 +47,32 @@ def test_every_namespace_has_names_with_something_to_say():
     import importlib
 
     assert [n for n in site.NAMESPACES if not site.public(importlib.import_module(f"dualtape.{n}"))] == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("lambda g, out: g * conj(1 - out * out)", "g·(1−out2)∗"),
+        ("lambda g, x, y: -g * (x - (y - 1)) / np.sqrt(x)", "−g·(x−(y−1))x"),
+        ("lambda g, x: np.where(x <= 1, g, 0)", "{g\u2003if\u2002x≤10\u2003otherwise"),
+        ("lambda g, x: g * np.exp(-x ** 2) * use('digamma')(x)", "g·e−x2·ψ(x)"),
+        ("lambda g, A: A.mH @ g", "AHg"),
+        ("lambda g, x: (g + x) ** 2 * np.abs(x)", "(g+x)2·|x|"),
+        ("lambda g, dim: helper(g, dim)", ""),
+        ("lambda g, x: g[x]", ""),
+        ("lambda g, x: g * _SECRET", ""),
+        ("lambda g: g.sum(axis=0)", ""),
+        ("def f(g): ...", ""),
+    ],
+)
+def test_formulas_become_mathematics_or_nothing(formula, shown):
+    drawn = mathml(formula)
+    assert re.sub("<[^>]*>", "", drawn) == shown
+    if drawn:
+        tree.fromstring(drawn)
+
+
+def test_a_page_of_an_op_shows_its_derivative_and_its_graph():
+    page = site.op_page("tanh", DIFFERS, {})
+    assert "lambda g, out: g * conj(1 - out * out)" in page and "<math" in page and '<div class="graph"><svg' in page
+    assert "Examples\n---" not in site.op_page("layer_norm", DIFFERS, {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -44,6 +46,7 @@ dt.nn.Linearr(2, 3)  # error
 dt.nn.Linear(2, 3, bia=True)  # error
 dt.optim.Adamm([x])  # error
 x.tanhh()  # error
+dt.func.gradd(x)  # error
 dt.mull(x, 2)  # error
 F.reluu(x)  # error
 dt.linalg.svdd(x)  # error
@@ -83,23 +86,37 @@ def test_every_public_function_is_in_the_stub() -> None:
     assert not missing
 
 
-def test_mypy_knows_tensors_and_refuses_wrong_names(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
+def mypy(program: Path, folder: Path) -> str:
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", f"--cache-dir={folder}", "--no-color-output"]
+    return subprocess.run(
+        [*command, "--config-file=", str(program)],
+        cwd=folder, capture_output=True, text=True, env={"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin"},
+    ).stdout  # fmt: skip
+
+
+def pyright(program: Path, folder: Path) -> str:
+    command = shutil.which("pyright", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if command is None:
+        pytest.skip("pyright is not installed")
+    (folder / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT / "src")], "include": ["*.py"]}))
+    command_line = [command, "--pythonpath", sys.executable, program.name]
+    return subprocess.run(command_line, cwd=folder, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_checkers_know_tensors_and_refuse_wrong_names(checker, tmp_path: Path) -> None:
+    if checker is mypy:
+        pytest.importorskip("mypy")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", f"--cache-dir={tmp_path}", "--no-color-output"]
-    done = subprocess.run(
-        [*command, "--config-file=", str(program)],
-        cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin"},
-    )  # fmt: skip
-    assert not wrong(done.stdout), done.stdout[-3000:] + done.stderr
+    said = checker(program, tmp_path)
+    assert not wrong(said), said[-3000:]
 
 
-def test_pyright_knows_tensors_and_refuses_wrong_names(tmp_path: Path) -> None:
-    pyright = shutil.which("pyright")
-    if pyright is None:
-        pytest.skip("pyright is not installed")
-    (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{ROOT / "src"}"]}}')
-    done = subprocess.run([pyright, "program.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert not wrong(done.stdout), done.stdout[-3000:]
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_checkers_find_nothing_wrong_in_a_users_program(checker, tmp_path: Path) -> None:
+    if checker is mypy:
+        pytest.importorskip("mypy")
+    shutil.copy(ROOT / "tests" / "typed_program.py", tmp_path / "typed_program.py")
+    said = checker(tmp_path / "typed_program.py", tmp_path)
+    assert re.search(r"^(Success|0 errors)", said, re.M), said[-3000:]

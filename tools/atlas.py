@@ -54,8 +54,8 @@ class Module:
 
 
 def first_line(doc: str | None) -> str:
-    """The first sentence's line of a docstring."""
-    return doc.strip().split("\n", 1)[0] if doc and doc.strip() else ""
+    """The first paragraph of a docstring, on one line."""
+    return " ".join(re.split(r"\n\s*\n", doc.strip(), maxsplit=1)[0].split()) if doc else ""
 
 
 def names_of(body: list[ast.stmt], owner: str = "") -> Iterator[Name]:
@@ -122,9 +122,26 @@ def read(folder: Path, tests: Path | None) -> dict[str, Module]:
     return modules
 
 
+def prose(text: str) -> str:
+    """Text of a docstring as Markdown: what was meant for another language says the same in this one."""
+    text = re.sub(r":\w+:`~?([^`]+)`", r"``\1``", text)  # roles of Sphinx
+    text = re.sub(r"``(.+?)``", r"`\1`", text, flags=re.S)
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(p if k % 2 else re.sub(r"([<*_#])", r"\\\1", p) for k, p in enumerate(parts))
+
+
+def paragraphs(doc: str) -> str:
+    """A docstring as Markdown: its paragraphs flow, what is indented or laid out stays as it is."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", doc.strip()):
+        laid_out = re.search(r"^(\s{2,}\S|>>>|-{3,}|={3,}|\|)", block, re.M)
+        blocks.append("```text\n" + block.replace("```", "'''") + "\n```" if laid_out else prose(block).lstrip("-+"))
+    return "\n\n".join(blocks)
+
+
 def cell(text: str) -> str:
-    """Text of a docstring in a cell of a table: no cell ends early, no markup that was meant for another language."""
-    return re.sub(r"``(.+?)``", r"`\1`", text).replace("|", "\\|").replace("<", "&lt;")
+    """Text of a docstring in a cell of a table: no cell ends early."""
+    return prose(text).replace("|", "\\|")
 
 
 def table(title: str, names: list[Name]) -> list[str]:
@@ -133,16 +150,16 @@ def table(title: str, names: list[Name]) -> list[str]:
 
 
 def links(title: str, names: set[str]) -> list[str]:
-    return [f"**{title}**: " + ", ".join(f"[{name}]({name}.md)" for name in sorted(names)), ""] if names else []
+    return [f"**{title}**: " + ", ".join(f"[`{name}`]({name}.md)" for name in sorted(names)), ""] if names else []
 
 
 def page(module: Module) -> str:
     """The page of a module."""
     tests = ["**Tests that mention it**: " + ", ".join(f"`{test}`" for test in sorted(module.tests)), ""]
     return "\n".join([
-        *ALONE, f"# {module.name}", "",
+        *ALONE, f"# `{module.name}`", "",
         f"`{module.file.as_posix()}`, {module.lines} lines", "",
-        *(["```text", module.doc.replace("```", "'''"), "```", ""] if module.doc else []),
+        *([paragraphs(module.doc), ""] if module.doc else []),
         *links("Imports", module.imports),
         *links("Imported by", module.importers),
         *(tests if module.tests else []),
@@ -170,14 +187,18 @@ def keywords(modules: dict[str, Module]) -> str:
         if word[0] != letter:
             letter = word[0]
             lines += [f"## {letter.upper()}", ""]
-        places = (f"[{m}]({m}.md) (" + ", ".join(f"`{n}`" for n in ns) + ")" for m, ns in sorted(entries[word].items()))
+        places = (
+            f"[`{m}`]({m}.md) (" + ", ".join(f"`{n}`" for n in ns) + ")" for m, ns in sorted(entries[word].items())
+        )
         lines += [f"**{word}**: " + "; ".join(places), ""]
     return "\n".join(lines)
 
 
 def contents(package: str, modules: dict[str, Module]) -> str:
     """The first page: every module with its first line."""
-    rows = [f"| [{m.name}]({m.name}.md) | {m.lines} | {len(m.importers)} | {cell(m.brief)} |" for m in modules.values()]
+    rows = [
+        f"| [`{m.name}`]({m.name}.md) | {m.lines} | {len(m.importers)} | {cell(m.brief)} |" for m in modules.values()
+    ]
     total = sum(m.lines for m in modules.values())
     return "\n".join([
         f"# Atlas of {package}", "",

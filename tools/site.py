@@ -16,12 +16,15 @@ import math
 import re
 import shutil
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
-from dualtape.commands.ops import explained
+import dualtape as dt
+from dualtape.commands.ops import explained, graph_of, summary
 from dualtape.ops.table import TABLE
 from tools import atlas, coverage
+from tools.formulas import mathml
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "docs" / "_generated"
@@ -59,7 +62,7 @@ def op_page(name: str, differs: list[tuple[set[str], str]], covered: dict[str, s
     told = explained(name)
     lines = [*atlas.ALONE, f"# {name}", "", *fenced("python", told["signature"])]
     description, _, example = told["description"].partition(">>>")
-    lines += [atlas.cell(description.strip()), ""]
+    lines += [atlas.cell(re.sub(r"\n\nExamples\n-+\s*$", "", description.strip())), ""]
     if example:
         lines += fenced("pycon", inspect.cleandoc(">>>" + example))
     facts = {"PyTorch's name": f"`{told['torch']}`", "kind": told["kind"], "defined": f"`{told['defined']}`"}
@@ -75,15 +78,28 @@ def op_page(name: str, differs: list[tuple[set[str], str]], covered: dict[str, s
     ]
     if name in TABLE:
         lines += ["## Forward", "", *fenced("python", told["forward"])]
-        written = dict.fromkeys(told["formulas"].values())
-        if written:
-            lines += ["## Derivative, as written", "", *fenced("python", "\n".join(written))]
+        lines += derivative(told["formulas"])
+    if (picture := graph_of(name)) is not None:
+        lines += ["## Graph", "", "What it records on a sample:", "", f'<div class="graph">{picture.svg()}</div>', ""]
     if name in covered:
         lines += ["## What it was found to do", "", *coverage.HEAD.strip().splitlines()[-2:], covered[name], ""]
     here = [text for words, text in differs if name in words]
     if here:
         lines += ["## Where PyTorch differs", "", *(f"- {text}" for text in here), ""]
     return "\n".join(lines)
+
+
+def derivative(formulas: dict[str, str]) -> list[str]:
+    """The formulas of an op's gradients: as mathematics where that has signs for them, and as they are written."""
+    if not formulas:
+        return []
+    lines = ["## Derivative", ""]
+    drawn = {param: mathml(text) for param, text in formulas.items()}
+    if any(drawn.values()):
+        lines += ["From the gradient *g* of the result; an asterisk is the complex conjugate.", ""]
+        lines += ["| gradient of | |", "|---|---|", *(f"| `{p}` | {text} |" for p, text in drawn.items() if text), ""]
+    written = dict.fromkeys(formulas.values())
+    return [*lines, "As it is written:", "", *fenced("python", "\n".join(written))]
 
 
 def write_ops(out: Path) -> int:
@@ -97,7 +113,7 @@ def write_ops(out: Path) -> int:
     for name in names:
         text = op_page(name, differs, covered)
         (out / f"{name}.md").write_text(text, encoding="utf-8")
-        brief = explained(name)["description"].strip().split("\n")[0]
+        brief = summary(explained(name)["description"])
         listed.append(f"| [{name}]({name}.md) | {atlas.cell(brief)} |")
     head = f"# Ops\n\nThe {len(names)} ops of the table, each with its formulas.\n\n| op | |\n|---|---|\n"
     (out / "index.md").write_text(head + "\n".join(listed) + "\n", encoding="utf-8")
@@ -148,6 +164,19 @@ def write_examples(out: Path) -> None:
     (out / "examples.md").write_text(text, encoding="utf-8")
 
 
+def write_pictures(out: Path) -> None:
+    """The graph of the first page, and one of 300 nodes with its search and its groups."""
+    x = dt.ones(3, requires_grad=True)
+    small = dt.draw(dt.tanh(x).pow(2).sum(), names={"x": x})
+    small.title = ""
+    (out / "front.html").write_text(f'<div class="graph front">{small.svg()}</div>', encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about masks that this one does not have
+        network = dt.nn.Transformer(16, 2, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=32)
+    picture = dt.draw(network, dt.ones(3, 2, 16), dt.ones(3, 2, 16))
+    (out / "graph.html").write_text(f'<div class="graph">{picture._repr_html_()}</div>', encoding="utf-8")
+
+
 def bars(ratios: dict[str, float]) -> str:
     """A picture of times as parts of another's, on a logarithmic scale, the line at one."""
     low, high = max(0.05, min(0.1, *ratios.values())), min(4.0, max(2.0, *ratios.values()))  # what is beyond is cut
@@ -160,7 +189,7 @@ def bars(ratios: dict[str, float]) -> str:
         rows.append(f'<text x="250" y="{18 * i + 13}" text-anchor="end">{html.escape(name)}</text>')
         rows.append(f'<text x="690" y="{18 * i + 13}">{ratio:.2f}</text>')
     style = 'font-family="sans-serif" font-size="12" fill="currentColor"'
-    return f'<svg viewBox="0 0 740 {18 * len(ratios)}" {style}>{"".join(rows)}</svg>'
+    return f'<svg class="bars" viewBox="0 0 740 {18 * len(ratios)}" {style}>{"".join(rows)}</svg>'
 
 
 def benchmarks_page(measured: dict[str, Any] | None) -> str:
@@ -202,6 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     count = write_ops(OUT / "ops")
     write_api(OUT / "api")
     write_examples(OUT)
+    write_pictures(OUT)
     modules = atlas.write(str(ROOT / "src" / "dualtape"), OUT / "atlas")
     (OUT / "benchmarks.md").write_text(benchmarks_page(measured), encoding="utf-8")
     print(f"{count} ops, {len(NAMESPACES) + 1} namespaces, {len(modules)} modules")

@@ -36,6 +36,7 @@ NAMESPACES = ("linalg", "special", "fft", "nn.functional")
 # whose names come by stars or load on first use, which checkers do not follow; and names to add to those seen
 PACKAGES = {"nn": ("DataParallel",), "nn.modules": (), "optim": (), "utils": ("_pytree", "_python_dispatch")}
 PACKAGE, METHODS = ROOT / "__init__.pyi", ROOT / "_tensor" / "methods.pyi"
+_CALLED = {"draw": "from .draw import Drawing as _Drawing\ndraw: _Drawing"}  # modules that are functions too
 _BUILTINS = "bool complex float int"  # which the package has, and tensors have, as names of their own
 _OPERATORS = re.compile(
     "__([ri]?(add|sub|mul|truediv|floordiv|mod|pow|matmul|and|or|xor|lshift|rshift)"
@@ -239,7 +240,7 @@ def _package() -> str:
             elif public:
                 imports.append(f"from .{node.module or ''} import {alias.name} as {alias.name}")
                 seen.add(alias.name)
-    imports += [f"from . import {name} as {name}" for name in sorted(_lazy._MODULES)]
+    imports += [_CALLED.get(name, f"from . import {name} as {name}") for name in sorted(_lazy._MODULES)]
     for name, home in sorted(_lazy._NAMES.items()):
         if _importable(name, home):
             imports.append(f"from .{home} import {name} as {name}")

@@ -76,7 +76,8 @@ def _guess(analytic: np.ndarray, numeric: np.ndarray, unused: bool) -> str:
     with np.errstate(all="ignore"):
         ratios = (analytic / numeric)[np.abs(numeric) > 1e-6]
     if ratios.size and np.allclose(ratios, ratios[0], 1e-3):
-        return f"a factor of {ratios[0]:.4g} too much"
+        factor = ratios[0]
+        return f"a factor of {factor:.4g} too much" if abs(factor) >= 1 else f"a factor of {1 / factor:.4g} is missing"
     if analytic.ndim == 2 and analytic.shape[0] == analytic.shape[1] and close(analytic.T, numeric):
         return "it is transposed"
     if analytic.size > 1 and close(np.sort(analytic, axis=None), np.sort(numeric, axis=None)):

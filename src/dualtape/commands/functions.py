@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +36,42 @@ def found(name: str) -> Any:
         if not hasattr(target, part):
             raise ValueError(f"{place} has no {path}")
         target = getattr(target, part)
+    if isinstance(target, type) and issubclass(target, dt.nn.Module):
+        try:
+            target = target()
+        except TypeError as error:
+            raise ValueError(f"{name} is a class of modules that takes arguments: name a module ({error})") from None
     if not callable(target):
         raise ValueError(f"{name} is a {type(target).__name__}, not a function")
     return target
+
+
+def exact(function: Any) -> Any:
+    """The function; of a module a copy in float64, without which differences say nothing."""
+    return copy.deepcopy(function).double() if isinstance(function, dt.nn.Module) else function
+
+
+def told(function: Callable, inputs: list[dt.Tensor]) -> Callable:
+    """The function; what it raises of its arguments says on which it was tried."""
+
+    def tried(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except (RuntimeError, TypeError, IndexError) as error:
+            shapes = ", ".join(str(list(x.shape)) for x in inputs) or "none"
+            raise ValueError(
+                f"it raised {type(error).__name__} on arguments of shapes {shapes} (--shape names others): {error}"
+            ) from error
+
+    return tried
 
 
 def arguments(function: Any, shapes: list[str], seed: int = 0) -> list[dt.Tensor]:
     """Random tensors for a function: of the shapes given ("3,4", "scalar"), or a vector of 3 for each parameter."""
     if not shapes:
         try:
-            parameters = inspect.signature(function).parameters.values()
+            called = function.forward if isinstance(function, dt.nn.Module) else function
+            parameters = inspect.signature(called).parameters.values()
         except (TypeError, ValueError):
             raise ValueError("its parameters are not known: name the shapes of its arguments with --shape") from None
         needed = [
@@ -51,10 +79,13 @@ def arguments(function: Any, shapes: list[str], seed: int = 0) -> list[dt.Tensor
         ]
         shapes = ["3"] * len(needed)
     rng = np.random.default_rng(seed)
+    weights = next(iter(function.parameters()), None) if isinstance(function, dt.nn.Module) else None
+    dtype = dt.float64 if weights is None else weights.dtype
     made = []
     for shape in shapes:
         words = [] if shape in ("scalar", "") else shape.replace("x", ",").split(",")
         if not all(word.strip().isdigit() for word in words):
             raise ValueError(f"expected a shape like 3,4 or scalar, got {shape!r}")
-        made.append(dt.tensor(rng.standard_normal([int(word) for word in words]), requires_grad=True))
+        values = rng.standard_normal([int(word) for word in words])
+        made.append(dt.tensor(values, dtype=dtype, requires_grad=True))
     return made

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
+import warnings
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import dualtape as dt
 from dualtape.ops import load_all
+from dualtape.ops.samples import Array
 from dualtape.ops.table import COMPOSITES, TABLE
+
+from .sources import gradient, written
 
 
 def rows() -> dict[str, Any]:
@@ -20,11 +27,23 @@ def rows() -> dict[str, Any]:
     return {name: named[name] for name in sorted(named) if named[name].torch_name != "-"}
 
 
+def summary(doc: str | None) -> str:
+    """The first sentence of a docstring, on one line.
+
+    Examples
+    --------
+    >>> summary("The sum of all\\n   of it. More of it.\\n\\nAnd so on.")
+    'The sum of all of it.'
+    """
+    paragraph = " ".join((doc or "").strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=[^.]{2}[.])\s+(?=[A-Z`])", paragraph, maxsplit=1)[0]
+
+
 def listed(words: list[str]) -> list[dict[str, Any]]:
     """The ops in whose name, PyTorch's name or first line all of the words stand."""
     found = []
     for name, row in rows().items():
-        first = (row.doc or "").strip().partition("\n")[0]
+        first = summary(row.doc)
         text = f"{name} {row.torch_name or ''} {first}".lower()
         if all(word.lower() in text for word in words):
             kind = "composition" if name in COMPOSITES else row.kind
@@ -34,11 +53,14 @@ def listed(words: list[str]) -> list[dict[str, Any]]:
 
 def missing() -> dict[str, list[str]]:
     """Names of PyTorch's that are left out, by their reason: from the page that lists them."""
-    page = Path(dt.__file__).parents[2] / "docs" / "left-out.md"
-    if not page.exists():
-        raise FileNotFoundError(
-            "the list of what is left out, docs/left-out.md, is in the source and not in the package"
-        )
+    package = Path(dt.__file__).parent
+    places = (
+        package / "data" / "left-out.md",
+        package.parents[1] / "docs" / "left-out.md",
+    )  # of a wheel, of the source
+    page = next((place for place in places if place.exists()), None)
+    if page is None:
+        raise FileNotFoundError("the list of what is left out, left-out.md, was not installed with the package")
     found: dict[str, list[str]] = {}
     reason = ""
     for line in page.read_text().splitlines():
@@ -67,11 +89,13 @@ def explained(name: str) -> dict[str, Any]:
         "defined": _place(function if composed else row.forward),
     }
     if not composed:
-        told["forward"] = _source(row.forward)
-        told["formulas"] = {param: _source(formula) for param, formula in _formulas(row).items()}
+        told["forward"] = written(row.forward)
+        told["formulas"] = {param: gradient(formula) for param, formula in _formulas(row).items()}
         told["saves"] = [save[0] for save, users in zip(row.saves, row.users, strict=True) if users]
         told["node"] = list(row.node_names)
         told["in place"] = bool(row.inplace)
+    picture = graph_of(row.name)
+    told["graph"] = "" if picture is None else "\n".join(str(picture).splitlines()[1:])
     return told
 
 
@@ -81,7 +105,9 @@ def _formulas(row: Any) -> dict[str, Any]:
 
 def _signature(function: Any) -> str:
     try:
-        return str(inspect.signature(function))
+        signature = inspect.signature(function)
+        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        return str(signature.replace(parameters=bare, return_annotation=signature.empty))
     except (TypeError, ValueError):
         return "(...)"
 
@@ -96,14 +122,35 @@ def _place(function: Any) -> str:
     return f"{shown}:{code.co_firstlineno}"
 
 
-def _source(function: Any) -> str:
-    if not hasattr(function, "__code__"):
-        return f"numpy.{getattr(function, '__name__', function)}"
-    try:
-        lines = textwrap.dedent(inspect.getsource(function)).strip().splitlines()
-    except (OSError, TypeError):
-        return "(written by the generator)"
-    return "\n".join(lines[:12] + (["..."] if len(lines) > 12 else []))
+def _parameters(row: Any, sample: Any) -> tuple[tuple, dict]:
+    """The arguments of a sample as tensors."""
+    rng = np.random.default_rng(0)
+
+    def made(value: Any) -> Any:
+        if isinstance(value, Array):
+            return dt.tensor(value.make(rng, "complex128" if row.complex == "only" else "float64"))
+        if isinstance(value, np.ndarray):
+            return dt.tensor(value)
+        return type(value)(map(made, value)) if type(value) in (list, tuple) else value
+
+    return tuple(map(made, sample.args)), {name: made(value) for name, value in sample.kwargs.items()}
+
+
+def graph_of(name: str) -> Any:
+    """A picture of what an op records on the first of its samples; None where it has no derivative."""
+    row = rows()[name]
+    for sample in row.samples[:1]:
+        args, kwargs = _parameters(row, sample)
+        with warnings.catch_warnings(), dt.random.fork_rng():
+            warnings.simplefilter("ignore")
+            try:
+                picture = dt.draw(row.function, *args, **kwargs)
+            except (ValueError, RuntimeError):  # nothing with a history, or an input that may have none
+                return None
+        for item in picture.items:
+            item.line = ""  # it is of this function
+        return picture
+    return None
 
 
 def shown(told: dict[str, Any]) -> str:
@@ -125,4 +172,6 @@ def shown(told: dict[str, Any]) -> str:
         lines += ["", "forward", textwrap.indent(told["forward"], "    ")]
         for param, text in told["formulas"].items():
             lines += [f"gradient of {param}", textwrap.indent(text, "    ")]
+    if told.get("graph"):
+        lines += ["", "an example's graph", textwrap.indent(told["graph"], "    ")]
     return "\n".join(lines)

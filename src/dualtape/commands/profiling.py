@@ -26,3 +26,15 @@ def profiled(script: Path, arguments: list[str], out: Path) -> Any:
     profile.export_chrome_trace(out / "trace.json")
     (out / "flames.svg").write_text(profile.flame_svg())
     return profile, failure
+
+
+def averages(profile: Any, rows: int, out: Path) -> dict[str, Any]:
+    """The table of a profile as plain values: times in microseconds, memory in bytes; and the files."""
+    found = sorted(profile.key_averages(), key=lambda event: -event.self_cpu_time_total)[:rows]
+    fields = ("count", "self_cpu_time_total", "cpu_time_total", "self_cpu_memory_usage", "cpu_memory_usage")
+    return {
+        "events": [{"name": event.key, **{field: getattr(event, field) for field in fields}} for event in found],
+        "self_cpu_time_total": profile.key_averages().self_cpu_time_total,
+        "trace": str(out / "trace.json"),
+        "flames": str(out / "flames.svg"),
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tensor.tensor import Tensor
 from ..autograd.node import Node
@@ -21,6 +21,12 @@ from .gradients import graph_svg
 from .picture import Item, Picture
 from .plots import Plot
 from .programs import Pictures
+
+if TYPE_CHECKING:
+    from .picture import Item as _Item
+    from .picture import Picture as _Picture
+    from .plots import Plot as _Plot
+    from .programs import Pictures as _Pictures
 
 __all__ = ["Item", "Picture", "Pictures", "Plot", "draw", "graph_svg"]
 
@@ -75,11 +81,21 @@ def draw(what: Any, *args: Any, names: Mapping[str, Any] | Module | None = None,
     return graphs.of_function(what, args, kwargs)
 
 
-class _Drawing(ModuleType):
+class Drawing(ModuleType):
     """This module, which can be called: ``dualtape.draw(loss)``."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return draw(*args, **kwargs)
+    if TYPE_CHECKING:  # what checkers know of a module that is called; they know no such module of themselves
+        Item: type[_Item]
+        Picture: type[_Picture]
+        Pictures: type[_Pictures]
+        Plot: type[_Plot]
+        draw = staticmethod(draw)
+        graph_svg = staticmethod(graph_svg)
+
+    def __call__(
+        self, what: Any, *args: Any, names: Mapping[str, Any] | Module | None = None, **kwargs: Any
+    ) -> Any:  # the signature of draw, which editors show
+        return draw(what, *args, names=names, **kwargs)
 
 
-sys.modules[__name__].__class__ = _Drawing
+sys.modules[__name__].__class__ = Drawing

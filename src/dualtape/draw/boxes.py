@@ -28,15 +28,22 @@ def svg(picture: Picture) -> str:
         successors[a].append(b)
     kinds = dict.fromkeys(item.kind for item in picture.items)
     key = [(_WORDS.get(kind, kind), *COLOURS[kind]) for kind in kinds]
-    more = [(item.tip, item.name if item.kind == "group" else "") for item in picture.items]
+    more = [
+        (item.tip, item.name if item.kind == "group" else "", item.kind == "outside", item.words)
+        for item in picture.items
+    ]
     return drawn(shown, successors, picture.title, key, "arrows: the way of the data", more)
 
 
 def drawn(
     boxes: Mapping[Any, Box], successors: Mapping[Any, list], title: str | None, key: Sequence[tuple[str, str, str]],
-    foot: str, more: Sequence[tuple[str, str]] = (),
+    foot: str, more: Sequence[tuple[str, str, bool, str]] = (),
 ) -> str:  # fmt: skip
-    """Boxes and the edges between them; ``more`` has each box's tip, and the name of the group it stands for."""
+    """Boxes and the edges between them.
+
+    ``more`` has each box's tip, the name of the group that it stands for, whether it is elsewhere, and what else it is
+    to be found by.
+    """
     layers, edges = arranged(boxes, successors)
     head = 44 if title else 0
     everything = [box for layer in layers for box in layer]
@@ -58,7 +65,7 @@ def drawn(
     for path in curves(edges):
         body.append(f'<path d="{path}" fill="none" stroke="{FAINT}" stroke-width="1.6" marker-end="url(#arrow)"/>')
     for k, box in enumerate(boxes.values()):
-        body += _box(box, *(more[k] if more else ("", "")))
+        body += _box(box, *(more[k] if more else ("", "", False, "")))
     x = (width - legend) / 2 + 12
     for name, fill, stroke in key:
         y = height - 31
@@ -69,10 +76,14 @@ def drawn(
     return document(width, height, body)
 
 
-def _box(box: Box, tip: str, group: str) -> list[str]:
-    dashed = ' stroke-dasharray="4 3"' if box.fill == COLOURS["outside"][0] else ""
+def _box(box: Box, tip: str, group: str, outside: bool, words: str) -> list[str]:
+    dashed = ' stroke-dasharray="4 3"' if outside else ""
     opens = f" data-group={quoteattr(group)}" if group else ""
-    lines = [f'<g class="box"{opens}>', f"<title>{escape(tip)}</title>" if tip else ""]
+    found = f" data-words={quoteattr(words)}" if words else ""
+    lines = [
+        f'<g class="box{" outside" if outside else ""}"{opens}{found}>',
+        f"<title>{escape(tip)}</title>" if tip else "",
+    ]
     lines.append(
         f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - BOX_HEIGHT / 2:.1f}" width="{box.width:.1f}" '
         f'height="{BOX_HEIGHT}" rx="7" fill="{box.fill}" stroke="{box.stroke}" stroke-width="1.4"{dashed}/>'
@@ -84,4 +95,8 @@ def _box(box: Box, tip: str, group: str) -> list[str]:
 
 
 def _cut(words: str) -> str:
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    if len(words) <= _LONGEST:
+        return words
+    if "." in words and " " not in words:  # a parameter's path: its end tells it from its neighbours
+        return "…" + words[1 - _LONGEST :]
+    return words[: _LONGEST - 1] + "…"

@@ -14,6 +14,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from ..autograd.node import AccumulateGrad, Node, next_sequence
 from ..nn import Module
+from ..ops.known_names import known_name
 from ..ops.op_node import OpNode
 from ..profiler.memory import counted, line_of, users_frames
 from ..pytree import tree_flatten, tree_map
@@ -43,7 +44,7 @@ def of_tensors(
             items.append(Item(name, shape_words(leaf.shape), "leaf"))
         else:
             shapes = [shape_words(m.shape) for m in getattr(node, "_input_metadata", None) or () if m is not None]
-            name = node.op.name if isinstance(node, OpNode) else node.name().rsplit("::", 1)[-1]
+            name = known_name(node.op, node._title()) if isinstance(node, OpNode) else node._title().rsplit("::", 1)[-1]
             kind = "output" if node in roots else "op"
             line = _short(line_of(node))
             items.append(Item(name, ", ".join(shapes), kind, (), line, kept.get(node, 0), node._title()))

@@ -36,7 +36,7 @@ class Box:
 
 
 def layers_of(successors: Mapping[Any, list[Any]]) -> dict[Any, int]:
-    """Each node's layer: the length of the longest path to it."""
+    """Each node's layer: the length of the longest path to it; what nothing leads to stands above its first use."""
     waiting = dict.fromkeys(successors, 0)
     for following in successors.values():
         for node in following:
@@ -50,6 +50,10 @@ def layers_of(successors: Mapping[Any, list[Any]]) -> dict[Any, int]:
             waiting[following] -= 1
             if waiting[following] == 0:
                 ready.append(following)
+    reached = {node for following in successors.values() for node in following}
+    for node, following in successors.items():
+        if following and node not in reached:
+            layer[node] = min(layer[each] for each in following) - 1
     return layer
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..profiler.events import shown_bytes
 from . import boxes, page, words
+from .words import counted
 
 Group = tuple[str, ...]
 LEGIBLE = 60  # items that one picture shows
@@ -41,6 +42,8 @@ class Item:
         What it keeps for the backward.
     more : str
         What is known besides.
+    also : tuple of str
+        The names of those that it stands for, where they differ from its own.
 
     Examples
     --------
@@ -58,12 +61,19 @@ class Item:
     line: str = ""
     nbytes: int = 0
     more: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What a search finds it by: not the groups that it is in, which are found themselves."""
+        return " ".join(filter(None, (self.name, self.note, self.more, self.line, *self.also)))
 
     @property
     def tip(self) -> str:
         """What is shown when the mouse rests on the box."""
         kept = f"keeps {shown_bytes(self.nbytes)}" if self.nbytes else ""
-        return "\n".join(filter(None, (self.name, self.note, self.more, "/".join(self.group), kept, self.line)))
+        also = f"also {_listed(self.also)}" if self.also else ""
+        return "\n".join(filter(None, (self.name, self.note, self.more, "/".join(self.group), kept, self.line, also)))
 
 
 class Picture:
@@ -93,7 +103,7 @@ class Picture:
     def facts(self) -> str:
         """How much there is, in words."""
         kept = sum(item.nbytes for item in self.items)
-        return f"{len(self)} nodes" + (f", {shown_bytes(kept)} kept for the backward" if kept else "")
+        return counted(len(self)) + (f", {shown_bytes(kept)} kept for the backward" if kept else "")
 
     def __str__(self) -> str:
         return self.text()
@@ -115,7 +125,15 @@ class Picture:
                 k = stands[k]
             return number[k]
 
-        items = [dataclasses.replace(self.items[k], group=group) for k, group in groups.items()]
+        also: dict[int, dict[str, None]] = {}
+        stay = list(groups)
+        for k in stands:
+            kept = stay[place(k)]
+            if self.items[k].name != self.items[kept].name:
+                also.setdefault(kept, {})[self.items[k].name] = None
+        items = [
+            dataclasses.replace(self.items[k], group=group, also=tuple(also.get(k, ()))) for k, group in groups.items()
+        ]
         edges = [(number[a], number[b]) for a, b in self.edges if a in number and b in number]
         known = set(edges)
         for a, b in self.edges:
@@ -169,7 +187,7 @@ class Picture:
         if kind == "outside":
             return Item(name, kind=kind)
         kept = sum(self.items[k].nbytes for k in members)
-        return Item(name, f"{len(members)} nodes" + (f", {shown_bytes(kept)}" if kept else ""), kind, path, "", kept)
+        return Item(name, counted(len(members)) + (f", {shown_bytes(kept)}" if kept else ""), kind, path, "", kept)
 
     def legible(self) -> Picture:
         """Repeats once, and as many levels of groups open as stay legible."""
@@ -271,13 +289,24 @@ class _Entry:
     inner: list[_Entry] = dataclasses.field(default_factory=list)
 
 
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    """The first of several names."""
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
+
+
+def _names_of(entries: list[_Entry]) -> str:
+    """What a stretch of entries is called: after what is in it."""
+    names = dict.fromkeys(entry.name or entry.label[0] for entry in entries)
+    return _listed([name for name in names if name]) or "leaf"
+
+
 def _fold(entries: list[_Entry], path: Group, groups: dict[int, Group], stands: dict[int, int]) -> None:
     """Find the items that stay when repeats are shown once, with the groups that they are in then."""
     k = 0
     while k < len(entries):
         period, times = _repeat(entries, k)
         alone = period == 1 and bool(entries[k].name)
-        home = (*path, f"× {times}") if times > 1 and not alone else path
+        home = (*path, f"{_names_of(entries[k : k + period])} × {times}") if times > 1 and not alone else path
         for n, entry in enumerate(entries[k : k + period]):
             if entry.name:
                 name = f"{entry.name} × {times}" if times > 1 and alone else entry.name

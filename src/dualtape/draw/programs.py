@@ -11,7 +11,14 @@ from ..compiler.native.ir import CONST, FILL, INPUT, SCALAR
 from .graphs import shape_words
 from .picture import Item, Picture
 
-_WORDS = {"tiny": "straight code", "loop": "loop", "product": "product", "call": "call", "check": "check"}
+_WORDS = {
+    "tiny": "straight code",
+    "loop": "loop",
+    "nest": "loops by rows",
+    "product": "product",
+    "call": "call",
+    "check": "check",
+}
 
 
 class Pictures(list[Picture]):

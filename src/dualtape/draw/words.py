@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..profiler.events import shown_bytes
-from .marks import COLOURS, FONT
+from .marks import COLOURS, FAINT, FONT
 
 if TYPE_CHECKING:
     from .picture import Group, Item, Picture
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 def shared_levels(a: Group, b: Group) -> int:
     """How many levels two groups have in common."""
     return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def counted(nodes: int) -> str:
+    """How many nodes, in words."""
+    return f"{nodes} node{'s' * (nodes != 1)}"
 
 
 def outline(picture: Picture) -> list[str]:
@@ -49,34 +55,59 @@ def _numbered(picture: Picture, k: int) -> str:
 def mermaid(picture: Picture) -> str:
     """A flowchart, with a subgraph for each group."""
     lines = ["flowchart TD"]
-    _nested(picture, lines, "subgraph {number}[{name}]", "end", lambda k, item: f"n{k}[{_quoted(item)}]:::{item.kind}")
+
+    def declared(k: int, item: Item) -> str:
+        return f"n{k}[{_for_mermaid(_label(item))}]:::{item.kind}_box"  # "call" alone is a word of Mermaid's
+
+    _nested(picture, lines, "subgraph {number}[{name}]", "end", declared, _for_mermaid)
     lines += [f"  n{a} --> n{b}" for a, b in picture.edges]
     for kind in dict.fromkeys(item.kind for item in picture.items):
         fill, stroke = COLOURS[kind]
-        lines.append(f"  classDef {kind} fill:{fill},stroke:{stroke}")
+        lines.append(f"  classDef {kind}_box fill:{fill},stroke:{stroke}")
     return "\n".join(lines) + "\n"
 
 
 def dot(picture: Picture) -> str:
     """A directed graph, with a cluster for each group."""
     font = FONT.split(",")[0]
-    lines = [f"digraph {{ label={json.dumps(picture.title)}; labelloc=t;"]
+    lines = [f'digraph {{ label={_dumped(picture.title)}; labelloc=t; fontname="{font}"; fontsize=13;']
     lines.append(f'  node [shape=box, style="rounded,filled", fontname="{font}", fontsize=11];')
+    lines.append(f'  edge [color="{FAINT}", arrowsize=0.7];')
 
     def declared(k: int, item: Item) -> str:
         fill, stroke = COLOURS[item.kind]
-        return f'n{k} [label={_quoted(item)}, fillcolor="{fill}", color="{stroke}", tooltip={json.dumps(item.tip)}];'
+        return (
+            f'n{k} [label={_dumped(_label(item))}, fillcolor="{fill}", color="{stroke}", tooltip={_dumped(item.tip)}];'
+        )
 
-    _nested(picture, lines, "subgraph cluster_{number} {{ label={name}; style=dashed;", "}", declared)
+    # a label at the left: edges come in at the middle
+    cluster = f'{{{{ label={{name}}; labeljust=l; fontsize=11; style=dashed; color="{FAINT}";'
+    _nested(picture, lines, f"subgraph cluster_{{number}} {cluster}", "}", declared, _dumped)
     lines += [f"  n{a} -> n{b};" for a, b in picture.edges]
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _quoted(item: Item) -> str:
-    return json.dumps(f"{item.name}\n{item.note}".strip(), ensure_ascii=False)
+def _label(item: Item) -> str:
+    return f"{item.name}\n{item.note}".strip()
 
 
-def _nested(picture: Picture, lines: list[str], begin: str, end: str, declared: object) -> None:
+def _dumped(text: str) -> str:
+    """A string as Graphviz reads it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _for_mermaid(text: str) -> str:
+    """A string as Mermaid reads it: HTML, with entities of its own."""
+    for sign, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("\n", "<br/>")):
+        text = text.replace(sign, entity)
+    return f'"{text}"'
+
+
+def _nested(
+    picture: Picture, lines: list[str], begin: str, end: str, declared: Callable[[int, Item], str],
+    quoted: Callable[[str], str],
+) -> None:  # fmt: skip
+    """Write items one after the other, with where groups begin and end."""
     open_: Group = ()
     number = 0
     for k, item in enumerate(picture.items):
@@ -84,8 +115,7 @@ def _nested(picture: Picture, lines: list[str], begin: str, end: str, declared: 
         lines += ["  " * (depth + 1) + end for depth in range(len(open_) - 1, same - 1, -1)]
         for depth in range(same, len(item.group)):
             number += 1
-            name = json.dumps(item.group[depth], ensure_ascii=False)
-            lines.append("  " * (depth + 1) + begin.format(number=f"g{number}", name=name))
+            lines.append("  " * (depth + 1) + begin.format(number=f"g{number}", name=quoted(item.group[depth])))
         open_ = item.group
-        lines.append("  " * (len(open_) + 1) + declared(k, item))  # type: ignore[operator]
+        lines.append("  " * (len(open_) + 1) + declared(k, item))
     lines += ["  " * (depth + 1) + end for depth in range(len(open_) - 1, -1, -1)]

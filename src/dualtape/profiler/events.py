@@ -40,7 +40,7 @@ class FunctionEvent:
     Attributes
     ----------
     kind : str
-        "op", "composite" or "module" (what is made of ops), "node", "range" or "program".
+        "op", "composite" or "module" (what is made of ops), "node", "range", "program" or "kernel" (of a program).
     sequence_nr : int
         The number that an op shares with its node; -1 where there is none.
     input_shapes, stack : list

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from ..ops.known_names import known_name
 from .events import FunctionEvent
 
 _HERE = __file__.rpartition("profiler")[0]
@@ -70,6 +71,7 @@ class Recorder:
         if without is None:
             without = self._without[mode] = mode.replace(profiler=None)
         event = self.begin(f"aten::{name}", "op")
+        inplace = name != op.name
         try:
             modes._set(without)
             result = function(*args, **kwargs)
@@ -79,12 +81,16 @@ class Recorder:
         if self.shapes:
             event.input_shapes = [_shape(value) for value in (*args, *kwargs.values())]
         results = result if isinstance(result, (tuple, list)) else (result,)
+        node = ""
         for each in results:
             if isinstance(each, Tensor):
                 if each._edge is not None:
                     event.sequence_nr = each._edge[0]._seq
-                if self.memory and getattr(each._array, "base", None) is None and not name.endswith("_"):
+                    node = each._edge[0]._title() if getattr(each._edge[0], "op", None) is op else ""
+                if self.memory and getattr(each._array, "base", None) is None and not inplace:
                     event.own_memory += getattr(each._array, "nbytes", 0)
+        if not inplace:
+            event.name = f"aten::{known_name(op, node)}"  # of several nodes of one row only the result says which
         return result
 
     def shows(self, name: str, kind: str) -> bool:

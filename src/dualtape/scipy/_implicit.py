@@ -24,7 +24,7 @@ class _Solution(Function):
         return solution
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Any) -> tuple:
         if ctx.failure:
             raise RuntimeError(f"{ctx.failure}: what was found is no solution, and has no derivative")
         x, *parameters = ctx.saved_tensors

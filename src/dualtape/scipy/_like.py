@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 from .. import errors
+from .._progress import counter
 from .._tensor.tensor import Tensor
 
 
@@ -32,6 +35,42 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
         return either
 
     return decorate
+
+
+def counting(function: Callable) -> Callable:
+    """A decorator that adds ``progress=``: it shows how often the first argument, a function, has been evaluated."""
+    signature = inspect.signature(function)
+    first, *_ = signature.parameters
+    choice = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="bool | None")
+    others = list(signature.parameters.values())
+    last = len(others) - (others[-1].kind is inspect.Parameter.VAR_KEYWORD)
+
+    @functools.wraps(function)
+    def watched(*args: Any, progress: bool | None = None, **kwargs: Any) -> Any:
+        bar = counter(f"{function.__name__}: evaluations", progress)
+        if bar is None:
+            return function(*args, **kwargs)
+        evaluate: Any = args[0] if args else kwargs.get(first)
+        count = itertools.count(1)
+        running = True
+
+        def counted(*given: Any, **named: Any) -> Any:
+            result = evaluate(*given, **named)
+            if running:  # not in a backward, later
+                bar.reached(next(count))
+            return result
+
+        try:
+            if args:
+                return function(counted, *args[1:], **kwargs)
+            return function(**{**kwargs, first: counted})
+        finally:
+            running = False
+            bar.close()
+
+    shown = signature.replace(parameters=[*others[:last], choice, *others[last:]])
+    setattr(watched, "__signature__", shown)  # noqa: B010 - functions have no such attribute to mypy
+    return watched
 
 
 def scipys(module: Any, name: str, where: str) -> Any:

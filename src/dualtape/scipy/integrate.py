@@ -1,6 +1,7 @@
 """``scipy.integrate`` for tensors: SciPy solves the differential equation, and in the backward the adjoint one.
 
 Gradients reach the initial state, the times, and the tensors in ``args=``. They are as exact as the tolerances say.
+``progress`` shows how often the function has been evaluated; by default on a terminal, once it has taken a second.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..autograd.function import Function
 from ..ops.numpy_entries.registry import floating, op
 from ..ops.numpy_entries.registry import tensor as _tensor
 from ._arguments import Arguments, on_arrays, plain
-from ._like import like, scipys
+from ._like import counting, like, scipys
 
 __all__ = [
     "odeint",
@@ -45,7 +46,7 @@ class _Path(Function):
         return states
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Any) -> tuple:
         states, t, *parameters = ctx.saved_tensors
         slope, size = ctx.slope, states.shape[1]
         sizes = [size, size, *(p.numel() for p in parameters)]
@@ -80,6 +81,7 @@ def _path(slope: Callable, solver: Callable, y0: Any, t: Any, arguments: Argumen
     return _Path.apply(with_arguments, solver, y0, t, *arguments.tensors)
 
 
+@counting
 @like(_integrate)
 def odeint(
     func: Callable, y0: Any, t: Any, args: tuple = (), Dfun: Any = None, col_deriv: int = 0, full_output: int = 0,
@@ -112,6 +114,7 @@ def odeint(
     return _path(slope, solver, y0, t, Arguments(args))
 
 
+@counting
 @like(_integrate)
 def solve_ivp(
     fun: Callable, t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,

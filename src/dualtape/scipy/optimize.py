@@ -1,6 +1,7 @@
 """``scipy.optimize`` for tensors: SciPy finds the solution, the implicit function theorem its derivatives.
 
 What is to be differentiated is passed in ``args=``. SciPy is given exact derivatives where it would take differences.
+``progress`` shows how far it is; by default on a terminal, once it has taken a second.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from ..arrays.lazy import scipy_optimize as _optimize
 from ..ops.numpy_entries.registry import tensor as _tensor
 from ._arguments import Arguments, on_arrays, plain
 from ._implicit import solution
-from ._like import has_tensor, like, scipys
+from ._like import counting, has_tensor, like, scipys
 
 __all__ = [
     "brentq",
     "fixed_point",
     "fsolve",
+    "least_squares",
     "minimize",
     "root",
 ]
@@ -41,6 +43,7 @@ def _start(x0: Any) -> np.ndarray:
     return np.asarray(plain(x0), np.float64) if np.asarray(plain(x0)).dtype.kind in "iub" else np.asarray(plain(x0))
 
 
+@counting
 @like(_optimize)
 def root(
     fun: Callable, x0: Any, args: Any = (), method: str = "hybr", jac: Any = None, tol: float | None = None,
@@ -67,6 +70,7 @@ def root(
     return found
 
 
+@counting
 @like(_optimize)
 def fsolve(func: Callable, x0: Any, args: Any = (), fprime: Any = None, **options: Any) -> Any:
     """A root of a vector function, as :func:`root` finds it: an array alone.
@@ -83,6 +87,7 @@ def fsolve(func: Callable, x0: Any, args: Any = (), fprime: Any = None, **option
     return root(func, np.atleast_1d(_start(x0)), args, jac=fprime, options=options or None).x
 
 
+@counting
 @like(_optimize)
 def brentq(f: Callable, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
     """The root of a function of a number between ``a`` and ``b``.
@@ -104,6 +109,7 @@ def brentq(f: Callable, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
     return solution(np.asarray(found), residual, "", arguments.tensors)
 
 
+@counting
 @like(_optimize)
 def fixed_point(
     func: Callable, x0: Any, args: Any = (), xtol: float = 1e-08, maxiter: int = 500, method: str = "del2"
@@ -181,4 +187,85 @@ def minimize(
     slope = _func.grad(scalar)
     found.x = solution(found.x, lambda x, *p: slope(x, *arguments.filled(p)), failure, arguments.tensors)
     found.fun = scalar(found.x, *arguments.filled(arguments.tensors))
+    return found
+
+
+_LOSSES: dict[str, Callable] = {  # of z = (residual / f_scale)**2, as SciPy has them
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2 * (np.sqrt(1 + z) - 1),
+    "huber": lambda z: np.where(z <= 1, z, 2 * np.sqrt(np.where(z <= 1, 1.0, z)) - 1),
+    "cauchy": np.log1p,
+    "arctan": np.arctan,
+}
+
+
+def _held(found: Any, bounds: Any) -> np.ndarray:
+    """Which parameters a bound holds: the cost would still fall beyond it, by more than the bound is away.
+
+    SciPy's ``active_mask`` does not tell: its method stays inside, and counts some as free that end at 1e-9 of a bound.
+    """
+    low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    wall = np.where(found.grad > 0, low, high)
+    away = np.abs(found.x - wall) / np.maximum(1, np.abs(wall, where=np.isfinite(wall), out=np.ones_like(found.x)))
+    jac = found.jac if isinstance(found.jac, np.ndarray) else found.jac @ np.eye(len(found.x))
+    weight = np.abs(jac).T @ np.abs(found.fun)
+    with np.errstate(invalid="ignore"):  # where there is no bound, and no weight either
+        return away * weight < np.abs(found.grad)
+
+
+@counting
+@like(_optimize)
+def least_squares(
+    fun: Callable, x0: Any, jac: Any = "2-point", bounds: Any = (-np.inf, np.inf), method: str = "trf", *,
+    loss: str = "linear", f_scale: float = 1.0, args: Any = (), kwargs: dict | None = None, **options: Any,
+) -> Any:  # fmt: skip
+    """The parameters for which the residuals ``fun(x, *args, **kwargs)`` are smallest, as a function of the tensors in
+    ``args``: ``x``, ``fun`` and ``cost`` of the result have history.
+
+    SciPy gets the exact Jacobian, unless ``jac`` is a function. What ends on a bound stays there, and
+    has no derivative but zero.
+
+    Examples
+    --------
+    >>> import dualtape as dt, numpy as np
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> data = dt.from_numpy(3 * np.exp(-2 * t)).requires_grad_()
+    >>> found = dt.scipy.optimize.least_squares(lambda x, y: x[0] * np.exp(x[1] * t) - y, [1.0, 0.0], args=(data,))
+    >>> found.x.detach().round(decimals=4)
+    tensor([ 3., -2.], dtype=dualtape.float64)
+    >>> found.x[1].backward()  # how the rate depends on each datum
+    >>> data.grad.round(decimals=2)
+    tensor([-0.6200,  0.3100,  0.6000,  0.6200,  0.5300], dtype=dualtape.float64)
+    """
+    if not isinstance(loss, str):
+        raise TypeError(f"least_squares on tensors: loss is one of {', '.join(_LOSSES)}, not a function")
+    if loss not in _LOSSES:
+        raise ValueError(f"least_squares: loss must be one of {', '.join(_LOSSES)}, got {loss!r}")
+    if has_tensor(bounds):
+        raise TypeError("least_squares on tensors: bounds are numbers, there is no derivative with respect to them")
+    named = dict(kwargs or {})
+    if has_tensor(named):
+        raise TypeError("least_squares on tensors: pass tensors in args=, not in kwargs=")
+    arguments, start = Arguments(_tuple(args)), np.atleast_1d(_start(x0))
+
+    def residuals(x: Any, *more: Any) -> Any:
+        return np.atleast_1d(_tensor(fun(x, *more, **named)))
+
+    def cost(x: Any, *more: Any) -> Any:
+        return np.sum(_LOSSES[loss]((residuals(x, *more) / f_scale) ** 2)) * (0.5 * f_scale**2)
+
+    exact = on_arrays(jac if callable(jac) else _func.jacrev(residuals), "least_squares")
+    found = _optimize.least_squares(
+        on_arrays(residuals, "least_squares"), start, exact, bounds, method, loss=loss, f_scale=f_scale,
+        args=arguments.plain(), **options,
+    )  # fmt: skip
+    failure = "" if found.success else f"optimize.least_squares did not converge ({found.message})"
+    slope, ends, held = _func.grad(cost), found.x, _held(found, bounds)
+
+    def stationary(x: Any, *values: Any) -> Any:
+        return np.where(held, x - ends, slope(x, *arguments.filled(values)))
+
+    found.x = solution(ends, stationary, failure, arguments.tensors)
+    found.fun = residuals(found.x, *arguments.filled(arguments.tensors))
+    found.cost = cost(found.x, *arguments.filled(arguments.tensors))
     return found

@@ -48,7 +48,7 @@ class _Solved(Function):
         return x
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Any) -> tuple:
         if hasattr(ctx, "failure"):
             raise RuntimeError(f"{ctx.failure}: what was found is no solution, and has no derivative")
         x, *values = ctx.saved_tensors
