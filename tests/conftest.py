@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from typing import Any
+
 import pytest
 
 import dualtape as dt
+from dualtape.overrides.watching import watching
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +17,37 @@ def default_dtype():
     dt.set_default_dtype(dt.float32)
     yield
     dt.set_default_dtype(dt.float32)
+
+
+# Tests of ops on plain tensors. Once a class or a mode exists that overrides operations, quick ways of some ops are off
+# for good: in these modules they are on all the same, whatever other tests have made.
+_PLAIN = frozenset(
+    f"test_{name}"
+    for name in """
+    edges fastpath_net forward_ad forward_generated history indexing library mixed_dtypes ops_generated out quick_ways
+    quick_writes saved views vmap vmap_generated
+""".split()
+)
+_OVERRIDING = pytest.StashKey[bool]()  # of a module of tests: whether its own classes override operations
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """See whether a module of tests has classes or modes that override operations."""
+    before = watching.copy()
+    watching.clear()
+    report = yield
+    collector.stash[_OVERRIDING] = bool(watching)
+    watching[:] = before or watching
+    return report
+
+
+@pytest.fixture(autouse=True)
+def nothing_overrides(request: pytest.FixtureRequest) -> Iterator[None]:
+    """As in a process where nothing overrides operations, in modules of tests where nothing does."""
+    module = request.node.getparent(pytest.Module)
+    before = watching.copy()
+    if module is not None and module.obj.__name__ in _PLAIN and not module.stash.get(_OVERRIDING, True):
+        watching.clear()
+    yield
+    watching[:] = before or watching

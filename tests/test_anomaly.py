@@ -93,6 +93,14 @@ def f():
         (x.sqrt() * 0).sum().backward()
 said(f, "Error detected in SqrtBackward0", "Traceback of forward call")
 
+# the stack is among the node's metadata, and the node whose backward made it
+x = leaf(1., 2.)
+with torch.autograd.detect_anomaly():
+    y = x * 2
+    g, = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+z = x * 2
+sorted(y.grad_fn.metadata), isinstance(y.grad_fn.metadata["traceback_"], list), len(y.grad_fn.metadata["traceback_"]) > 0, sorted(g.grad_fn.metadata), z.grad_fn.metadata, str(type(g.grad_fn.metadata["parent_"]).__name__)
+
 # NaN in the second input
 x, w = leaf(1., 2.), leaf(0., 2.)
 def f():

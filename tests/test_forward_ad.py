@@ -20,6 +20,7 @@ from blocks import blocks
 from dualtape import modes
 from dualtape.autograd.function import once_differentiable
 from dualtape.autograd.tangents import ForwardLevel
+from dualtape.ops import jvp
 from same_program import needs_torch, same
 
 BEGIN = """
@@ -1582,3 +1583,186 @@ def test_the_tangent_of_a_row_beside_a_matrix_has_the_shape_of_the_matrix() -> N
         for out in (row + dt.ones(2, 3), row * dt.ones(2, 3), dt.ones(2, 3) - row, row % dt.full((2, 3), 4.0)):
             tangent = fwAD.unpack_dual(out).tangent
             assert tangent.shape == out.shape and tangent.abs().tolist() == [[1.0, 2.0, 3.0]] * 2
+
+
+# --- the quick way, and what it must not miss -------------------------------------------------------
+
+
+def _directions(f: Any, x: dt.Tensor, directions: dt.Tensor, batched: bool) -> dt.Tensor:
+    """The derivatives of ``f`` in several directions, one after the other or all at once."""
+    one = lambda t: dt.func.jvp(f, (x,), (t,))[1]
+    return dt.vmap(one)(directions) if batched else dt.stack([one(t) for t in directions])
+
+
+QUICK = {
+    "exp": dt.exp,
+    "mul": lambda x: x * x,
+    "a number": lambda x: 2.0 * x + 1,
+    "a number to a power": lambda x: dt.pow(2.0, x),
+    "matmul": lambda x: x @ x.t(),
+    "sum": lambda x: x.sum(0),
+    "softmax": lambda x: x.softmax(0),
+    "a view": lambda x: x.t()[0],
+}
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", QUICK)
+def test_usual_calls_take_the_quick_way(name: str, dtype: str, batched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> Any:
+        raise AssertionError("the whole way was taken")
+
+    x = dt.ones(2, 2, dtype=getattr(dt, dtype))
+    directions = dt.ones(3, 2, 2, dtype=x.dtype)
+    monkeypatch.setattr(jvp, "_execute", refuse)
+    monkeypatch.setattr(jvp, "propagate", refuse)
+    found = _directions(QUICK[name], x, directions, batched)
+    assert found.dtype is x.dtype
+
+
+@pytest.mark.parametrize("f", [dt.exp, lambda x: x * dt.ones(2), lambda x: dt.dot(x, dt.ones(2))])
+def test_a_tangent_that_is_a_view_of_what_came_to_require_grad_has_its_history(f: Any) -> None:
+    w, base = dt.tensor([2.0, 3.0], requires_grad=True), dt.ones(2, 2)
+    t = base[0]
+    base.mul_(w)
+    with fwAD.dual_level():
+        tangent = fwAD.unpack_dual(f(fwAD.make_dual(dt.ones(2), t))).tangent
+        (g,) = dt.autograd.grad(tangent.sum(), w)
+    wanted = dt.func.grad(lambda w: dt.func.jvp(f, (dt.ones(2),), (w,))[1].sum())(w.detach())
+    assert g.tolist() == wanted.tolist()
+
+
+def test_a_profile_sees_ops_that_have_tangents_and_those_of_the_tangents() -> None:
+    with fwAD.dual_level():
+        x = fwAD.make_dual(dt.ones(2), dt.ones(2))
+        with dt.autograd.profiler.profile() as profile:
+            x.exp()
+    assert [event.name for event in profile.events()] == ["aten::exp", "aten::mul"]
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("copied", [
+    dt.clone, lambda x: x + 1.0, lambda x: x - dt.ones(2, 2), lambda x: dt.ones(2, 2) + x, lambda x: x * 1,
+    lambda x: dt.where(dt.ones(2, 2) > 0, x, x), lambda x: x.contiguous() + 0.0, lambda x: dt.cat([x]),
+    lambda x: x.t().contiguous().t(), lambda x: dt.zeros(2, 2) + x[0], lambda x: dt.add(x[:, :1], dt.zeros(2, 2)),
+    lambda x: dt.nn.functional.relu(x), lambda x: x.repeat(1, 1), lambda x: x.to(dt.float64).to(dt.float32),
+    lambda x: dt.roll(x, 0), lambda x: x.mean(0) + dt.zeros(2, 2),
+])  # fmt: skip
+def test_the_tangent_of_a_result_is_in_memory_of_its_own(copied: Any, batched: bool) -> None:
+    x = dt.ones(2, 2)
+    directions = dt.arange(1.0, 13.0).reshape(3, 2, 2)
+
+    def after_a_write(x: dt.Tensor) -> dt.Tensor:
+        y = copied(x)
+        y.mul_(3.0)
+        y[0].mul_(2.0)
+        return dt.stack([x, y])
+
+    factor = dt.tensor([[6.0], [3.0]])
+    wanted = _directions(lambda x: dt.stack([x, copied(x) * factor]), x, directions, False)
+    assert _directions(after_a_write, x, directions, batched).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_tangent_lies_as_its_value_does(batched: bool) -> None:
+    x, c = dt.arange(6.0).reshape(2, 3), dt.ones(3, 2)
+    for call in (lambda x: c + x.t(), lambda x: x.t() * c, lambda x: dt.where(c > 0, x.t(), c), lambda x: x.t().exp()):
+        with fwAD.dual_level():
+
+            def one(t: dt.Tensor, call: Any = call) -> dt.Tensor:
+                out = call(fwAD.make_dual(x, t))
+                value, tangent = fwAD.unpack_dual(out)
+                assert value.stride() == tangent.stride()
+                flat = out.view(6) if value.is_contiguous() else out.t().view(6)
+                return fwAD.unpack_dual(flat).tangent
+
+            found = dt.vmap(one)(dt.ones(2, 2, 3)) if batched else one(dt.ones(2, 3))
+        assert found.shape[-1] == 6
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize(
+    "name", ["erf", "erfinv", "sinc", "log2", "log10", "exp2", "deg2rad", "lgamma", "digamma", "logit", "i0"]
+)
+def test_a_tangent_has_the_dtype_of_its_value(name: str, batched: bool) -> None:
+    for call in (getattr(dt, name), lambda x: dt.special.ndtr(x), lambda x: dt.nn.functional.gelu(x)):
+        found = _directions(call, dt.tensor([0.25, 0.5]), dt.ones(2, 2), batched)
+        assert found.dtype is dt.float32
+
+
+def test_complex_numbers_are_refused_inside_a_level_too() -> None:
+    z = dt.tensor([1 + 2j, 0j])
+    with fwAD.dual_level():
+        for call in (lambda: dt.maximum(z, z), lambda: dt.minimum(z, z), lambda: z.sign(), lambda: dt.amax(z)):
+            with pytest.raises((RuntimeError, TypeError)):
+                call()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_view_has_the_tangent_that_was_written_into_its_base(recorded: bool) -> None:
+    b = dt.ones(2, 3)
+    u, v = b[1], b[1]
+    w = dt.tensor([1.0, 2.0, 3.0], requires_grad=recorded)
+    with fwAD.dual_level():
+        b.mul_(fwAD.make_dual(w, dt.tensor([4.0, 5.0, 6.0])))
+        assert fwAD.unpack_dual(v * 2).tangent.tolist() == [8.0, 10.0, 12.0]
+        assert fwAD.unpack_dual(u[1:]).tangent.tolist() == [5.0, 6.0]
+        assert fwAD.unpack_dual(v.exp()).tangent is not None
+        if recorded:
+            assert dt.autograd.grad((v * v).sum(), w)[0].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_view_that_was_written_behind_its_back_has_its_history_inside_a_level() -> None:
+    w = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    b = dt.ones(2, 3)
+    v = b[1]
+    b.mul_(w)
+    with fwAD.dual_level():
+        x = fwAD.make_dual(dt.ones(3), dt.ones(3))
+        out = v * x
+        assert out.requires_grad and fwAD.unpack_dual(out).tangent.tolist() == [1.0, 2.0, 3.0]
+        assert dt.autograd.grad(fwAD.unpack_dual(out).tangent.sum(), w)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_bits_that_are_read_as_another_dtype_have_no_tangent() -> None:
+    with fwAD.dual_level():
+        x = fwAD.make_dual(dt.ones(2, dtype=dt.float64), dt.ones(2, dtype=dt.float64))
+        assert fwAD.unpack_dual(x.view(dt.float32)).tangent is None
+
+
+def test_a_mode_that_overrides_functions_is_asked_inside_a_level() -> None:
+    asked: list = []
+
+    class Mode(dt.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+            asked.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with fwAD.dual_level(), Mode():
+        x = fwAD.make_dual(dt.ones(2), dt.ones(2))
+        dt.mul(x, x)
+        dt.exp(x)
+    assert {"mul", "exp"} <= set(asked)
+
+
+def test_hooks_see_what_is_saved_inside_a_level() -> None:
+    seen: list = []
+    x = dt.tensor([0.5, 2.0], requires_grad=True)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(x, dt.ones(2))
+        with dt.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.tolist()) or t, lambda t: t):
+            z = (y * y).exp()
+            dt.mul(y, 2.0)
+        assert [0.5, 2.0] in seen and z.detach().tolist() in seen
+
+
+def test_a_tangent_that_is_a_view_has_the_history_that_its_base_was_given() -> None:
+    w = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    b = dt.ones(2, 3)
+    t = b[0]
+    with fwAD.dual_level():
+        x = fwAD.make_dual(dt.ones(3), t)
+        b.mul_(w)
+        found = fwAD.unpack_dual(x * 2.0).tangent
+        assert dt.autograd.grad(found.sum(), w)[0].tolist() == [2.0, 2.0, 2.0]

@@ -730,3 +730,16 @@ def test_rearrange_refuses_patterns_that_do_not_fit(pattern):
         dt.func.rearrange(dt.ones(4, 3), "(a c) b -> a b c", a=3)
     with pytest.raises(ValueError, match="rearrange"):
         dt.func.rearrange(dt.ones(4, 3), "a b -> b a", z=3)
+
+
+def test_names_of_other_libraries_say_what_they_are_called_here():
+    for name, words in {
+        "jit": "dualtape.compile",
+        "custom_vjp": "autograd.Function",
+        "jacrevv": "did you mean jacrev",
+    }.items():
+        with pytest.raises(AttributeError, match=words):
+            getattr(dt.func, name)
+    with pytest.raises(AttributeError, match=r"dualtape\.func\.grad"):
+        dt.grad
+    assert not hasattr(dt.func, "__wrapped__")

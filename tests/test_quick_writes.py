@@ -16,6 +16,7 @@ import dualtape.autograd.forward_ad as fwAD
 from dualtape.autograd import views
 from dualtape.ops import basic_indexing as keys
 from dualtape.ops import dispatch
+from dualtape.ops.table import TABLE
 from tests.blocks import blocks
 from tests.same_program import needs_torch, same
 from tests.test_views import PRELUDE
@@ -197,6 +198,73 @@ about(b), grad((b * b).sum(), x)
 # index tensors are assigned to
 x = leaf(4, 2); w = leaf(2, 2); b = x.clone(); i = torch.tensor([0, 2]); b[i] = w; b[1:][i[:1]] = 3.; b[:, 0][i] = w[0]
 about(b), grad((b * b).sum(), (x, w)), x[i], x[i.unsqueeze(0)].shape
+
+# nothing is recorded under no_grad, whatever is assigned
+w = leaf(2); b = torch.zeros(3, 2, dtype=torch.float64)
+with torch.no_grad():
+    b[0] = w; b[1] = w * 2
+about(b)
+
+# a view that was written behind its back is assigned with its new history
+w = leaf(3); b = torch.ones(2, 3, dtype=torch.float64); v = b[0]; b.mul_(w)
+c = torch.zeros(2, 3, dtype=torch.float64); c[1] = v
+about(c), grad((c * c).sum(), w)
+
+# a step that is a tensor is read when it is assigned by
+x = leaf(4); b = x.clone(); s = torch.tensor(2); b[0:4:s] = 0.; s.fill_(1)
+about(b), grad(b.sum(), x)
+
+# numbers that a dtype does not hold are refused, and nothing changes
+seen = []
+for dtype, value in ((torch.float32, 1j), (torch.float32, np.float64(1e300)), (torch.uint8, 300), (torch.int8, 128), (torch.int64, 1j), (torch.float64, 2 - 1j)):
+    b = torch.ones(2, 2).to(dtype)
+    try:
+        b[0] = value
+    except RuntimeError:
+        seen.append((b.tolist(), b._version))
+seen
+
+# integers and booleans among floating-point numbers
+b = torch.zeros(2, 3); b[0, 0] = 2 ** 40 + 1; b[0, 1] = True; b[1] = -7
+b, b._version
+
+# an assignment is gone back through once
+x = leaf(3); b = x.clone(); b[0] = 2.; y = b.sum(); y.backward(); y.backward()
+
+# a write to a view is gone back through once, even if nothing was saved
+x = leaf(3); b = x.clone(); b[1:].add_(1.); y = b.sum(); y.backward(); y.backward()
+
+# an assignment is gone back through again if the graph is kept
+x = leaf(3); b = x.clone(); b[0] = 2.; b[1:].mul_(3.); y = b.sum(); y.backward(retain_graph=True); y.backward()
+x.grad
+
+# a part of a base that lies column by column
+x = leaf(3, 4); b = x.clone().t().clone(); b.t().view(12)[1:5].mul_(5.); b.t().view(12)[7] = 0.; g = leaf(4, 3).detach()
+b.stride(), about(b), grad((b * b * g).sum(), x)
+
+# an operand of a dtype that the result cannot be written in is refused, and nothing changes
+b = torch.ones(2); seen = []
+for write in (lambda: b.mul_(torch.ones(2, dtype=torch.complex64)), lambda: b.add_(torch.ones(2, dtype=torch.complex128), alpha=0.5), lambda: b.add_(torch.ones(2), alpha=1j)):
+    try:
+        write()
+    except RuntimeError:
+        seen.append((b.tolist(), b._version))
+b.mul_(torch.full((2,), 0.1, dtype=torch.float64)); b.copy_(b.to(torch.complex64) * 3)
+seen, b, b._version
+
+# an operand of another dtype gets its gradient in its own
+x = leaf(2); y = torch.ones(2, requires_grad=True); b = x.clone(); b.mul_(y); b[0:1].add_(y[:1], alpha=0.5); b.sum().backward()
+x.grad, y.grad
+
+# a view of a view that was made under no_grad is not written to with grad mode on
+b = leaf(2, 2).clone()
+with torch.no_grad():
+    v = b[0]
+w = v[1:]; w.mul_(2.)
+
+# in-place operations that have no derivatives
+b = torch.tensor([6, 10, 12]); b.bitwise_and_(torch.tensor([3, 6, 8])); b.bitwise_or_(torch.tensor([1, 1, 1])); b.gcd_(torch.tensor([9, 3, 3])); b.bitwise_not_()
+b, b._version
 """
 
 
@@ -709,3 +777,121 @@ def test_a_value_of_another_shape_that_is_assigned_has_the_gradient_of_what_it_i
         expected = np.zeros(shape, np.float32)
         np.add.at(expected, tuple(np.indices((2, 3))[-len(shape) :] % np.reshape(shape, (-1, 1, 1))), spread)
         assert np.allclose(value.grad.numpy(), expected)
+
+
+# --- which way is taken -------------------------------------------------------------------------------
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("the whole way was taken")
+
+
+WRITES = {
+    "mul_(y)": ("mul", lambda x, y: x.mul_(y)),
+    "mul_(y), spread": ("mul", lambda x, y: x.mul_(y[0])),
+    "add_(2)": ("add", lambda x, y: x.add_(2)),
+    "add_(y, alpha=0.5)": ("add", lambda x, y: x.add_(y, alpha=0.5)),
+    "exp_()": ("exp", lambda x, y: x.exp_()),
+    "clamp_(0, 1)": ("clamp", lambda x, y: x.clamp_(0.0, 1.0)),
+    "copy_(y)": ("copy", lambda x, y: x.copy_(y)),
+    "fill_(2.0)": ("refill", lambda x, y: x.fill_(2.0)),
+    "addcmul_(y, y)": ("addcmul", lambda x, y: x.detach().addcmul_(y, y, value=0.5)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("history", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_usual_write_takes_the_quick_way(
+    write: str, history: bool, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, run = WRITES[write]
+    start = dt.ones(2, 3, dtype=getattr(dt, dtype), requires_grad=history)
+    y = dt.ones(2, 3, dtype=start.dtype)
+    run(start * 1, y)  # its function is written
+    monkeypatch.setitem(TABLE[name].inplace_function.__globals__, "_call_inplace", _refuse)
+    x = start * 1
+    run(x, y)
+    assert x._version == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("history", [False, True])
+def test_usual_assignments_take_the_quick_way(history: bool, dtype: str) -> None:
+    x = dt.ones(4, 3, dtype=getattr(dt, dtype), requires_grad=history) * 1
+    y = dt.ones(4, 3, dtype=x.dtype)
+    assert keys.assign(x, slice(0, 4, 2), 1.5) and keys.assign(x, (slice(1, None), 0), 2)
+    assert keys.assign(x, 0, y[0]) and keys.assign(x, slice(1, 3), y[0]) and keys.assign(x, slice(1, 3), y[:1])
+    assert keys.assign(x, (slice(None), 1), y[:, 1]) and keys.assign(x.t(), 1, y[1, 0])
+    assert keys.assign(y, 0, dt.nn.Parameter(dt.ones(3, dtype=x.dtype)))
+    for key in (0, slice(1, 3), slice(0, 4, 2), slice(None, 2), slice(1, None)):
+        assert keys.view_at(x, (key,), type(key) is slice) is not None
+        assert keys.view_at(x.t()[1:].t(), (key,), type(key) is slice) is not None
+
+
+def test_a_view_is_written_in_the_quick_way_when_its_base_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = dt.ones(2, 3, requires_grad=True)
+    for row in ("mul", "add"):
+        (x * 1).mul_(2).add_(1)
+        monkeypatch.setitem(TABLE[row].inplace_function.__globals__, "_call_inplace", _refuse)
+    b = x * 1
+    v = b[0]
+    b.mul_(2)
+    v.add_(1)
+    b.mul_(3)
+    v.mul_(2)
+    assert dt.autograd.grad(b.sum(), x)[0].tolist() == [[12.0] * 3, [6.0] * 3]
+
+
+# --- operands and options that are not plain ------------------------------------------------------------
+
+
+def test_an_array_is_added_in_place() -> None:
+    x = dt.ones(2)
+    y = x
+    y += np.ones(2, np.float32)
+    y *= np.full(2, 3.0, np.float32)
+    assert y is x and x.tolist() == [6.0, 6.0] and x._version == 2
+
+
+def test_an_operand_that_overrides_is_asked_in_place() -> None:
+    class Other:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    x = dt.ones(2)
+    x += Other()
+    assert x == "add_"
+
+
+def test_a_place_that_overrides_is_asked_where_values_are_put() -> None:
+    asked = []
+
+    class Asked(dt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = dt.zeros(3)
+    x.index_put_((dt.tensor([1]).as_subclass(Asked),), dt.ones(1))
+    assert "index_put_" in asked and x.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_a_number_too_large_is_complained_about_each_time() -> None:
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert (dt.ones(1) * 3e300).item() == np.inf
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            dt.ones(1) * 3e300
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**70)])
+def test_an_integer_that_no_integer_holds_is_refused(number: int) -> None:
+    x = dt.ones(2, 2, dtype=dt.int64)
+    for write in (lambda: x.__setitem__(0, number), lambda: x.fill_(number)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            write()
+    assert x._version == 0 and bool((x == 1).all())

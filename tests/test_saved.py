@@ -615,6 +615,39 @@ with hooks(pack, lambda t: t / 2):
     y = x.sin()
 y.backward()
 log, x.grad
+
+# what is saved beside tensors is shown as it is
+x = torch.ones(2, 3, requires_grad=True)
+x.sum((0, 1)).grad_fn._saved_dim, x.permute(1, 0).grad_fn._saved_dims, x.max(0)[0].grad_fn._saved_dim, x.clamp(max=1.0).grad_fn._saved_min
+
+# only one pair of hooks may be registered
+x = leaf(2.); y = x.exp(); saved = y.grad_fn._raw_saved_result; saved.register_hooks(same, same)
+said(lambda: saved.register_hooks(same, same), "already been set")
+
+# indices that hooks unpack have no history
+log = []
+x = torch.tensor([[1., 3.], [2., 0.]], requires_grad=True)
+with hooks(same, lambda t: (log.append((t.dtype, t.requires_grad)), t.clone())[1]):
+    y, places = x.max(1)
+node = y.grad_fn; shown = node._saved_indices
+grad(y.sum(), x), str(shown.dtype)[-5:], shown.requires_grad, [r for _, r in log]
+
+# hooks may be registered for what was saved before it is gone back through with a graph
+x = leaf(0.5, 2.); b = x.clone()
+with hooks(same, lambda t: t):
+    b[:1].exp_(); b[1:].tanh_()
+first, = grad((b * b).sum(), x, create_graph=True); second, = grad(first.sum(), x, retain_graph=True)
+again, = grad(first.sum(), x, retain_graph=True); third = grad((b * b).sum(), x)
+first, second, again, third
+
+# hooks inside a level of forward mode keep tangents
+fwAD = torch.autograd.forward_ad; log = []
+with fwAD.dual_level():
+    x = fwAD.make_dual(leaf(0.5, 2.), torch.ones(2, dtype=torch.float64))
+    with hooks(lambda t: (log.append(t.tolist()), t)[1], same):
+        y = (x * x).exp()
+    first, = grad(y.sum(), x, create_graph=True); found = fwAD.unpack_dual(first).tangent
+found, first, log[:2]
 """
 
 
@@ -780,3 +813,53 @@ def test_a_value_that_was_released_names_its_node() -> None:
     y.sum().backward()
     with pytest.raises(RuntimeError, match="ExpBackward0"):
         kept.unpack()
+
+
+def test_what_was_packed_as_it_is_can_be_looked_at() -> None:
+    x = dt.tensor(0.5, requires_grad=True)
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x.exp()
+    saved = y.grad_fn._raw_saved_result
+    assert saved.data.item() == y.item()
+    del y
+    left = saved.unpack()  # its node is gone
+    assert left.grad_fn is None and not left.requires_grad
+
+
+def test_what_was_packed_as_a_copy_has_no_history_when_its_node_is_gone() -> None:
+    x = dt.tensor(0.5, requires_grad=True)
+    with dt.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = x.exp()
+    saved, value = y.grad_fn._raw_saved_result, y.item()
+    del y
+    left = saved.unpack()
+    assert left.item() == value and left.grad_fn is None and not left.requires_grad
+
+
+def test_a_backward_that_is_not_recorded_needs_no_history_of_what_was_saved() -> None:
+    x = dt.ones(2, requires_grad=True)
+    b = x * 3
+    y = b * b
+    b.detach_()
+    y.grad_fn.register_hook(lambda *_: None)  # which makes it go the whole way
+    assert dt.autograd.grad(y.sum(), x)[0].tolist() == [18.0, 18.0]
+
+
+def test_a_function_saves_where_hooks_are_disabled() -> None:
+    class Square(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    x = dt.tensor([3.0], requires_grad=True)
+    for context in (
+        dt.autograd.graph.disable_saved_tensors_hooks("no hooks here"),
+        dt.autograd.graph.allow_mutation_on_saved_tensors(),
+    ):
+        with context:
+            assert dt.autograd.grad(Square.apply(x), x)[0].item() == 6.0

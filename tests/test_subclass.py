@@ -6,6 +6,7 @@ Every program runs on dualtape and on PyTorch.
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -1003,3 +1004,37 @@ def test_programs_without_subclasses_pay_nothing():
     program = "import dualtape as dt, dualtape.overrides.watching as o; p = dt.nn.Parameter(dt.ones(2)); (p * 2).sum().backward(); print(o.watching)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_keywords_come_to_an_override_as_they_were_given() -> None:
+    seen: list = []
+
+    class Noting(dt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            seen.append((len(args), dict(kwargs or {})))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = dt.ones(2, 2).as_subclass(Noting)
+    seen.clear()
+    dt.sum(x, dim=0)
+    dt.sum(x, dim=0, keepdim=True)
+    dt.sum(input=x, dim=1)
+    dt.mul(x, other=2.0)
+    dt.addmm(dt.ones(2, 2), x, x, beta=0.5)
+    assert [s for s in seen if s[0] < 2 or s[1]][:5] == [
+        (1, {"dim": 0}), (1, {"dim": 0, "keepdim": True}), (0, {"input": x, "dim": 1}), (1, {"other": 2.0}),
+        (3, {"beta": 0.5}),
+    ]  # fmt: skip
+    noted: list = []
+
+    class Mode(dt.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            noted.append((len(args), dict(kwargs or {})))
+            return func(*args, **(kwargs or {}))
+
+    plain = dt.ones(2, 2)
+    with Mode():
+        dt.sum(plain, dim=0)
+        dt.mul(plain, other=2.0)
+    assert noted == [(1, {"dim": 0}), (1, {"other": 2.0})]

@@ -186,6 +186,18 @@ x
 # what is joined is contiguous
 x = torch.ones(2, 3).T
 torch.cat([x, x]).stride(), torch.cat((x, x), 1).stride(), torch.stack([x, x], -1).stride(), torch.cat([x.expand(2, 3, 2)]).stride()
+
+# views of a base that is turned in place stay where they were
+x = leaf(2, 2); b = x.clone(); v = b[0]; b.t_(); v.mul_(3.); w = leaf(2, 2).detach()
+about(b, v), grad((b * w).sum(), x)
+
+# views of a base that loses a dimension in place stay where they were
+x = leaf(1, 3); b = x.clone(); v = b[0, 1:]; b.squeeze_(); v.mul_(3.); b.mul_(2.)
+about(b, v), grad((b * b).sum(), x, retain_graph=True), grad((v * v).sum(), x)
+
+# a view of a base that was detached has a history that leads nowhere
+x = leaf(3); b = x * 1; v = b[:2]; b.detach_(); b.mul_(2.)
+b.requires_grad, v.requires_grad, v.grad_fn.name(), [f for f, _ in v.grad_fn.next_functions]
 """
 
 
@@ -300,3 +312,13 @@ def test_a_view_that_was_a_leaf_and_is_used_afterwards_is_a_view():
     x.requires_grad_(True)
     (leaf * 2).sum().backward()
     assert not leaf.is_leaf and x.grad.tolist() == [[2.0] * 3, [0.0] * 3]
+
+
+def test_a_gradient_that_is_the_same_for_all_samples_goes_through_a_write_by_a_batch() -> None:
+    def back(w: dt.Tensor) -> dt.Tensor:
+        x = dt.ones(2, requires_grad=True)
+        b = x * w
+        b[:1].mul_(w[:1])
+        return dt.autograd.grad(b, x, dt.ones(2))[0]
+
+    assert dt.vmap(back)(dt.tensor([[2.0, 3.0], [4.0, 5.0]])).tolist() == [[4.0, 3.0], [16.0, 5.0]]

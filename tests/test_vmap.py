@@ -761,3 +761,20 @@ def test_batched_values_in_attributes_of_ops_are_found() -> None:
     assert result.tolist() == [[1.0, 2.0], [3.0, 3.0]]
     assert dt.autograd.grad(result.sum(), w)[0].tolist() == [1.0, 1.0, 2.0]
     assert isinstance(index._array, np.ndarray) and not isinstance(w._array, Batched)
+
+
+@pytest.mark.parametrize("times", ["mul_", "copy_"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_one_gradient_for_all_samples_makes_room_for_each_behind_a_write_to_a_view(
+    create_graph: bool, times: str
+) -> None:
+    def gradient(s: dt.Tensor) -> dt.Tensor:
+        x = dt.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        b = x * s
+        getattr(b[:2], times)(s * x[1:])
+        start = dt.tensor([1.0, 10.0, 100.0])  # not of the batch
+        (g,) = dt.autograd.grad(b, x, start, create_graph=create_graph)
+        return dt.stack([g, dt.autograd.grad(g.sum(), x)[0]]) if create_graph and times == "mul_" else g
+
+    factors = dt.tensor([2.0, 3.0])
+    assert dt.vmap(gradient)(factors).tolist() == [gradient(s).tolist() for s in factors]

@@ -5,6 +5,7 @@ the batch.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,29 @@ def test_one_argument_in_a_batch_and_the_others_the_same_for_all(row: Any, sampl
     dtype = "complex128" if row.complex == "only" else "float64"
     for k in range(len(variants(sample, dtype, 1, True)[2])):
         compare(row, sample, dtype, {k}, everything=True, second=False)
+
+
+@every_case(lambda row, sample, first: row.complex != "only" and row.name not in NUMBERS and row.name not in DYNAMIC)
+def test_one_gradient_for_all_samples_of_what_was_computed_in_the_batch(row: Any, sample: Sample) -> None:
+    args, kwargs, columns = variants(sample, "float64", 1, False)
+    function = as_function(row, args, kwargs, columns)
+
+    def gradients(factor: dt.Tensor, place: int, create_graph: bool) -> tuple:
+        made = [dt.tensor(c[0]) * (factor if k == place else 1) for k, c in enumerate(columns)]
+        made = [t.requires_grad_() if t.is_floating_point() else t for t in made]
+        outs = [o for o in function(*made) if isinstance(o, dt.Tensor) and o.requires_grad and not o.is_complex()]
+        asked = [t for t in made if t.requires_grad]
+        starts = [dt.from_numpy(np.linspace(0.5, 1.5, o.numel()).reshape(tuple(o.shape))) for o in outs]
+        found = dt.autograd.grad(outs, asked, starts, allow_unused=True, create_graph=create_graph) if outs else ()
+        return tuple(g.detach() for g in found if g is not None)
+
+    factors = dt.tensor([1.0, 0.75], dtype=dt.float64)
+    for place in range(len(columns)):
+        for create_graph in (False, True):
+            loop = [gradients(factor, place, create_graph) for factor in factors]
+            found = vmap(partial(gradients, place=place, create_graph=create_graph), randomness="same")(factors)
+            for k, g in enumerate(found):
+                same(g, dt.stack([one[k] for one in loop]), f"gradient {k}, recorded: {create_graph}")
 
 
 def indexed(row: Any, sample: Sample, first: bool) -> bool:

@@ -79,7 +79,8 @@ from . import cuda as cuda
 from . import data as data
 from . import distributed as distributed
 from . import distributions as distributions
-from . import draw as draw
+from .draw import Drawing as _Drawing
+draw: _Drawing
 from . import fft as fft
 from . import func as func
 from . import hips as hips
@@ -290,7 +291,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...,
     """beta * x + alpha * outer(vec1, vec2)."""
 def adjoint(input: Any) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
-def alias_copy(input: Any) -> Tensor:
+def alias_copy(input: Any, *, out: Any = ...) -> Tensor:
     """What :func:`alias` shows, in memory of its own."""
 def all(input: Any, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> Tensor:
     """Whether all elements over ``dim`` are true (not zero)."""
@@ -345,7 +346,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: _int | None =
     """A view by size, stride and offset in elements of the memory that the tensor, or the base it views, lives in."""
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
     """In-place form of :func:`as_strided`."""
-def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
+def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: _int | None = ..., *, out: Any = ...) -> Tensor:
     """What :func:`as_strided` shows, in memory of its own."""
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
     """The tensor with ``src`` over what :func:`as_strided` shows of it."""
@@ -425,7 +426,7 @@ def celu(input: Any, alpha: Any = ..., *, out: Any = ...) -> Tensor:
 def celu_(input: Any, alpha: Any = ...) -> Tensor:
     """Write :func:`celu` into its argument."""
 cfloat: dtype
-def chain_matmul(*matrices: Any) -> Tensor:
+def chain_matmul(*matrices: Any, out: Any = ...) -> Tensor:
     """The product of matrices; see :func:`dualtape.linalg.multi_dot`."""
 def channel_shuffle(input: Any, groups: _int) -> Tensor:
     """Channels (N, C, ...) of each group in turn."""
@@ -536,11 +537,11 @@ def diagflat(input: Any, offset: _int = ...) -> Tensor:
     """The matrix that has all entries of a tensor on its diagonal."""
 def diagonal(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ...) -> Tensor:
     """The diagonal of two dimensions, as a view."""
-def diagonal_copy(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ...) -> Tensor:
+def diagonal_copy(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
     """What :func:`diagonal` shows, in memory of its own."""
 def diagonal_scatter(input: Any, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
     """The tensor with ``src`` over its diagonal."""
-def diff(input: Any, n: _int = ..., dim: _int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
+def diff(input: Any, n: _int = ..., dim: _int = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
     """Differences of neighbours along ``dim``, ``n`` times over."""
 def digamma(input: Any, *, out: Any = ...) -> Tensor:
     """The derivative of :func:`lgamma`."""
@@ -596,7 +597,7 @@ def exp2_(input: Any) -> Tensor:
     """2 to the power of each element."""
 def exp_(input: Any) -> Tensor:
     """e to the power of each element."""
-def expand_copy(input: Any, size: Any) -> Tensor:
+def expand_copy(input: Any, size: Any, *, out: Any = ...) -> Tensor:
     """What :func:`expand` shows, in memory of its own."""
 def expm1(input: Any, *, out: Any = ...) -> Tensor:
     """exp(x) - 1, exact for small x."""
@@ -884,7 +885,7 @@ def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places, the rest kept in order."""
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places, the rest kept in order."""
-def msort(input: Any) -> Tensor:
+def msort(input: Any, *, out: Any = ...) -> Tensor:
     """The elements in order along the first dimension."""
 def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """x * y."""
@@ -930,7 +931,7 @@ def nextafter(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The floating-point number after x, towards y."""
 def nonzero(input: Any, *, as_tuple: _bool = ..., out: Any = ...) -> Any:
     """The indices of the entries that are not zero: rows of a matrix, or one tensor for each dimension."""
-def nonzero_static(input: Any, *, size: _int, fill_value: _int = ...) -> Tensor:
+def nonzero_static(input: Any, *, size: _int, fill_value: _int = ..., out: Any = ...) -> Tensor:
     """The indices of the entries that are not zero, as rows: the first ``size``, or filled up with ``fill_value``."""
 def norm(input: Any, p: Any = ..., dim: Any = ..., keepdim: _bool = ..., out: Any = ..., dtype: Any = ...) -> Tensor:
     """The vector norm of order ``p`` over ``dim``; 'fro' is 2, 'nuc' the sum of a matrix's singular values."""
@@ -940,9 +941,9 @@ def normal(mean: Any, std: Any = ..., size: Any = ..., *, generator: Any = ..., 
     """Normally distributed random numbers of the given means and standard deviations (numbers or tensors)."""
 def not_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Where x != y, as booleans."""
-def nuclear_norm(input: Any, dim: Any = ..., keepdim: _bool = ...) -> Tensor:
+def nuclear_norm(input: Any, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> Tensor:
     """The sum of the singular values of the matrices in two dimensions."""
-def orgqr(input: Any, input2: Any) -> Tensor:
+def orgqr(input: Any, input2: Any, *, out: Any = ...) -> Tensor:
     """:func:`dualtape.linalg.householder_product`."""
 def ormqr(input: Any, input2: Any, input3: Any, left: _bool = ..., transpose: _bool = ..., *, out: Any = ...) -> Tensor:
     """The product of all reflections of :func:`geqrf`, or its adjoint, with a matrix; or, if not ``left``, the matrix with it."""
@@ -956,7 +957,7 @@ def pdist(input: Any, p: _float = ...) -> Tensor:
     """The distances, in the norm of order ``p``, of each two rows."""
 def permute(input: Any, dims: Any) -> Tensor:
     """The dimensions in another order."""
-def permute_copy(input: Any, dims: Any) -> Tensor:
+def permute_copy(input: Any, dims: Any, *, out: Any = ...) -> Tensor:
     """What :func:`permute` shows, in memory of its own."""
 pi: _float
 def pinverse(input: Any, rcond: Any = ..., hermitian: _bool = ..., *, out: Any = ...) -> Tensor:
@@ -1071,7 +1072,7 @@ def segment_reduce(data: Any, reduce: str, *, lengths: Any = ..., indices: Any =
     """Runs of entries along ``axis`` combined: ``reduce`` is 'sum', 'mean', 'prod', 'max' or 'min'."""
 def select(input: Any, dim: Any, index: Any) -> Tensor:
     """One entry along a dimension, which goes away."""
-def select_copy(input: Any, dim: Any, index: Any) -> Tensor:
+def select_copy(input: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
     """What :func:`select` shows, in memory of its own."""
 def select_scatter(input: Any, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
     """The tensor with ``src`` as one entry along a dimension."""
@@ -1104,7 +1105,7 @@ def sinh(input: Any, *, out: Any = ...) -> Tensor:
     """The hyperbolic sine."""
 def sinh_(input: Any) -> Tensor:
     """The hyperbolic sine."""
-def slice_copy(input: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ...) -> Tensor:
+def slice_copy(input: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
     """What :func:`slice` shows, in memory of its own."""
 def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
     """The tensor with ``src`` over a range along a dimension."""
@@ -1120,11 +1121,11 @@ sparse_bsc: Any
 sparse_csc: Any
 def split(input: Any, split_size: Any, dim: Any = ...) -> tuple[Tensor, ...]:
     """The tensor cut into pieces along a dimension: of one size, or of the sizes given."""
-def split_copy(input: Any, split_size: Any, dim: Any = ...) -> tuple[Tensor, ...]:
+def split_copy(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> tuple[Tensor, ...]:
     """What :func:`split` shows, in memory of its own."""
 def split_with_sizes(input: Any, split_sizes: Any, dim: _int = ...) -> tuple[Tensor, ...]:
     """The tensor cut into pieces of the sizes given."""
-def split_with_sizes_copy(input: Any, split_sizes: Any, dim: Any = ...) -> tuple[Tensor, ...]:
+def split_with_sizes_copy(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> tuple[Tensor, ...]:
     """What :func:`split_with_sizes` shows, in memory of its own."""
 def spmm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
     """The product of two matrices."""
@@ -1138,7 +1139,7 @@ def square_(input: Any) -> Tensor:
     """The square of each element."""
 def squeeze(input: Any, dim: Any = ...) -> Tensor:
     """The tensor without its dimensions of size 1, or without those named."""
-def squeeze_copy(input: Any, dim: Any = ...) -> Tensor:
+def squeeze_copy(input: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """What :func:`squeeze` shows, in memory of its own."""
 def stack(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
@@ -1166,9 +1167,9 @@ def symeig(*args: Any, **kwargs: Any) -> Any:
     """Removed: use linalg.eigh, which reads the lower triangle and gives (eigenvalues, eigenvectors)."""
 def t(input: Any) -> Tensor:
     """The transpose of a matrix; vectors and scalars stay as they are."""
-def t_copy(input: Any) -> Tensor:
+def t_copy(input: Any, *, out: Any = ...) -> Tensor:
     """What :func:`t` shows, in memory of its own."""
-def take(input: Any, index: Any) -> Tensor:
+def take(input: Any, index: Any, *, out: Any = ...) -> Tensor:
     """Entries by their place in the flattened tensor."""
 def take_along_dim(input: Any, indices: Any, dim: _int | None = ..., *, out: Any = ...) -> Tensor:
     """Entries picked along a dimension, input and indices broadcast against each other."""
@@ -1182,7 +1183,7 @@ def tanh_(input: Any) -> Tensor:
     """The hyperbolic tangent."""
 def tensor_split(input: Any, indices_or_sections: Any = ..., dim: _int = ..., *, sections: Any = ..., indices: Any = ..., axis: _int = ...) -> tuple[Tensor, ...]:
     """The tensor cut into nearly equal sections, or at the indices given."""
-def tensordot(a: Any, b: Any, dims: Any = ..., *, axes: Any = ...) -> Tensor:
+def tensordot(a: Any, b: Any, dims: Any = ..., *, axes: Any = ..., out: Any = ...) -> Tensor:
     """The product of two tensors summed over the last ``dims`` of one and the first of the other, or over the dimensions listed; ``axes`` is NumPy's name for them."""
 def threshold(input: Any, threshold: Any, value: Any, *, out: Any = ...) -> Tensor:
     """x above a threshold, a fixed value elsewhere."""
@@ -1198,7 +1199,7 @@ def trace(input: Any, *, out: Any = ...) -> Tensor:
     """The sum of a matrix's diagonal."""
 def transpose(input: Any, dim0: Any, dim1: Any) -> Tensor:
     """Two dimensions exchanged."""
-def transpose_copy(input: Any, dim0: Any, dim1: Any) -> Tensor:
+def transpose_copy(input: Any, dim0: Any, dim1: Any, *, out: Any = ...) -> Tensor:
     """What :func:`transpose` shows, in memory of its own."""
 def trapezoid(y: Any, x: Any = ..., *, dx: _float = ..., dim: _int = ...) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, at points ``x`` or ``dx`` apart."""
@@ -1222,11 +1223,11 @@ uint64: dtype
 uint8: dtype
 def unbind(input: Any, dim: Any = ...) -> tuple[Tensor, ...]:
     """The entries along a dimension."""
-def unbind_copy(input: Any, dim: Any = ...) -> tuple[Tensor, ...]:
+def unbind_copy(input: Any, dim: Any = ..., *, out: Any = ...) -> tuple[Tensor, ...]:
     """What :func:`unbind` shows, in memory of its own."""
 def unflatten(input: Any, dim: _int, sizes: Any) -> Tensor:
     """One dimension made several."""
-def unfold_copy(input: Any, dimension: Any, size: Any, step: Any) -> Tensor:
+def unfold_copy(input: Any, dimension: Any, size: Any, step: Any, *, out: Any = ...) -> Tensor:
     """What :func:`unfold` shows, in memory of its own."""
 def unique(input: Any, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
     """The different elements (or, with ``dim``, slices) in order; also where each came from, and how many there are of each."""
@@ -1242,7 +1243,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ...) -> tup
     """The pieces of :func:`split_with_sizes`, in memory of their own."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:
     """The tensor with a new dimension of size 1."""
-def unsqueeze_copy(input: Any, dim: Any) -> Tensor:
+def unsqueeze_copy(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
     """What :func:`unsqueeze` shows, in memory of its own."""
 def vander(x: Any, N: _int | None = ..., increasing: _bool = ...) -> Tensor:
     """The powers of each entry, from N - 1 down to 0, or up."""
@@ -1254,13 +1255,13 @@ def vdot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The inner product of two vectors, the first conjugated."""
 def view_as_complex(input: Any) -> Tensor:
     """Pairs of reals in the last dimension as complex numbers, sharing memory."""
-def view_as_complex_copy(input: Any) -> Tensor:
+def view_as_complex_copy(input: Any, *, out: Any = ...) -> Tensor:
     """What :func:`view_as_complex` shows, in memory of its own."""
 def view_as_real(input: Any) -> Tensor:
     """Complex numbers as pairs of reals in a last dimension, sharing memory."""
-def view_as_real_copy(input: Any) -> Tensor:
+def view_as_real_copy(input: Any, *, out: Any = ...) -> Tensor:
     """What :func:`view_as_real` shows, in memory of its own."""
-def view_copy(input: Any, size: Any = ..., *, dtype: Any = ...) -> Tensor:
+def view_copy(input: Any, size: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The tensor in another shape, or its bytes read as another dtype, in memory of its own."""
 def vsplit(input: Any, *indices_or_sections: Any) -> tuple[Tensor, ...]:
     """The tensor cut along its first dimension (a vector along its only one, where that is allowed): into as many equal pieces, or at indices."""

@@ -153,10 +153,16 @@ _TRANSLATIONS = {
 }  # fmt: skip
 
 
+# names that JAX and HIPS autograd have at the top
+_TRANSFORMS = ("grad", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp")
+
+
 def _missing(name: str) -> AttributeError:
     hints = []
     if name in _TRANSLATIONS:
         hints.append(f"PyTorch's name for NumPy's is {_TRANSLATIONS[name]}")
+    elif name in _TRANSFORMS:
+        hints.append(f"the transform of functions is dualtape.func.{name}")
     elif hasattr(np, name):
         hints.append(f"dualtape.numpy.{name} is NumPy's, which takes tensors")
     hints.append("docs/left-out.md lists what of PyTorch's is not here, and why")

@@ -61,7 +61,7 @@ def _more(commands: Any) -> None:
             made.add_argument(
                 "--out", type=Path, metavar="FILE", help=".svg, .html, .mmd, .dot or .txt; .png with Graphviz"
             )
-    profile = command("profile", "run a script, print where its time goes, write a trace and a picture")
+    profile = command("profile", "run a script, print where its time goes, write a trace and a picture", "json")
     profile.add_argument("--out", type=Path, default=Path("dualtape-profile"), metavar="DIR")
     profile.add_argument("--rows", type=int, default=30, metavar="N", help="lines of the table (default: %(default)s)")
     profile.add_argument("script", type=Path)
@@ -141,8 +141,9 @@ def _check(options: Any, parser: argparse.ArgumentParser) -> int:
     from dualtape.commands import check, functions
 
     try:
-        function = functions.found(options.function)
-        report = check.checked(function, functions.arguments(function, options.shape))
+        function = functions.exact(functions.found(options.function))
+        inputs = functions.arguments(function, options.shape)
+        report = check.checked(functions.told(function, inputs), inputs)
     except ValueError as error:
         parser.error(str(error))
     print(json.dumps(report, indent=1) if options.json else check.shown(report, options.function))
@@ -155,7 +156,9 @@ def _graph(options: Any, parser: argparse.ArgumentParser) -> int:
 
     try:
         function = functions.found(options.function)
-        picture = draw(function, *functions.arguments(function, options.shape))
+        inputs = functions.arguments(function, options.shape)
+        functions.told(function, inputs)(*inputs)
+        picture = draw(function, *inputs)
         if options.out is not None:
             picture.save(options.out)
     except (ValueError, AttributeError, RuntimeError) as error:
@@ -168,13 +171,16 @@ def _graph(options: Any, parser: argparse.ArgumentParser) -> int:
 
 
 def _profile(options: Any, parser: argparse.ArgumentParser) -> int:
-    from dualtape.commands.profiling import profiled
+    from dualtape.commands.profiling import averages, profiled
 
     if not options.script.is_file():
         parser.error(f"expected a script, but there is no file {options.script}")
     profile, failure = profiled(options.script, options.arguments, options.out)
-    print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=options.rows))
-    print(f"{options.out / 'trace.json'}  {options.out / 'flames.svg'}")
+    if options.json:
+        print(json.dumps(averages(profile, options.rows, options.out), indent=1))
+    else:
+        print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=options.rows))
+        print(f"{options.out / 'trace.json'}  {options.out / 'flames.svg'}")
     if failure is not None:
         raise failure
     return 0

@@ -7,16 +7,19 @@ and, if the forward is a ufunc, NumPy's entry: ``np.cbrt(x)`` on a tensor then c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from ._tensor.creation import tensor
+from ._tensor.tensor import Tensor
 from .autograd.gradcheck import gradcheck, gradgradcheck
 from .errors import DeclarationError
 from .func import vmap
 from .ops.dispatch import FUNCTIONS
 from .ops.families import index
+from .ops.formulas import in_dtype_of
 from .ops.samples import (
     Array,
     Sample,
@@ -32,7 +35,7 @@ from .ops.samples import (
     spd,
     unit,
 )  # fmt: skip
-from .ops.table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, Op
+from .ops.table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, Op, formula_names, named
 from .ops.table import op as declare
 
 __all__ = [
@@ -101,6 +104,10 @@ def op(
     if kind is None:
         pair = isinstance(forward, np.ufunc) and forward.nin == 2
         kind = ELEMENTWISE if derivative is not None else BROADCASTING if pair else GENERAL
+    if not isinstance(forward, np.ufunc):
+        forward = _giving_arrays(full, forward)
+    if row.get("promote") is not None:
+        vjp, jvp = _brought_together(vjp), _brought_together(jvp)
     given = {"public": False, "method": False, "torch_name": "-", "also": (f"ops.{space}.{short}",) if space else ()}
     old = TABLE.pop(full, None)
     try:
@@ -117,6 +124,38 @@ def op(
 
 
 _DECLARED: set[str] = set()  # names of users' ops
+
+
+def _giving_arrays(name: str, forward: Callable) -> Callable:
+    """The forward, which must not be given tensors: what the declaration does not name as a tensor stays one."""
+
+    @wraps(forward)
+    def run(*args: Any) -> Any:
+        for place, arg in enumerate(args):
+            if isinstance(arg, Tensor) and place not in TABLE[name].tensor_places:
+                raise TypeError(
+                    f"{name}: {TABLE[name].params[place]!r} is a tensor, but the declaration takes it for an option:"
+                    " give it a formula in vjp, or name it in constants"
+                )
+        return forward(*args)
+
+    return run
+
+
+def _brought_together(formulas: Any) -> Any:
+    """Formulas of arguments in the dtype that the forward saw: without this those of an int8 argument overflow."""
+    if not isinstance(formulas, dict):
+        return formulas
+    return {name: formula if formula is None else _in_one_dtype(formula) for name, formula in formulas.items()}
+
+
+def _in_one_dtype(formula: Callable) -> Callable:
+    names = formula_names(formula)
+    lead = next((k for k, name in enumerate(names) if name in ("g", "t") or name.startswith("g_")), None)
+    if lead is None:
+        return formula
+
+    return named(lambda *args: formula(*[in_dtype_of(arg, args[lead]) for arg in args]), names)
 
 
 def check(function: Callable, *args: Any, **kwargs: Any) -> bool:

@@ -76,6 +76,11 @@ def imported(source: Any) -> Any:
     except RuntimeError as error:
         if isinstance(source, _Capsule) and "cupy" in sys.modules and "device" in str(error):
             return sys.modules["cupy"].from_dlpack(source)
+        if "dtype" in str(error):
+            raise BufferError(
+                "from_dlpack: the memory holds numbers of a type that NumPy has not (bfloat16, float8): tensor() copies"
+                " what the library can turn into an array"
+            ) from error
         raise
 
 

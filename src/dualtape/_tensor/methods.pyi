@@ -389,7 +389,7 @@ class Methods:
         """The diagonal of two dimensions, as a view."""
     def diagonal_scatter(self, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
         """The tensor with ``src`` over its diagonal."""
-    def diff(self, n: _int = ..., dim: _int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
+    def diff(self, n: _int = ..., dim: _int = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
         """Differences of neighbours along ``dim``, ``n`` times over."""
     def digamma(self, *, out: Any = ...) -> Tensor:
         """The derivative of :func:`lgamma`."""
@@ -779,7 +779,7 @@ class Methods:
         """Dimensions moved to other places, the rest kept in order."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places, the rest kept in order."""
-    def msort(self) -> Tensor:
+    def msort(self, *, out: Any = ...) -> Tensor:
         """The elements in order along the first dimension."""
     def mul(self, other: Any, *, out: Any = ...) -> Tensor:
         """x * y."""
@@ -847,7 +847,7 @@ class Methods:
         """The floating-point number after x, towards y."""
     def nonzero(self, *, as_tuple: _bool = ..., out: Any = ...) -> Any:
         """The indices of the entries that are not zero: rows of a matrix, or one tensor for each dimension."""
-    def nonzero_static(self, *, size: _int, fill_value: _int = ...) -> Tensor:
+    def nonzero_static(self, *, size: _int, fill_value: _int = ..., out: Any = ...) -> Tensor:
         """The indices of the entries that are not zero, as rows: the first ``size``, or filled up with ``fill_value``."""
     def norm(self, p: Any = ..., dim: Any = ..., keepdim: _bool = ..., out: Any = ..., dtype: Any = ...) -> Tensor:
         """The vector norm of order ``p`` over ``dim``; 'fro' is 2, 'nuc' the sum of a matrix's singular values."""
@@ -857,7 +857,7 @@ class Methods:
         """Where x != y, as booleans."""
     def not_equal_(self, other: Any) -> Tensor:
         """Where x != y, as booleans."""
-    def orgqr(self, input2: Any) -> Tensor:
+    def orgqr(self, input2: Any, *, out: Any = ...) -> Tensor:
         """:func:`dualtape.linalg.householder_product`."""
     def ormqr(self, input2: Any, input3: Any, left: _bool = ..., transpose: _bool = ..., *, out: Any = ...) -> Tensor:
         """The product of all reflections of :func:`geqrf`, or its adjoint, with a matrix; or, if not ``left``, the matrix with it."""
@@ -1087,7 +1087,7 @@ class Methods:
         """The transpose of a matrix; vectors and scalars stay as they are."""
     def t_(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars stay as they are."""
-    def take(self, index: Any) -> Tensor:
+    def take(self, index: Any, *, out: Any = ...) -> Tensor:
         """Entries by their place in the flattened tensor."""
     def take_along_dim(self, indices: Any, dim: _int | None = ..., *, out: Any = ...) -> Tensor:
         """Entries picked along a dimension, input and indices broadcast against each other."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from . import naming
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A tensor's shape.
 
     Examples
@@ -49,7 +49,11 @@ class Size(tuple):
 
     __rmul__ = __mul__  # type: ignore[assignment]
 
-    def __getitem__(self, key):  # type: ignore[no-untyped-def, override]
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, key: slice) -> Size: ...
+    def __getitem__(self, key: Any) -> Any:
         item = tuple.__getitem__(self, key)
         return Size(item) if isinstance(key, slice) else item
 

@@ -78,7 +78,7 @@ class Anomaly:
         else:
             lines.append(
                 f"Error detected in {node._title()}. Traceback of forward call that caused the"
-                f" error:\n{_told(extra.stack)}"
+                f" error:\n{_shown(extra.stack)}"
             )
         seen = {node}
         parent = None if extra is None else extra.parent
@@ -86,7 +86,7 @@ class Anomaly:
             seen.add(parent)
             extra = _extra(parent)
             where = (
-                "no forward pass information available" if extra is None or extra.stack is None else _told(extra.stack)
+                "no forward pass information available" if extra is None or extra.stack is None else _shown(extra.stack)
             )
             lines.append(
                 f"Previous calculation was induced by {parent._title()}. Traceback of forward call that induced the"
@@ -142,20 +142,24 @@ def _bad(value: Any) -> int:
     return int((~np.isfinite(value)).sum()) if kind and kind in "fc" else 0
 
 
-def _told(stack: list) -> str:
+def told(stack: list) -> list[str]:
+    """A stack in words, one text for each frame."""
     import linecache
 
     lines = []
     for place in stack:
-        told = describe(place)
-        assert told is not None
-        file, _, rest = told.rpartition(":")
+        where = describe(place)
+        assert where is not None
+        file, _, rest = where.rpartition(":")
         number, _, function = rest.partition(", in ")
-        lines.append(f'  File "{file}", line {number}, in {function}')
         source = linecache.getline(file, int(number), None).strip()
-        if source:
-            lines.append(f"    {source}")
-    return "\n".join(lines)
+        shown = f"    {source}\n" if source else ""
+        lines.append(f'  File "{file}", line {number}, in {function}\n{shown}')
+    return lines
+
+
+def _shown(stack: list) -> str:
+    return "".join(told(stack)).rstrip()
 
 
 def _changed(mode: modes.Mode, enabled: bool, settings: tuple) -> modes.Mode:

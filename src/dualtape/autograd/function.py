@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -361,22 +361,39 @@ class Function:
         """Keep what backward needs, when ``forward`` takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of the arguments, given those of the results."""
-        raise NotImplementedError(_NO_BACKWARD)
+    # To checkers any parameters will do in a class that overrides these: that is what Any in both places means.
+    if TYPE_CHECKING:
 
-    @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for :meth:`backward`."""
-        raise NotImplementedError(_NO_BACKWARD)
+        @staticmethod
+        def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+            """The gradients of the arguments, given those of the results."""
 
-    @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """The tangents of the results, given those of the arguments."""
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-        )
+        @staticmethod
+        def vjp(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+            """Another name for :meth:`backward`."""
+
+        @staticmethod
+        def jvp(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+            """The tangents of the results, given those of the arguments."""
+
+    else:
+
+        @staticmethod
+        def backward(ctx, *grad_outputs):
+            """The gradients of the arguments, given those of the results."""
+            raise NotImplementedError(_NO_BACKWARD)
+
+        @staticmethod
+        def vjp(ctx, *grad_outputs):
+            """Another name for :meth:`backward`."""
+            raise NotImplementedError(_NO_BACKWARD)
+
+        @staticmethod
+        def jvp(ctx, *grad_inputs):
+            """The tangents of the results, given those of the arguments."""
+            raise NotImplementedError(
+                "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+            )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:

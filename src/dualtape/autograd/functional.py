@@ -235,7 +235,14 @@ def jacobian(
     """
     _check_strategy(strategy)
     if sparse:
-        return _sparse("jacobian", func, inputs, create_graph, strict)
+        return _sparse("jacobian", func, inputs, create_graph, strict, progress)
+    return _dense(func, inputs, create_graph, strict, vectorize, strategy, progress, "jacobian")
+
+
+def _dense(
+    func: Callable, inputs: Any, create_graph: bool, strict: bool, vectorize: bool, strategy: str,
+    progress: bool | None, shown_as: str,
+) -> Any:  # fmt: skip
     several, points = _tensors(inputs, "inputs", "jacobian")
     with enable_grad():
         if strategy == FORWARD:
@@ -245,11 +252,11 @@ def jacobian(
                     " them"
                 )
             x = _inward(points, True) if create_graph else tuple(p.detach() for p in points)
-            several_out, rows = _by_columns(func, x, create_graph, vectorize, "jacobian", progress)
+            several_out, rows = _by_columns(func, x, create_graph, vectorize, "jacobian", progress, shown_as)
         else:
             x = _inward(points, create_graph)
             several_out, outputs = _run(func, x, "jacobian", strict)
-            rows = _by_rows(outputs, x, create_graph, strict, vectorize, progress)
+            rows = _by_rows(outputs, x, create_graph, strict, vectorize, progress, shown_as)
     shown = [_outward(row, several, create_graph) for row in rows]
     return tuple(shown) if several_out else shown[0]
 
@@ -263,6 +270,7 @@ def hessian(
     outer_jacobian_strategy: str = REVERSE,
     *,
     sparse: bool = False,
+    progress: bool | None = None,
 ) -> Any:
     """The Hessian of a scalar function.
 
@@ -277,6 +285,8 @@ def hessian(
     sparse : bool
         Find out which entries can differ from zero, and compute them in few passes. The result is a square
         ``scipy.sparse.csr_array``; see :func:`dualtape.func.sparse.sparse_hessian`. For one tensor as the input.
+    progress : bool, optional
+        Show how many rows or columns are computed; by default on a terminal, once it has taken a second.
 
     Returns
     -------
@@ -293,7 +303,7 @@ def hessian(
     """
     _check_strategy(outer_jacobian_strategy)
     if sparse:
-        return _sparse("hessian", func, inputs, create_graph, strict)
+        return _sparse("hessian", func, inputs, create_graph, strict, progress)
     several, _ = _tensors(inputs, "inputs", "hessian")
     forward = outer_jacobian_strategy == FORWARD
 
@@ -305,12 +315,13 @@ def hessian(
             found = _gradient(output, x, strict, create_graph or not forward)
         return tuple(found) if several else found[0]
 
-    return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return _dense(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy, progress, "hessian")
 
 
 def _by_rows(
-    outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, vectorize: bool, progress: bool | None = False
-) -> list:
+    outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, vectorize: bool, progress: bool | None = False,
+    shown_as: str = "jacobian",
+) -> list:  # fmt: skip
     """The Jacobian of each output in reverse mode: a list with an entry for each input."""
     result = []
     for k, output in enumerate(outputs):
@@ -326,7 +337,7 @@ def _by_rows(
             if vectorize:
                 columns = list(grad(output, x, units, True, create, allow_unused=True, is_grads_batched=True))
             else:
-                rows = steps(range(n), "jacobian: rows", progress, n)
+                rows = steps(range(n), f"{shown_as}: rows", progress, n)
                 each = [grad(output, x, units[row], True, create, allow_unused=True) for row in rows]
                 columns = [_stacked(list(column)) for column in zip(*each, strict=True)]
             columns = _filled(columns, x, strict, create, f"Output {k}", "jacobian", (n,))
@@ -344,7 +355,13 @@ def _stacked(rows: list) -> Any:
 
 
 def _by_columns(
-    func: Callable, x: tuple, create: bool, vectorize: bool, who: str, progress: bool | None = False
+    func: Callable,
+    x: tuple,
+    create: bool,
+    vectorize: bool,
+    who: str,
+    progress: bool | None = False,
+    shown_as: str = "",
 ) -> tuple[bool, list]:
     """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each
     input.
@@ -380,7 +397,9 @@ def _by_columns(
             if vectorize
             else [
                 _stacked(list(c))
-                for c in zip(*(moved(units[i]) for i in steps(range(n), f"{who}: columns", progress, n)), strict=True)
+                for c in zip(
+                    *(moved(units[i]) for i in steps(range(n), f"{shown_as or who}: columns", progress, n)), strict=True
+                )
             ]
         )
         columns.append(
@@ -389,7 +408,7 @@ def _by_columns(
     return seen[0], [list(row) for row in zip(*columns, strict=True)]
 
 
-def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool) -> Any:
+def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool, progress: bool | None) -> Any:
     if not isinstance(inputs, Tensor):
         raise TypeError(
             f"{name}: sparse=True takes a single Tensor as the input, got {type(inputs)}: join the inputs, or leave"
@@ -401,7 +420,8 @@ def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool) 
         )
     from ..func import sparse_hessian, sparse_jacobian
 
-    return (sparse_hessian if name == "hessian" else sparse_jacobian)(func)(inputs.detach())
+    derivative = sparse_hessian if name == "hessian" else sparse_jacobian
+    return derivative(func, progress=progress)(inputs.detach())
 
 
 # --- in and out -----------------------------------------------------------------------------------

@@ -97,10 +97,16 @@ class Node:
 
     @property
     def metadata(self) -> dict:
-        """A dictionary of the user's own."""
+        """A dictionary of the user's own; of a node made under anomaly mode, with the stack on which it was made."""
         extra = self._more()
         if extra.metadata is None:
             extra.metadata = {}
+            if extra.stack is not None:
+                from .anomaly import told
+
+                extra.metadata["traceback_"] = told(extra.stack)
+                if extra.parent is not None:
+                    extra.metadata["parent_"] = extra.parent
         return extra.metadata
 
     def _sequence_nr(self) -> int:

@@ -18,7 +18,7 @@ class Underived(Function):
         return alias(result)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         raise NotImplementedError(
             f"the derivative for '{ctx.op}' is not implemented: call it on detach()ed tensors, or write an"
             " autograd.Function"

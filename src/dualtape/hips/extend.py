@@ -40,7 +40,7 @@ class _Called(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Any) -> tuple:
         primitive, args, kwargs, places = ctx.call
         result, *tensors = ctx.saved_tensors
         values = list(args)

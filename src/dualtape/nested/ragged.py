@@ -305,7 +305,7 @@ class FromValues(Function):
         return make_nested(values.detach(), ragged)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         values = g.values()
         if values.shape != ctx.size:  # the gaps between samples are gone: they have no gradient
             zeros = values.new_zeros(ctx.size)
@@ -322,5 +322,5 @@ class Values(Function):
         return x._values.detach()
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         return pack(g, ctx.ragged)

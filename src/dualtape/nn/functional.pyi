@@ -203,7 +203,7 @@ def native_channel_shuffle(input: Any, groups: _int) -> Tensor:
     """Channels (N, C, ...) of each group in turn."""
 def nll_loss(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., ignore_index: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """The negative of each row's entry at its target class: the loss of log-probabilities."""
-def normalize(input: Any, p: _float = ..., dim: Any = ..., eps: _float = ...) -> Tensor:
+def normalize(input: Any, p: _float = ..., dim: Any = ..., eps: _float = ..., *, out: Any = ...) -> Tensor:
     """Vectors along ``dim`` divided by their norm, or by ``eps`` if that is larger."""
 def one_hot(tensor: Any, num_classes: _int = ...) -> Tensor:
     """Integers as rows of zeros with a single 1."""

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import modes
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Batched
@@ -19,7 +21,7 @@ from ..arrays.batched import array as arrays
 from ..arrays.batched.array import BatchLevel
 from ..autograd.tangents import tangent
 from ..overrides.watching import MISS
-from .dispatch import FUNCTIONS, compute, record
+from .dispatch import FUNCTIONS, compute, in_dtype, record
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, LINEAR, TABLE, Op, op
 
 
@@ -173,6 +175,8 @@ def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
             needs = needs or value._requires_grad
         elif type(value) not in (float, int) or not row.scalars:
             return MISS
+        elif row.promote is not None:
+            raws[place] = in_dtype(value, dtype, kind is np.ndarray)
     output = compute(row, raws)
     if not isinstance(output, kind):
         return MISS

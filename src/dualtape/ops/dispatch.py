@@ -279,12 +279,13 @@ def _promote(op: Op, raws: list) -> None:
             if isinstance(value, list):
                 raws[place] = [v if v.dtype == dtype else cast(v, dtype) for v in value]
             elif value is not None:
-                raws[place] = _cast(value, dtype, plain)
+                raws[place] = in_dtype(value, dtype, plain)
     finally:
         restore_fp_errors(before)
 
 
-def _cast(value: Any, dtype: np.dtype, plain: bool) -> Any:
+def in_dtype(value: Any, dtype: np.dtype, plain: bool) -> Any:
+    """An array or a number as an array of a dtype; ``plain`` says that all others are NumPy's."""
     if hasattr(value, "astype"):
         return value if value.dtype == dtype else cast(value, dtype)
     found = number(value, dtype)

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from ..arrays import zeros
+from ..arrays.brief import cast
 from .table import TABLE
 
 
@@ -29,6 +30,39 @@ def use(name: str) -> Callable:
 
     either.__name__ = name
     return either
+
+
+def in_dtype_of(value: Any, g: Any) -> Any:
+    """A real argument in the dtype of ``g``, as the forward saw it: arguments come to formulas as they were given, and
+    NumPy's logarithm of 8-bit integers, say, has half precision.
+    """
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind not in "biuf" or not kind or value.dtype == g.dtype or g.dtype.kind != "f":
+        return value
+    return value.to(g.dtype) if isinstance(value, Tensor) else cast(value, g.dtype)
+
+
+def times(factor: Any, value: Any) -> Any:
+    """``value`` times a number; integers stay integers, as in PyTorch."""
+    if factor == 1:
+        return value
+    return value * (int(factor) if value.dtype.kind in "iu" else factor)
+
+
+def times_checked(name: str, alpha: Any, value: Any) -> Any:
+    """``value`` times a number, the argument ``name``; raises RuntimeError if ``value``'s dtype has no place for it."""
+    if type(alpha) is int and alpha == 1:
+        return value
+    kind = value.dtype.kind
+    if isinstance(alpha, (bool, np.bool_)) and kind != "b":
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results, got {name}={alpha}")
+    if isinstance(alpha, (float, np.floating)) and kind in "biu":
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number, got {alpha}"
+        )
+    if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
+        raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number, got {alpha}")
+    return value * (bool(alpha) if kind == "b" else alpha)
 
 
 def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from .. import modes
 from .._tensor.creation import zeros_like
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Batched, is_array
-from ..arrays.batched.array import holds, newest
+from ..arrays.batched.array import holds, innermost, newest
 from ..autograd.saved import SavedVariable
 from ..autograd.tangents import (
     ForwardLevel,
@@ -296,9 +296,11 @@ def real_inner(pairs: list, name: str = "a gradient") -> Any:
     return total
 
 
-def _fitted(t: Tensor, result: Tensor) -> Tensor:
-    """A tangent with the shape, dtype and layout of what it belongs to."""
+def _fitted(t: Any, result: Tensor) -> Tensor:
+    """A tangent, or a number for all of it, with the shape, dtype and layout of what it belongs to."""
     shape, dtype = result._array.shape, result._array.dtype
+    if not isinstance(t, Tensor):
+        t = _zeros(result) + t
     if t._array.shape != shape:
         t = t.expand(shape)
     if t._array.dtype != dtype:
@@ -310,9 +312,17 @@ def _own(t: Tensor, result: Tensor, given: list) -> Tensor:
     """The tangent in memory of its own that lies as its result's does: a write to one tensor must not show in
     another's tangent.
     """
-    if t._view is not None or any(t._shared_counter is one._shared_counter for one in _flat(given)):
+    if t._view is not None or any(_one_memory(t, one) for one in _flat(given)):
         return laid_out_like(t, result)
     return t if lies_like(t, result) else laid_out_like(t, result)
+
+
+def _one_memory(t: Tensor, other: Tensor) -> bool:
+    """Whether a formula has passed memory on, be it as a view or not."""
+    if t._shared_counter is other._shared_counter:
+        return True
+    mine, its = innermost(t._array), innermost(other._array)
+    return type(mine) is type(its) is np.ndarray and np.may_share_memory(mine, its)
 
 
 def lies_like(t: Tensor, tensor: Tensor) -> bool:

@@ -197,9 +197,9 @@ def _push(op: Op, formula: Callable, raws: list, moved: list, result: Tensor, le
 def _fresh(values: np.ndarray, moved: list) -> bool:
     """Whether an array is in memory of its own, and not in that of the tangents it was made from."""
     owners = [getattr(t, "values", t) for t in moved if t is not None]
-    return values.base is None or (
-        0 not in values.strides and not any([values.base is t or values.base is t.base for t in owners])
-    )
+    if values.base is None:
+        return not any([values is t for t in owners])
+    return 0 not in values.strides and not any([values.base is t or values.base is t.base for t in owners])
 
 
 def _laid_out(found: Any, out: np.ndarray) -> np.ndarray:

@@ -80,12 +80,21 @@ class OpNode(Node):
         if op.listed_place is not None:
             formula, places = op.formulas[0]
             return self._run(formula, [values[k] for k in places], record)
+        if op.numpy_joint is not None and formulas is op.numpy_formulas and self._all_asked(wanted):
+            joint, places = op.numpy_joint
+            found = joint(*[values[k] for k in places])
+            if found is not None:
+                return found
         return [
             None
             if edge is None or (wanted is not None and edge[0] not in wanted)
             else self._run(formula, [values[k] for k in places], record)
             for edge, (formula, places) in zip(self._edges, formulas, strict=True)
         ]
+
+    def _all_asked(self, wanted: Any) -> bool:
+        """Whether gradients of all inputs are asked for."""
+        return all([edge is not None and (wanted is None or edge[0] in wanted) for edge in self._edges])
 
     def _formulas(self, values: list, record: bool) -> tuple:
         """The formulas for tensors, or those for NumPy's arrays where there are such."""
@@ -175,7 +184,7 @@ class OpNode(Node):
         entry = None if type(saved) is Freed else saved[position]
         if entry is None:
             return SavedVariable(None, kind == OUTPUT, number, self)
-        if isinstance(entry, _ENTRIES) and kind != ATTRIBUTE:
+        if isinstance(entry, _ENTRIES):
             entry = SavedVariable(entry, kind == OUTPUT, number, self)
             places = list(saved)
             places[position] = entry

@@ -90,7 +90,7 @@ class Op:
         "users", "saves_tensors", "jvp", "promote", "view", "outputs", "node_names", "variant", "_node_classes",
         "samples", "doc", "function", "inplace", "inplace_function", "varargs", "scalars", "result_type", "aliases",
         "torch_name", "complex", "quiet", "numpy_forward", "numpy_vjp", "numpy_formulas", "numpy_scalars",
-        "numpy_change", "overwrites", "keywords", "whole", "_save",
+        "numpy_change", "numpy_joint", "overwrites", "keywords", "whole", "_save",
     )  # fmt: skip
 
     function: Callable  # what users call; given when the row is published
@@ -145,7 +145,7 @@ class Op:
             places = set(range(arity))
         self.tensor_places = tuple(sorted(places)) or (0,)
         self.scalars = row["scalars"] if row["scalars"] is not None else self.kind == BROADCASTING
-        self._read_formulas(vjp, listed)
+        self._read_formulas(vjp, listed, row["numpy_joint"])
         _check_jvp(self)
         self.optional_places = frozenset(
             place for place in self.tensor_places if place >= self.required or self.scalars
@@ -154,7 +154,7 @@ class Op:
             if key not in vjp or formula_names(formula) != formula_names(vjp[key]):
                 raise DeclarationError(f"op {name!r}: numpy_vjp's formula of {key!r} must have the parameters of vjp's")
 
-    def _read_formulas(self, vjp: dict[str, Callable], listed: str | None) -> None:
+    def _read_formulas(self, vjp: dict[str, Callable], listed: str | None, joint: Callable | None) -> None:
         asked = [(vjp[key], formula_names(vjp[key])) for key in self.inputs]
         saves: list[tuple[str, int, int]] = []
         sources: list[tuple[int, int, str]] = []
@@ -190,6 +190,7 @@ class Op:
         self.numpy_formulas = tuple(
             [(self.numpy_vjp.get(key, f), where) for key, (f, where) in zip(self.inputs, self.formulas, strict=True)]
         )
+        self.numpy_joint = None if joint is None else (joint, tuple([places[n] for n in formula_names(joint)]))
         self.users = tuple(
             [tuple([i for i, (_, where) in enumerate(self.formulas) if k in where]) for k in range(count)]
         )
@@ -393,6 +394,7 @@ def named(function: Callable, names: Sequence[str]) -> Callable:
 def _signature(name: str, forward: Callable, params: Sequence[str] | None) -> tuple[tuple[str, ...], tuple]:
     if isinstance(forward, np.ufunc):
         return tuple(params or ("x", "y", "z")[: forward.nin]), ()
+    forward = getattr(forward, "__wrapped__", forward)
     if not hasattr(forward, "__code__"):
         if params is None:
             raise DeclarationError(f"op {name!r}: give params=, the forward {forward!r} does not show its own")
@@ -480,6 +482,7 @@ def op(
     quiet: bool = True,
     numpy_forward: Callable | None = None,
     numpy_vjp: dict[str, Callable] | None = None,
+    numpy_joint: Callable | None = None,
     whole: bool = False,
     numpy_scalars: bool = False,
     numpy_change: Callable | None = None,
@@ -508,7 +511,8 @@ def op(
     samples : sequence
         Arguments to test with; see :mod:`dualtape.ops.samples`.
     vjp : dict
-        For each differentiable input, the formula of its gradient.
+        For each differentiable input, the formula of its gradient. Arguments come to it as they were given, be it
+        integers, and not as the forward saw them: :func:`formulas.in_dtype_of` where that makes a difference.
     derivative : callable
         For an ELEMENTWISE op instead: its derivative, from which vjp and jvp follow.
     jvp : dict, LINEAR or BILINEAR
@@ -540,6 +544,9 @@ def op(
     numpy_vjp : dict
         The vjp's formulas once more, with the same parameters and results, for NumPy's arrays (and scalars, which stand
         for 0-d ones) and a backward that is not recorded: these may write into what they made themselves.
+    numpy_joint : callable
+        Of an op with several outputs: one formula more, of what numpy_vjp's read, that gives the gradients of all
+        inputs at once, or None where they are better computed one by one.
     whole : bool
         A compiled program calls forward and formulas as they are: they are no loops over elements.
     numpy_scalars : bool
@@ -583,7 +590,7 @@ def op(
         outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
         quiet=quiet,
         numpy_forward=numpy_forward, numpy_vjp=numpy_vjp, numpy_scalars=numpy_scalars, numpy_change=numpy_change,
-        whole=whole, overwrites=overwrites, keywords=keywords,
+        numpy_joint=numpy_joint, whole=whole, overwrites=overwrites, keywords=keywords,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
     from .publish import publish

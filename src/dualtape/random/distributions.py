@@ -42,7 +42,7 @@ class Poisson(Function):
         return _drawn("poisson", generator, "poisson", input._array)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         return g * 0, None
 
 
@@ -89,7 +89,7 @@ class StandardGamma(Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         input, out = ctx.saved_tensors
         slope = new_tensor(gamma_slope(input._array, out._array).astype(out._array.dtype))
         return g * underived("_standard_gamma_grad", slope, input, out), None
@@ -130,7 +130,7 @@ class Dirichlet(Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         input, out = ctx.saved_tensors
         alpha, x = input._array, out._array
         others = alpha.sum(-1, keepdims=True) - alpha

@@ -241,7 +241,7 @@ class Convert(Function):
         return _converted(x, kind, block)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         return to_layout(g, *ctx.before) if isinstance(g, SparseLayout) else g, None, None
 
 
@@ -254,7 +254,7 @@ class SparseCompressedTensor(Function):
         return make_compressed((*indices, values._array), shape, kind)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         rows, columns = ctx.places
         return at(g, np.stack([rows.reshape(-1), columns.reshape(-1)])).reshape(rows.shape), None, None, None  # type: ignore[attr-defined]
 
@@ -268,7 +268,7 @@ class CompressedValues(Function):
         return wrap(x._parts[2])
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         return compressed_of(ctx.indices, g, ctx.size, ctx.kind)
 
 

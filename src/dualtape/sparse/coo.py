@@ -232,7 +232,7 @@ class SparseCooTensor(Function):
         return make_sparse(indices, values._array, shape, coalesced)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         return at(g, ctx.indices), None, None, None
 
 
@@ -245,7 +245,7 @@ class Values(Function):
         return wrap(x._entries[1])
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         return sparse_of(ctx.indices, g, ctx.size, True)
 
 
@@ -255,7 +255,7 @@ class Coalesce(Function):
         return x._added_up()
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> Any:
         return g
 
 
@@ -266,7 +266,7 @@ class ToDense(Function):
         return wrap(_dense(x))
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         return g if ctx.indices is None else sparse_of(ctx.indices, at(g, ctx.indices), ctx.size, True), None
 
 

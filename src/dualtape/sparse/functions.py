@@ -51,7 +51,7 @@ class SparseMm(Function):
         return product(x, y)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         x, y = ctx.saved_tensors
         of_x, of_y = ctx.needs_input_grad
         if isinstance(g, SparseLayout):
@@ -260,7 +260,7 @@ class Spsolve(Function):
         return solution
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> tuple:  # type: ignore[override]
+    def backward(ctx: Any, g: Any) -> tuple:
         a, x = ctx.saved_tensors
         of_a, _ = ctx.needs_input_grad
         of_b = Spsolve.apply(a.conj().t(), g)

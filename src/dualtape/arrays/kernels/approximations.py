@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..lazy import special
 from .sums import row_blocks
 
 PART = 32_768  # elements at a time: a few arrays of them fit into a cache
@@ -108,3 +109,15 @@ def inverse_normal(x: np.ndarray, out: np.ndarray, square: np.ndarray) -> np.nda
     function(_odd(x, _coefficients(sqrt(0.5), -2 * float(factor)), out, square), out)
     out += _ONE
     return out
+
+
+def normal_share(x: Any) -> Any:
+    """The normal distribution's probability of less than ``x``. Where a kernel is traced, one step of it: in single
+    precision, and as exact as a part of 1, which is less than SciPy's is for small ones.
+    """
+    if type(x) is np.ndarray:
+        return (0.5 * special.erfc(x * -sqrt(0.5))).astype(x.dtype, copy=False)
+    from ..traced.array import recorded
+    from ..traced.tape import CALL
+
+    return recorded(CALL, normal_share, (x,), {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from inspect import CO_VARARGS
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ def fused(function: Callable, traced: Callable | None = None) -> Any:
     run: Any = functools.update_wrapper(space["run"], function)
     run.__defaults__ = function.__defaults__
     del run.__wrapped__
+    run.kernel = traced or function  # what is traced for one
     return run
 
 
@@ -90,3 +92,61 @@ def _large(function: Callable, traced: Callable, programs: dict, args: tuple) ->
     if known is None or type(known) is int or not is_enabled():
         return function(*args)
     return known(*[a for a in args if type(a) is _ndarray])
+
+
+# --- convolutions -----------------------------------------------------------------------------------
+
+_convolutions: dict[tuple, Any] = {}
+_KINDS = 256  # of convolutions: a network has one to three for each of its layers
+
+
+def convolution_kernel(what: str, first: np.ndarray, second: np.ndarray, key: tuple, biased: bool = False) -> Any:
+    """A kernel for a convolution (``"forward"``), or the gradient of its ``"images"`` or its ``"weight"``, after a few
+    calls of one kind; None: none.
+
+    ``key`` are the arguments of a :class:`~dualtape.compiler.native.convolutions.Geometry`.
+    """
+    images, groups, depth, _, sizes, *_ = key
+    if images * groups * depth * prod(sizes) < _MANY or second.dtype != first.dtype or first.dtype.char not in "fd":
+        return None
+    if not is_enabled():
+        return None
+    whole = (what, first.dtype.char, key, biased)
+    known = _convolutions.get(whole, 0)
+    if type(known) is int:
+        if known < _TIMES or len(_convolutions) > _KINDS:
+            _convolutions[whole] = known + 1
+            return None
+        from ...compiler.eager import convolution
+
+        known = _convolutions[whole] = convolution(what, f"f{first.itemsize}", key, biased)
+    return None if known is None else known()
+
+
+# --- steps with momentum ----------------------------------------------------------------------------
+
+_steps: dict[tuple, Any] = {}
+_SIZES = 1024  # of parameters
+
+
+def momentum_kernel(like: np.ndarray, decays: bool, nesterov: bool) -> Any:
+    """A kernel that changes a parameter of this size and type in place, after a few calls, and how many of its elements
+    it changes; None: none.
+    """
+    if like.size < _MANY or like.dtype.char not in "fd" or not is_enabled():
+        return None
+    kind = (like.dtype.char, decays, nesterov)
+    known = _steps.get((*kind, like.size))
+    if known is None:
+        make = _steps.get(kind, 0)
+        if type(make) is int:
+            if make < _TIMES:
+                _steps[kind] = make + 1
+                return None
+            from ...compiler.eager import momentum
+
+            make = _steps[kind] = momentum(f"f{like.itemsize}", decays, nesterov)
+        if len(_steps) > _SIZES:
+            return None
+        known = _steps[(*kind, like.size)] = make(like.size)
+    return known

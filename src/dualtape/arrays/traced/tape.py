@@ -7,7 +7,9 @@ other: who runs the instructions in their order, on arrays, does what was done.
 
 from __future__ import annotations
 
+import itertools
 import sys
+import weakref
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -17,6 +19,7 @@ import numpy as np
 # what an instruction is
 CALL, METHOD, GETITEM, SETITEM, DRAW, READ, SHAPE = "call", "method", "getitem", "setitem", "draw", "read", "shape"
 _HERE = __file__.rpartition("arrays")[0]
+next_number = itertools.count().__next__  # of memories, in the order in which they come
 
 
 class Memory:
@@ -32,15 +35,18 @@ class Memory:
         Whether the program writes to it after it was filled.
     maker : Value
         What is all of it, if it is the program's own.
+    number : int
+        Larger than that of every memory before it.
     """
 
-    __slots__ = ("address", "external", "written", "maker")
+    __slots__ = ("address", "external", "written", "maker", "number")
 
     def __init__(self, address: int, external: bool = False) -> None:
         self.address = address
         self.external = external
         self.written = False
         self.maker: Any = None
+        self.number = next_number()
 
 
 class Value:
@@ -54,7 +60,7 @@ class Value:
         Whether NumPy gave a number where a 0-d array is meant.
     """
 
-    __slots__ = ("shape", "dtype", "strides", "offset", "memory", "constant", "scalar", "array")
+    __slots__ = ("shape", "dtype", "strides", "offset", "memory", "constant", "scalar", "_array")
 
     def __init__(self, array: np.ndarray, memory: Memory | None = None, constant: np.ndarray | None = None) -> None:
         self.shape, self.dtype, self.strides = array.shape, array.dtype, array.strides
@@ -66,7 +72,16 @@ class Value:
         self.offset = address - self.memory.address
         self.constant = constant
         self.scalar = False
-        self.array: Any = None  # what it held when it was traced, as long as that is wanted
+        self._array: Any = None
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """What it held when it was traced, as long as something else of the traced run needs that."""
+        return None if self._array is None else self._array()
+
+    @array.setter
+    def array(self, array: np.ndarray) -> None:
+        self._array = weakref.ref(array)
 
     def span(self) -> tuple[int, int]:
         """The first byte that it looks at, and the one after the last, from the beginning of its memory."""
@@ -115,7 +130,7 @@ class Tape:
         self._open = True
         self._thread = get_ident()
         self.failure: tuple[str, tuple[str, int] | None] | None = None
-        self.keep = keep  # whether values keep their arrays
+        self.keep = keep  # whether values know their arrays
         self.module: Any = None  # what makes arrays of it
         self._constants: dict[int, tuple[Any, Value]] = {}
 

@@ -223,7 +223,7 @@ def _why_not_nested(layer: Any) -> str:
         ("self_attn.num_heads is odd", layer.self_attn.num_heads % 2 == 1),
     ):
         if holds:
-            return f"encoder_layer.{reason}"
+            return f"of encoder_layer, {reason}"
     return ""
 
 

@@ -109,10 +109,10 @@ def must_refuse_complex(op: Op) -> bool:
     return not isinstance(forward, np.ufunc) or any("F" in kinds.partition("->")[0] for kinds in forward.types)
 
 
-def computed(code: Code, op: Op, call_text: str, bail: str, failures: str = "Exception") -> None:
+def computed(code: Code, op: Op, call_text: str, bail: str) -> None:
     """The forward, silently where it needs to be; if it fails, the general way fails again in the right words."""
     with code.block("try:"):
-        if op.quiet and failures == "Exception":
+        if op.quiet:
             code("_before = _fp_errors()")
             with code.block("try:"):
                 code("_ignore_fp_errors()", f"_r = {call_text}")
@@ -120,7 +120,7 @@ def computed(code: Code, op: Op, call_text: str, bail: str, failures: str = "Exc
                 code("_restore_fp_errors(_before)")
         else:
             code(f"_r = {call_text}")
-    with code.block(f"except {failures}:"):
+    with code.block("except Exception:"):
         code(bail)
 
 
@@ -188,7 +188,10 @@ def _second_operand(code: Code, op: Op, y: str) -> None:
         code(f"_fits = _b.dtype is _dtype and ({y}._view is None or _history_is_current({y}))")
     with code.block("else:"):
         code(f"_b = {y}", "_right = False")
-        code(f"_fits = type({y}) is float or type({y}) is int" if op.scalars else "_fits = False")
+        number = f"type({y}) is float or type({y}) is int"
+        if not isinstance(op.numpy_forward or op.forward, np.ufunc):  # it may keep a dtype that the number lifts
+            number = f"({number}) and _dtype.kind in 'fc'"
+        code(f"_fits = {number}" if op.scalars else "_fits = False")
 
 
 def _forward_pair(code: Code, op: Op, y: str, call_text: str, forward: Any) -> None:

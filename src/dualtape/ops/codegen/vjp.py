@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..op_node import order_of
 from ..saves import ATTRIBUTE, OUTPUT
 from .source import NAMES, Code
 
@@ -112,7 +113,8 @@ def _load(code: Code, op: Any, kind: int, k: int, recorded: bool) -> None:
         code(f"elif type({v}) not in _known and isinstance({v}, _Tensor):", *own)  # which has another class now
     code(f"elif type({v}) is _SavedVariable:")
     tensors = [k for kind, k in op.loads[0][1] if kind != ATTRIBUTE]
-    if len(op.loads) > 1 or tensors != sorted(tensors):  # hooks unpack all that was saved, once, in its order
+    # hooks unpack all that was saved, once, in its order
+    if len(op.loads) > 1 or tensors != [k for k in order_of(op) if k in tensors]:
         code("    return None")
     else:
         code(f"    {v} = {v}.unpack(node, {name!r}){'' if recorded else '._array'}")

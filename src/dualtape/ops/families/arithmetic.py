@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
+from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor, new_tensor
 from ...arrays import as_array
 from ...arrays.kernels.masks import either, kept
 from ...arrays.kernels.numbers import number_array
 from ..dispatch import FUNCTIONS
+from ..formulas import times_checked
 from ..samples import apart, edge, exact, ints, mask, positive, real, sample
 from ..table import BILINEAR, BROADCASTING, COMMON, ELEMENTWISE, FLOAT, LINEAR, UFUNCS, composite, op
 
@@ -71,7 +74,7 @@ def _scaled(g: Any, alpha: Any) -> Any:
     return g if alpha == 1 else g * np.conj(alpha)
 
 
-op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * alpha), kind=BROADCASTING, keywords=("alpha",), promote=COMMON,
+op("add", lambda x, y, alpha=1: np.add(x, times_checked("alpha", alpha, y)), kind=BROADCASTING, keywords=("alpha",), promote=COMMON,
     jvp=LINEAR,
    vjp=dict(x=lambda g: g, y=_scaled), numpy_forward=np.add, samples=(*_PAIRS, sample(real(3), real(3), alpha=2)),
    doc="""x + alpha * y.
@@ -80,7 +83,7 @@ op("add", lambda x, y, alpha=1: np.add(x, y) if alpha == 1 else np.add(x, y * al
    >>> dt.add(dt.tensor([1.0, 2.0]), 10, alpha=2)
    tensor([21., 22.])
    """)  # fmt: skip
-op("sub", lambda x, y, alpha=1: np.subtract(x, y) if alpha == 1 else np.subtract(x, y * alpha), kind=BROADCASTING, keywords=("alpha",),
+op("sub", lambda x, y, alpha=1: np.subtract(x, times_checked("alpha", alpha, y)), kind=BROADCASTING, keywords=("alpha",),
     promote=COMMON,
    jvp=LINEAR, vjp=dict(x=lambda g: g, y=lambda g, alpha: -_scaled(g, alpha)), also=("subtract",),
    numpy_forward=np.subtract,
@@ -134,6 +137,19 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.remainder(x, y)
 
 
+def _fmod(x: Any, y: Any) -> Any:
+    _no_zero("fmod", x, y)
+    return np.fmod(x, y)
+
+
+def _trunc_divide(x: Any, y: Any) -> Any:
+    if x.dtype.kind not in "iu":
+        return np.trunc(np.true_divide(x, y)).astype(x.dtype)
+    _no_zero("div", x, y)
+    out = np.floor_divide(x, y)  # by way of floats, large quotients would be rounded
+    return out + np.logical_and(out < 0, out * y != x)
+
+
 def tensor_divisor(x: Any, y: Any) -> int:
     return int(hasattr(y, "dtype"))
 
@@ -150,8 +166,7 @@ floor_divide = op("floor_divide", _floor_divide, kind=BROADCASTING, promote=COMM
    >>> dt.floor_divide(dt.tensor([7, -7]), 2)
    tensor([ 3, -4])
    """)  # fmt: skip
-trunc_divide = op("trunc_divide", lambda x, y: np.trunc(np.true_divide(x, y)).astype(x.dtype), kind=BROADCASTING,
-    promote=COMMON,
+trunc_divide = op("trunc_divide", _trunc_divide, kind=BROADCASTING, promote=COMMON,
    public=False, method=False, inplace=False, vjp=_STEP, jvp=_STILL, node="DivBackward1", samples=_DIVISIONS[:1],
    torch_name="-", complex=False,
    doc="The quotient rounded towards zero.")  # fmt: skip
@@ -168,7 +183,7 @@ op("remainder", _remainder, kind=BROADCASTING, promote=COMMON, node=("RemainderB
    >>> dt.remainder(dt.tensor([7.0, -7.0]), 4)
    tensor([3., 1.])
    """)  # fmt: skip
-op("fmod", np.fmod, kind=BROADCASTING, promote=COMMON, node=("FmodBackward0", "FmodBackward1"), variant=tensor_divisor,
+op("fmod", _fmod, kind=BROADCASTING, promote=COMMON, node=("FmodBackward0", "FmodBackward1"), variant=tensor_divisor,
    vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.trunc(x / y)),
    jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.trunc(x / y)),
    samples=(sample(apart(3, 4), exact([0.43, -0.31, 0.27, 2.1])), sample(apart(3), 0.29)), complex=False,
@@ -211,15 +226,18 @@ def _div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     >>> dt.ones(2).div_(4)
     tensor([0.2500, 0.2500])
     """
-    return (
-        self.true_divide_(other) if rounding_mode is None else self.copy_(div(self, other, rounding_mode=rounding_mode))
-    )
+    if rounding_mode is None:
+        return self.true_divide_(other)
+    result = div(self, other, rounding_mode=rounding_mode)
+    if not dtypes.can_cast(result.dtype, self.dtype):
+        raise errors.dtype_write("div_", result.dtype, self.dtype)
+    return self.copy_(result)
 
 
 Tensor.div_ = Tensor.divide_ = _div_  # type: ignore[method-assign]
 
 
-op("rsub", lambda x, y, alpha=1: np.subtract(y, x) if alpha == 1 else np.subtract(y, x * alpha), kind=BROADCASTING, keywords=("alpha",),
+op("rsub", lambda x, y, alpha=1: np.subtract(y, times_checked("alpha", alpha, x)), kind=BROADCASTING, keywords=("alpha",),
     promote=COMMON, method=False,
    inplace=False, jvp=LINEAR, node=("RsubBackward1", "RsubBackward0"), variant=lambda x, y,
    alpha=1: int(hasattr(y, "dtype")),
@@ -294,6 +312,7 @@ op("pow", _pow, kind=BROADCASTING, promote=COMMON, node=("PowBackward0", "PowBac
    tensor([1., 4., 9.])
    """)  # fmt: skip
 UFUNCS[np.power] = FUNCTIONS["pow"]
+UFUNCS[np.fmod] = FUNCTIONS["fmod"]
 
 # --- extremes and selection -----------------------------------------------------------------------
 

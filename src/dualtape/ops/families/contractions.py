@@ -7,12 +7,13 @@ product of matrices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor
 from ...arrays.kernels.basics import contiguous
 from ..dispatch import FUNCTIONS
@@ -209,10 +210,14 @@ def einsum(equation: str, *operands: Any) -> Any:
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
     tensors = [as_tensor("einsum", f"operands[{i}]", t) for i, t in enumerate(operands)]
-    for tensor in tensors[1:]:
-        same_dtype("einsum", tensors[0]._array, tensor._array)
     labels, target = _einsum_labels(equation, tuple(t._array.ndim for t in tensors))
     labels = list(labels)
+    if any(t._array.dtype != tensors[0]._array.dtype for t in tensors):
+        if not {*target}.issuperset("".join(labels)):  # a sum of products, as mm's are; products alone are as mul's
+            for tensor in tensors[1:]:
+                same_dtype("einsum", tensors[0]._array, tensor._array)
+        common = dtypes.of(reduce(dtypes.promote_numpy, [t._array.dtype for t in tensors]))
+        tensors = [t.to(common) for t in tensors]
     sizes = _einsum_sizes(equation, tensors, labels)
     for i, names in enumerate(labels):
         keep = {*target}.union(*(labels[:i] + labels[i + 1 :]))

@@ -15,7 +15,7 @@ from ..._tensor.tensor import Tensor, new_tensor
 from ...arrays.kernels.basics import asarray_like, on_host
 from ...overrides.watching import overridable
 from ..dispatch import FUNCTIONS
-from ..formulas import use
+from ..formulas import in_dtype_of, use
 from ..samples import apart, edge, exact, exact_index, ints, ours, positive, real, sample
 from ..table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, GENERAL, LINEAR, composite, op
 from .elementwise import PLAIN, STILL, direction, sign_of
@@ -31,7 +31,7 @@ def _frexp(x: Any) -> Any:
 
 
 op("frexp", _frexp, kind=GENERAL, outputs=("mantissa", "exponent"), complex=False,
-   vjp=dict(x=lambda g_mantissa, exponent: use("ldexp")(g_mantissa, -exponent)),
+   vjp=dict(x=lambda g_mantissa, exponent: use("ldexp")(g_mantissa, in_dtype_of(-exponent, g_mantissa))),
    samples=(sample(apart(3, 4)), sample(positive()), sample(real(0, 3)),
             edge(exact([0.0, -0.0, 1.0, -3.5, np.inf, np.nan]))),
    doc="""Mantissas, between 0.5 and 1 in size, and exponents: ``x = mantissa * 2 ** exponent``.
@@ -53,8 +53,8 @@ def _ldexp(x: Any, y: Any) -> Any:
 
 
 op("ldexp", _ldexp, kind=BROADCASTING, promote=FLOAT, scalars=False,
-   vjp=dict(x=lambda g, y: use("ldexp")(g, y.conj()), y=lambda g, out: g * (out * log(2.0)).conj()),
-   jvp=dict(x=lambda t, y: use("ldexp")(t, y), y=lambda t, out: t * (out * log(2.0))),
+   vjp=dict(x=lambda g, y: use("ldexp")(g, in_dtype_of(y, g).conj()), y=lambda g, out: g * (out * log(2.0)).conj()),
+   jvp=dict(x=lambda t, y: use("ldexp")(t, in_dtype_of(y, t)), y=lambda t, out: t * (out * log(2.0))),
    samples=(sample(real(3, 4), real(4)), sample(real(3), exact_index([1, 2, 0])), ours(real(3), exact_index([-1, -2, -3])), sample(real(), real()),
             edge(exact([0.0, 1.0, np.inf, 2.0]), exact([np.inf, -np.inf, 1.0, np.nan]))),
    doc="""x times 2 to the power of y.
@@ -255,7 +255,7 @@ _test("isreal", lambda x: np.equal(np.imag(x), 0), "a real number", complex=True
 ))  # fmt: skip
 def isin(
     elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False,
-    element: Any = None, test_element: Any = None, out: Any = None,
+    element: Any = None, test_element: Any = None,
 ) -> Any:  # fmt: skip
     """Where an element is one of ``test_elements``; with ``invert``, where it is none of them.
 
@@ -276,5 +276,4 @@ def isin(
         raise RuntimeError("isin: unsupported input type: it is for integers and real numbers")
     like = elements if isinstance(elements, Tensor) else test_elements
     arrays = [v if hasattr(v, "dtype") else asarray_like(v, like._array) for v in given]
-    found = new_tensor(on_host(lambda some, those: np.asarray(np.isin(some, those, invert=invert)), *arrays))
-    return found if out is None else out.copy_(found)
+    return new_tensor(on_host(lambda some, those: np.asarray(np.isin(some, those, invert=invert)), *arrays))

@@ -347,7 +347,7 @@ def in_kind(forward: Any) -> Any:
 
 function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c" else 1 / (1 + np.exp(-x))),
     lambda out: out * (1 - out),
-   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=fused(lambda x: special.expit(x)), numpy_vjp=dict(x=_sigmoid_gradient),
+   (*PLAIN, edge(exact([-200.0, 0.0, 200.0]))), also=("nn.functional.sigmoid", "special.expit"), numpy_forward=fused(lambda x: special.expit(x)), numpy_vjp=dict(x=fused(_sigmoid_gradient, lambda g, out: g * (out * (1 - out)))),
    doc="""1 / (1 + exp(-x)).
 
    >>> import dualtape as dt

@@ -21,7 +21,7 @@ from ...arrays.kernels.basics import (
     taken_along_rows,
 )
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dim, use, zeros_like_shape
+from ..formulas import normal_dim, times, use, zeros_like_shape
 from ..samples import exact_index, ints, ours, real, sample
 from ..table import GENERAL, LINEAR, composite, op
 from . import shapes
@@ -345,7 +345,7 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any
             f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim)"
             f" ({source.shape[d] if x.ndim else 1})"
         )
-    source = source if alpha == 1 else source * alpha
+    source = times(alpha, source)
     if not x.ndim:
         return x + source
     out = x.copy()

@@ -15,7 +15,7 @@ from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.brief import cast
-from ...arrays.kernels.basics import add_at, asarray_like, selected_ndim
+from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
 from ...autograd.views import check_write
 from ...errors import not_a_tensor
 from ...overrides.watching import begin_watching, watching
@@ -462,7 +462,13 @@ def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
 
 def element(value: Any, x: Any) -> Any:
     """A number or 0-d array as an element of the array ``x``; a number that does not fit is refused."""
-    return value.astype(x.dtype) if hasattr(value, "astype") else dtypes.number_as(value, x.dtype)
+    if not hasattr(value, "astype"):
+        return dtypes.number_as(value, x.dtype)
+    if value.dtype.kind == "c" and x.dtype.kind != "c":
+        if np.any(np.imag(all_samples(value))):
+            raise RuntimeError(f"value cannot be converted to type {dtypes.of(x.dtype)!r} without overflow: {value}")
+        value = np.real(value)
+    return value.astype(x.dtype)
 
 
 op("masked_fill", _masked_fill, kind=GENERAL, inplace=True, constants=("mask",), scalars=True,
@@ -504,7 +510,10 @@ def masked_select(input: Any, mask: Any) -> Any:
     return getitem(shapes.expand(input, shape), shapes.expand(mask, shape))
 
 
-@composite("masked_scatter", samples=(sample(real(3), exact_mask([True, False, True]), real(2)),))
+@composite("masked_scatter", samples=(
+    sample(real(3), exact_mask([True, False, True]), real(2)), sample(real(), exact_mask([True, False, True]), real(2)),
+    sample(real(2, 1), exact_mask([True, False, True]), real(5)),
+))  # fmt: skip
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """The tensor with the first entries of ``source`` where the mask holds.
 
@@ -515,14 +524,16 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     tensor([1., 0., 2.])
     """
     _check_source(input, mask, source)
-    where = np.nonzero(np.broadcast_to(mask._array, input._array.shape))
+    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    input, mask = input.expand(shape), mask.expand(shape)
+    where = np.nonzero(mask._array)
     if source.numel() < where[0].size:
         raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
     return FUNCTIONS["index_put"](input, where, source.reshape(-1)[: where[0].size])
 
 
 @composite("nonzero", samples=(edge(exact([[0.0, 1.0], [2.0, 0.0]])), edge(exact([0.0, 1.0]), as_tuple=True)))
-def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """The indices of the entries that are not zero: rows of a matrix, or one tensor for each dimension.
 
     Examples

@@ -447,6 +447,7 @@ def cross_entropy(
     sample(real(3, 4), real(3, 4), log_target=True,
     reduction="sum"),
     edge(exact([1.0, 2.0]), exact([0.0, 1.0]), reduction="sum"),
+    sample(real(), probability(3, 4), reduction="batchmean"),
 ))  # fmt: skip
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
     """The Kullback-Leibler divergence of probabilities ``target`` from log-probabilities ``input``.
@@ -462,5 +463,5 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     else:
         losses = FUNCTIONS["xlogy"](target, target) - target * input
     if reduction == "batchmean":
-        return losses.sum() / input.shape[0]
+        return losses.sum() / (input.shape[0] if input.ndim else 1)
     return reduce_tensor("kl_div", losses, reduction)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape
 from ...autograd.underived import refuse_history
@@ -355,7 +356,8 @@ def gaussian_nll_loss(
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError(f"{name}: var has negative entry/entries")
-        var = new_tensor(full_like_shape(tuple(input.shape), var, raw(input).dtype, raw(input)))
+        dtype = raw(input).dtype if raw(input).dtype.kind in "fc" else dtypes.default_float()
+        var = new_tensor(full_like_shape(tuple(input.shape), var, dtype, raw(input)))
     elif tuple(var.shape) != tuple(input.shape):
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = var.unsqueeze(-1)

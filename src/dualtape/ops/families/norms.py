@@ -11,7 +11,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ...arrays.kernels.basics import add_reduce, reduce
 from ..dispatch import FUNCTIONS
-from ..formulas import restore
+from ..formulas import in_dtype_of, restore
 from ..publish import publish_inplace
 from ..samples import apart, edge, exact, real, sample
 from ..table import COMMON, COMPOSITES, GENERAL, REDUCTION, composite, op
@@ -151,11 +151,12 @@ def _distance(x: Any, y: Any, p: float = 2) -> Any:
 
 
 def _dist_gradient(g: Any, x: Any, y: Any, out: Any, p: float) -> Any:
-    return None if p == 0 else g * _slope(x - y, out, p, None, False)
+    return None if p == 0 else g * _slope(in_dtype_of(x, g) - in_dtype_of(y, g), out, p, None, False)
 
 
 def _dist_tangent(t: Any, x: Any, y: Any, out: Any, p: float) -> Any:
-    return _norm_tangent(t * np.ones_like(x - y), x - y, out, p, None, False)
+    difference = in_dtype_of(x, out) - in_dtype_of(y, out)
+    return _norm_tangent(t * np.ones_like(difference), difference, out, p, None, False)
 
 
 op("dist", _distance, kind=GENERAL, promote=COMMON,
@@ -228,6 +229,7 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False) -> Any:
 
 @composite("norm_except_dim", method=False, samples=(
     sample(real(3, 4)), sample(real(2, 3, 4), 2, 1), sample(real(3, 4), 2, -1), sample(apart(3, 4), 3, 1),
+    sample(apart(3), 2, 0),
 ))  # fmt: skip
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     """The norm of order ``pow`` of each part along ``dim``, in a shape that broadcasts; with -1, of the whole.
@@ -241,4 +243,7 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     if dim == -1:
         return vector_norm(v, pow)
     kept = axes(dim, v.ndim)
-    return vector_norm(v, pow, tuple([d for d in range(v.ndim) if d not in kept]), True)
+    others = tuple([d for d in range(v.ndim) if d not in kept])
+    if others:
+        return vector_norm(v, pow, others, True)
+    return v.abs() if pow else (v != 0).to(v.dtype)

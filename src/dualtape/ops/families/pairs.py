@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays.kernels.numbers import number_array
 from ..dispatch import FUNCTIONS
+from ..formulas import times
 from ..samples import apart, edge, exact, positive, real, sample
 from ..table import BROADCASTING, COMMON, FLOAT, UFUNCS, op
 from .arithmetic import tensor_divisor
@@ -160,7 +161,7 @@ def _scaled(combine: np.ufunc) -> Any:
     return change
 
 
-op("addcmul", lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2, kind=BROADCASTING, keywords=("value",), promote=COMMON,
+op("addcmul", lambda x, tensor1, tensor2, value=1: x + times(value, tensor1) * tensor2, kind=BROADCASTING, keywords=("value",), promote=COMMON,
    numpy_change=_scaled(np.multiply),
    vjp=dict(x=lambda g: g, tensor1=lambda g, tensor2, value: g * np.conj(value) * tensor2.conjugate(),
             tensor2=lambda g, tensor1, value: g * np.conj(value) * tensor1.conjugate()),

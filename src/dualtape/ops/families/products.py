@@ -14,10 +14,10 @@ import numpy as np
 from ... import errors
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays import as_array, is_array
-from ..dispatch import FUNCTIONS
-from ..formulas import adjoint, use
+from ..dispatch import written_out
+from ..formulas import adjoint, times, times_checked, use
 from ..samples import real, sample
-from ..table import BILINEAR, CONTRACTION, GENERAL, UFUNCS, composite, op
+from ..table import BILINEAR, COMMON, CONTRACTION, GENERAL, UFUNCS, composite, op
 
 
 def as_tensor(name: str, param: str, value: Any) -> Tensor:
@@ -221,9 +221,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def _matmul_into(x: Tensor, y: Tensor, out: Any) -> Any:
     if x.ndim == 1 or y.ndim == 1 or 0 in (x.ndim, y.ndim):
-        return (
-            FUNCTIONS["mv"](x, y, out=out) if (x.ndim, y.ndim) == (2, 1) else out.copy_(matmul(x.detach(), y.detach()))
-        )
+        return written_out("matmul", out, matmul(x, y))
     return (mm if x.ndim == y.ndim == 2 else _batched_matmul)(x, y, out=out)
 
 
@@ -249,12 +247,6 @@ def outer(input: Any, vec2: Any) -> Any:
 # --- a product added to a tensor ------------------------------------------------------------------
 
 
-def _times(factor: Any, value: Any) -> Any:
-    if factor == 1:
-        return value
-    return value * (int(factor) if value.dtype.kind in "iu" else factor)  # integers stay integers, as in PyTorch
-
-
 def _turned(factor: Any, value: Any) -> Any:
     """``value`` times the conjugate of a number."""
     return value if factor == 1 else value * np.conj(factor)
@@ -267,18 +259,18 @@ def _plus(name: str, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
         raise RuntimeError(
             f"{name}: the tensor to add of shape {list(x.shape)} cannot be expanded to the product's {list(shape)}"
         )
-    product = _times(alpha, product)
+    product = times(alpha, product)
     if beta == 0:  # not a product: 0 * NaN must not reach the result
         return product if alpha != 1 else product + 0
-    return np.add(_times(beta, x), product)
+    return np.add(times(beta, x), product)
 
 
 op("addmm", lambda x, mat1, mat2, beta=1, alpha=1: _plus("addmm", x, _mm(mat1, mat2), beta, alpha), kind=GENERAL, keywords=("beta", "alpha"),
    vjp=dict(x=lambda g, beta: _turned(beta, g), mat1=lambda g, mat2, alpha: _turned(alpha, np.dot(g, mat2.T.conj())),
             mat2=lambda g, mat1, alpha: _turned(alpha, np.dot(mat1.T.conj(), g))),
-   jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), mat1=lambda t, mat2,
-       alpha: _times(alpha, np.dot(t, mat2)),
-            mat2=lambda t, mat1, alpha: _times(alpha, np.dot(mat1, t))),
+   jvp=dict(x=lambda t, beta, out: np.broadcast_to(times(beta, t), out.shape), mat1=lambda t, mat2,
+       alpha: times(alpha, np.dot(t, mat2)),
+            mat2=lambda t, mat1, alpha: times(alpha, np.dot(mat1, t))),
    samples=(sample(real(3, 2), real(3, 4), real(4, 2)), sample(real(2), real(3, 4), real(4, 2), beta=0.5, alpha=2),
    sample(real(1, 2), real(3, 4), real(4, 2), beta=0)),
    inplace=True,
@@ -292,9 +284,9 @@ op("addmv", lambda x, mat, vec, beta=1, alpha=1: _plus("addmv", x, _mv(mat, vec)
    vjp=dict(x=lambda g, beta: _turned(beta, g), mat=lambda g, vec,
        alpha: np.multiply(_turned(alpha, g).reshape(-1, 1), vec.conj()),
             vec=lambda g, mat, alpha: _turned(alpha, np.dot(mat.T.conj(), g))),
-   jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), mat=lambda t, vec,
-       alpha: _times(alpha, np.dot(t, vec)),
-            vec=lambda t, mat, alpha: _times(alpha, np.dot(mat, t))),
+   jvp=dict(x=lambda t, beta, out: np.broadcast_to(times(beta, t), out.shape), mat=lambda t, vec,
+       alpha: times(alpha, np.dot(t, vec)),
+            vec=lambda t, mat, alpha: times(alpha, np.dot(mat, t))),
    samples=(sample(real(3), real(3, 4), real(4)), sample(real(1), real(3, 4), real(4), beta=0.5, alpha=2)),
    inplace=True,
    doc="""beta * x + alpha * (mat @ vec).
@@ -308,9 +300,9 @@ op("baddbmm", lambda x, batch1, batch2, beta=1, alpha=1: _plus("baddbmm", x, _bm
    vjp=dict(x=lambda g, beta: _turned(beta, g), batch1=lambda g, batch2,
        alpha: _turned(alpha, np.matmul(g, adjoint(batch2))),
             batch2=lambda g, batch1, alpha: _turned(alpha, np.matmul(adjoint(batch1), g))),
-   jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), batch1=lambda t, batch2,
-       alpha: _times(alpha, np.matmul(t, batch2)),
-            batch2=lambda t, batch1, alpha: _times(alpha, np.matmul(batch1, t))),
+   jvp=dict(x=lambda t, beta, out: np.broadcast_to(times(beta, t), out.shape), batch1=lambda t, batch2,
+       alpha: times(alpha, np.matmul(t, batch2)),
+            batch2=lambda t, batch1, alpha: times(alpha, np.matmul(batch1, t))),
    samples=(sample(real(2, 3, 2), real(2, 3, 4), real(2, 4, 2)),
        sample(real(2), real(2, 3, 4), real(2, 4, 2), beta=0.5, alpha=2)), inplace=True,
    doc="""beta * x + alpha * (batch1 @ batch2).
@@ -321,18 +313,19 @@ op("baddbmm", lambda x, batch1, batch2, beta=1, alpha=1: _plus("baddbmm", x, _bm
    """)  # fmt: skip
 
 
-def _outer(vec1: Any, vec2: Any) -> Any:
+def _plus_outer(x: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise mismatch("addr", "expected vec1 and vec2 to be 1-D", vec1, vec2)
-    return np.multiply(vec1.reshape(-1, 1), vec2)
+    product = times_checked("alpha", alpha, np.multiply(vec1.reshape(-1, 1), vec2))
+    return _plus("addr", times_checked("beta", beta, x) if beta != 0 else x, product, 1 if beta != 0 else 0, 1)
 
 
-op("addr", lambda x, vec1, vec2, beta=1, alpha=1: _plus("addr", x, _outer(vec1, vec2), beta, alpha), kind=GENERAL, keywords=("beta", "alpha"),
+op("addr", lambda x, vec1, vec2, beta=1, alpha=1: _plus_outer(x, vec1, vec2, beta, alpha), kind=GENERAL, keywords=("beta", "alpha"), promote=COMMON,
    vjp=dict(x=lambda g, beta: _turned(beta, g), vec1=lambda g, vec2, alpha: _turned(alpha, np.dot(g, vec2.conj())),
             vec2=lambda g, vec1, alpha: _turned(alpha, np.dot(g.T, vec1.conj()))),
-   jvp=dict(x=lambda t, beta, out: np.broadcast_to(_times(beta, t), out.shape), vec1=lambda t, vec2,
-       alpha: _times(alpha, t.reshape(-1, 1) * vec2),
-            vec2=lambda t, vec1, alpha: _times(alpha, vec1.reshape(-1, 1) * t)),
+   jvp=dict(x=lambda t, beta, out: np.broadcast_to(times(beta, t), out.shape), vec1=lambda t, vec2,
+       alpha: times(alpha, t.reshape(-1, 1) * vec2),
+            vec2=lambda t, vec1, alpha: times(alpha, vec1.reshape(-1, 1) * t)),
    samples=(sample(real(3, 4), real(3), real(4)), sample(real(4), real(3), real(4), beta=0.5, alpha=2)), inplace=True,
    doc="""beta * x + alpha * outer(vec1, vec2).
 

@@ -14,7 +14,7 @@ from ...arrays.kernels.approximations import erf_single
 from ...arrays.kernels.basics import on_host
 from ...arrays.lazy import special
 from ..dispatch import FUNCTIONS
-from ..formulas import use
+from ..formulas import in_dtype_of, use
 from ..samples import above_one, apart, edge, exact, positive, probability, real, sample
 from ..table import BROADCASTING, ELEMENTWISE, FLOAT, composite, op
 from .elementwise import PLAIN, UNIT, function_row, in_kind
@@ -227,8 +227,8 @@ def scalar_variant(x: Any, y: Any) -> int:
 op("special_xlog1py", of_pair(lambda x, y: special.xlog1py(x, y)), kind=BROADCASTING, promote=FLOAT, complex=False,
     namespace="special",
     node=("SpecialXlog1PyBackward0", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2"), variant=scalar_variant,
-   vjp=dict(x=lambda g, x, y: g * _xlog1py_slope(x, y), y=lambda g, x, y: g * (x / (y + 1))),
-   jvp=dict(x=lambda t, x, y: t * _xlog1py_slope(x, y), y=lambda t, x, y: t * (x / (y + 1))),
+   vjp=dict(x=lambda g, x, y: g * _xlog1py_slope(x, in_dtype_of(y, g)), y=lambda g, x, y: g * (x / (y + 1))),
+   jvp=dict(x=lambda t, x, y: t * _xlog1py_slope(x, in_dtype_of(y, t)), y=lambda t, x, y: t * (x / (y + 1))),
    samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
        sample(real(3), 0.5), edge(exact([0.0, 0.0, 1.0, 0.0]), exact([-1.0, 2.0, -1.0, np.nan]))),
    doc="""x * log(1 + y), and 0 where x is 0.
@@ -248,9 +248,9 @@ def _xlogy(x: Any, y: Any) -> Any:
 op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
     node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),
    variant=scalar_variant, also=("special.xlogy",),
-   vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(y)), y=lambda g, x,
+   vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(in_dtype_of(y, g))), y=lambda g, x,
        y: g * (x / y)),
-   jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(y)), y=lambda t, x,
+   jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(in_dtype_of(y, t))), y=lambda t, x,
        y: t * (x / y)),
    samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
        sample(real(3), 0.5),
@@ -264,6 +264,9 @@ op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
 
 
 def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    if x.dtype.kind == "c":
+        parts = [_nan_to_num(part, nan, posinf, neginf) for part in (np.real(x), np.imag(x))]
+        return parts[0] + 1j * parts[1]
     if x.dtype.kind != "f":
         return x.copy()
     bounds = limits(x.dtype)
@@ -271,9 +274,15 @@ def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, ne
     return np.where(np.isnan(x), nan or 0.0, np.where(np.isinf(x), np.where(x > 0, high, low), x)).astype(x.dtype)
 
 
+def _where_finite(g: Any, x: Any) -> Any:
+    """What is given where x is finite, of complex numbers each part for itself."""
+    if x.dtype.kind != "c":
+        return np.where(np.isfinite(x), g, 0)
+    return np.where(np.isfinite(x.real), g.real, 0) + 1j * np.where(np.isfinite(x.imag), g.imag, 0)
+
+
 op("nan_to_num", _nan_to_num, kind=ELEMENTWISE,
-   vjp=dict(x=lambda g, x: np.where(np.isfinite(x), g, 0)), jvp=dict(x=lambda t, x: np.where(np.isfinite(x), t, 0)),
-   complex=None,
+   vjp=dict(x=lambda g, x: _where_finite(g, x)), jvp=dict(x=lambda t, x: _where_finite(t, x)),
    samples=(sample(real(3, 4)), sample(real()), edge(exact([np.nan, np.inf, -np.inf, 1.0])),
        edge(exact([np.nan, np.inf, -np.inf, 1.0]), 7.0, 1.0, -1.0)),
    doc="""NaN and infinities replaced: by 0 and by the largest numbers of the dtype, or by what is given; no gradient
