@@ -43,9 +43,9 @@ def alpha_dropout(input: Any, p: _float = ..., training: _bool = ..., inplace: _
     """In training, entries set to selu's lowest value with probability ``p``, all scaled so that mean and variance stay."""
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ...) -> Tensor:
     """The average of each window of signals (N, C, L)."""
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+def avg_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ..., *, out: Any = ...) -> Tensor:
     """The average of each window of images (N, C, H, W)."""
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+def avg_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ..., *, out: Any = ...) -> Tensor:
     """The average of each window of volumes (N, C, D, H, W)."""
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = ..., bias: Any = ..., training: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
     """Each channel brought to mean 0 and variance 1, then scaled and shifted."""

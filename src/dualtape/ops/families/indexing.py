@@ -340,7 +340,7 @@ def _filled(x: Any, value: Any) -> Any:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     if value is None:
         raise TypeError("fill_(): argument 'value' must be a number or a 0-d tensor, got NoneType")
-    return np.full_like(x, value if hasattr(value, "dtype") else dtypes.number_as(value, x.dtype))
+    return np.full_like(x, dtypes.number_as(value, x.dtype) if isinstance(value, (int, float, complex)) else value)
 
 
 op("copy", _copied, kind=GENERAL, inplace=True, overwrites="array", scalars=True, public=False, method=False, node="CopyBackwards",
