@@ -74,8 +74,8 @@ def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
 
 def no_history_for_out(name: str | None = None) -> RuntimeError:
     return RuntimeError(
-        f"{f'{name}(): ' if name else ''}functions with out=... arguments don't support automatic differentiation, but one of the arguments"
-        " requires grad or has a tangent: drop out=, or compute under no_grad()"
+        f"{f'{name}(): ' if name else ''}functions with out=... arguments don't support automatic differentiation,"
+        " but one of the arguments requires grad or has a tangent: drop out=, or compute under no_grad()"
     )
 
 

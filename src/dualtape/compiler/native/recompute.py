@@ -30,12 +30,12 @@ class Recompute:
     """One pass over a schedule whose clusters are known, and whose memory is not yet."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.schedule, self.nodes, self.place = schedule, schedule.nodes, schedule._place
+        self.schedule, self.nodes, self.place = schedule, schedule.nodes, schedule.place
         self._outside = {n for n, *_ in schedule.outputs} | {n for _, n, _ in schedule.back}
         self._written = {node.operands[0][0] for node in self.nodes if node.op in (WRITE, TOUCHED)}
         self._last = [
             _FOREVER if place < 0 or i in self._outside
-            else max([self.place[r] for r in schedule._readers.get(i, ())], default=-1)
+            else max([self.place[r] for r in schedule.readers.get(i, ())], default=-1)
             for i, place in enumerate(self.place)
         ]  # fmt: skip
         self._stored: set[int] = set()
@@ -71,7 +71,7 @@ class Recompute:
             return False
         if i in self._outside or i in self._written:
             return False
-        for r in self.schedule._readers.get(i, ()):
+        for r in self.schedule.readers.get(i, ()):
             if self.place[r] == self.place[i]:
                 continue
             reader = self.nodes[r]
@@ -178,8 +178,8 @@ class Recompute:
         left = [c for c, cluster in enumerate(schedule.clusters) if cluster.members]
         numbers = {-1: -1} | {c: k for k, c in enumerate(left)}
         schedule.clusters = [schedule.clusters[c] for c in left]
-        schedule._place = [numbers[c] for c in self.place]
-        schedule._readers = readers
+        schedule.place = [numbers[c] for c in self.place]
+        schedule.readers = readers
 
 
 def _moved(node: Node, copies: dict[int, int]) -> Node:
