@@ -22,6 +22,7 @@ _CHEAP = frozenset({
 })  # fmt: skip
 _LARGE = 1 << 16  # bytes of arrays from which on memory is what takes the time
 _STEPS = 12  # that are taken again for one array
+_SMALLER = 8  # times smaller, what is read does not count beside what is not stored
 _READS = 2  # arrays that are read for one that is neither written nor read
 _FOREVER = 1 << 60
 
@@ -97,6 +98,7 @@ class Recompute:
         """The nodes to be computed again, in their order, where ``v`` is to be had in cluster ``c``; None: too many."""
         steps: dict[int, None] = {}
         leaves: set[int] = set()
+        least = max(_LARGE, self._bytes(v) // _SMALLER)
 
         def visit(i: int) -> bool:
             for o in self.nodes[i].operands:
@@ -107,7 +109,7 @@ class Recompute:
                         return False
                 elif o[0] in self._written or self.nodes[o[0]].op in (WRITE, TOUCHED):
                     return False  # by then something else may stand there
-                elif self._bytes(o[0]) >= _LARGE:
+                elif self._bytes(o[0]) >= least:
                     leaves.add(o[0])
             steps[i] = None
             return len(steps) <= _STEPS
