@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from dualtape.ops.table import COMPOSITES
 from op_cases import arrays, cases, converted, first_samples, leaves
 
 
@@ -101,3 +102,10 @@ def test_multinomial_draws_into_whole_numbers_alone() -> None:
     assert out.tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="does not match dtype of out"):
         dt.multinomial(dt.ones(2), 1, out=dt.ones(1))
+
+
+def test_what_is_given_out_is_a_function_made_of_others() -> None:
+    from dualtape.ops.publish import _TAKING_OUT
+
+    for name in sorted(_TAKING_OUT):
+        assert "out" in inspect.signature(COMPOSITES[name].function).parameters, name
