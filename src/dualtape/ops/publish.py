@@ -120,8 +120,8 @@ def _with_out(function: Callable, name: str) -> Callable:
         result = function(*args, **kwargs)
         return result if out is None else written_out(name, out, result)
 
-    public.__dict__.pop("__signature__", None)
-    public.__wrapped__ = _Out(function)  # type: ignore[attr-defined]
+    vars(public).pop("__signature__", None)
+    vars(public)["__wrapped__"] = _Out(function)
     return public
 
 
