@@ -129,14 +129,14 @@ class _Out:
     """What tells the signature of a function that was given ``out=``, when it is asked for."""
 
     def __init__(self, function: Callable) -> None:
-        self._function = function
+        self.__wrapped__ = function
 
     @property
     def __signature__(self) -> Any:
         import inspect
 
         out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
-        return inspect.Signature([*inspect.signature(self._function).parameters.values(), out])
+        return inspect.Signature([*inspect.signature(self.__wrapped__).parameters.values(), out])
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
