@@ -387,6 +387,7 @@ def _transposed(
     around = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True))
     turnable = (
         type(x) is type(weight) is np.ndarray
+        and (bias is None or bias.dtype == x.dtype)
         and all([s == 1 for s in stride])
         and prod(kernel) > _FEW
         and min(around, default=0) >= 0
