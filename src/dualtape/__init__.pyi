@@ -871,7 +871,7 @@ def mean(input: Any, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., 
     """The mean over ``dim``."""
 def median(input: Any, dim: _int | None = ..., keepdim: _bool = ..., **out: Any) -> Any:
     """The middle element in order, the lower of two; along ``dim`` also its index. NaN if there is one."""
-def meshgrid(*tensors: Any, indexing: str = ...) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = ...) -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor for each axis."""
 def min(input: Any, dim: Any = ..., keepdim: _bool = ..., *, other: Any = ..., **out: Any) -> Any:
     """The smallest element; along ``dim`` also its index; with a tensor, the smaller of each pair (:func:`minimum`)."""

@@ -16,6 +16,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor
 from ...arrays.kernels.basics import contiguous
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use
 from ..publish import publish_inplace
@@ -408,6 +409,10 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError(f"cross: no dimension of size 3 in input of shape {list(input.shape)}")
+        warn(
+            f"Using cross without specifying the dim arg is deprecated: it is the first of size 3, here {dim}; pass it, or"
+            " use linalg.cross, which takes the last dimension"
+        )
     return linalg_cross(input, other, dim)
 
 
@@ -478,6 +483,7 @@ def chain_matmul(*matrices: Any) -> Any:
     >>> dt.chain_matmul(dt.ones(2, 3), dt.ones(3, 1)).shape
     dualtape.Size([2, 1])
     """
+    warn("chain_matmul is deprecated in favor of linalg.multi_dot, which takes a list of matrices")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 

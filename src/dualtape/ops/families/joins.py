@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.kernels.basics import asarray_like, host
-from ...errors import ArgumentError
+from ...errors import ArgumentError, warn
 from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
 from ..samples import ints, real, sample
 from ..table import COMMON, GENERAL, LINEAR, composite, op
@@ -284,7 +284,7 @@ def vstack(tensors: Any) -> Any:
 @composite(
     "meshgrid", samples=(sample(real(2), real(3), indexing="ij"), sample(real(2), real(3), indexing="xy")), method=False
 )
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """Coordinates of a grid, one tensor for each axis.
 
     Examples
@@ -296,6 +296,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
+    if indexing is None:
+        warn("meshgrid: indexing is not given, and 'ij': pass it, since PyTorch announces that it will be required")
+        indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f"meshgrid: indexing must be one of 'xy' or 'ij', but received: {indexing}")
     swap = indexing == "xy" and len(tensors) > 1

@@ -15,6 +15,7 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, wrap
 from ...arrays.kernels.basics import all_samples, asarray_like, contiguous, eye, host, on_host
 from ...arrays.lazy import scipy_lapack, scipy_linalg
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, normal_dim, transposed, use
 from ..linalg_error import LinAlgError
@@ -68,6 +69,8 @@ def _failed(name: str, x: Any, routine: str, say: Callable[[int], str]) -> LinAl
 
 def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any:
     _matrix(name, x)
+    if name == "cholesky":
+        warn("cholesky is deprecated in favor of linalg.cholesky: for upper=True there is its .mH")
     try:
         lower = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:

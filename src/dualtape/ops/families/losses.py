@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -12,7 +11,7 @@ from ...arrays import zeros
 from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_reduce, all_samples, arange_like, full_like_shape
 from ...autograd.underived import refuse_history
-from ...errors import ArgumentError
+from ...errors import ArgumentError, warn
 from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import edge, exact, exact_index, ints, probability, real, sample
@@ -165,12 +164,14 @@ def reduce_tensor(name: str, values: Any, reduction: str) -> Any:
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """What two old arguments say, if they are given: they go, as PyTorch's do."""
     if size_average is None and reduce is None:
-        return reduction
+        if reduction != "elementwise_mean":
+            return reduction
+        warn("reduction='elementwise_mean' is deprecated: it is called 'mean' now")
+        return "mean"
     reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
+    warn(
         f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
         UserWarning,
-        stacklevel=4,
     )
     return reduction
 

@@ -20,6 +20,7 @@ from ...arrays.brief import cast as in_type
 from ...arrays.kernels.basics import accumulate as running
 from ...arrays.kernels.basics import add_reduce, reduce
 from ...arrays.kernels.sums import sum_all, sum_axis, sum_point
+from ...errors import warn_of_lost_imaginary
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, normal_dims, restore, use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, ints, mask, real, sample
@@ -87,7 +88,10 @@ def cast(x: Any, dtype: Any) -> Any:
     target = dtypes.to_numpy(dtype)
     if x.dtype == target:
         return x
-    return (x.real if x.dtype.kind == "c" and target.kind != "c" else x).astype(target)
+    if x.dtype.kind == "c" and target.kind not in "cb":
+        warn_of_lost_imaginary("dtype=", target)
+        x = x.real
+    return x.astype(target)
 
 
 def accumulate(ufunc: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

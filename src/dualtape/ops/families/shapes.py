@@ -714,7 +714,20 @@ def _transposed_property(name: str, doc: str, view: Any) -> None:
 
 
 def _reversed(x: Tensor) -> Tensor:
+    if x.ndim != 2:
+        _warn_of_transpose("T", x.ndim)
     return permute(x, tuple(reversed(range(x.ndim))))
+
+
+def _warn_of_transpose(name: str, ndim: int) -> None:
+    if not ndim:
+        instead = "it is the tensor itself" if name[-1] == "T" else "use x.conj()"
+        errors.warn(f"x.{name} of a tensor without dimensions is deprecated: {instead}")
+    else:
+        errors.warn(
+            f"The use of `x.T` on tensors of dimension other than 2 is deprecated, got {ndim}: use x.mT for batches of"
+            " matrices, or x.permute(*range(x.ndim)[::-1]) for the dimensions in reverse order"
+        )
 
 
 def _conjugate_transpose(x: Tensor) -> Tensor:
@@ -731,6 +744,8 @@ def _matrix(x: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor."
         )
+    if not x.ndim:
+        _warn_of_transpose(name, 0)
     return transpose(x, -2, -1) if x.ndim else x
 
 
