@@ -184,6 +184,8 @@ def unwrap(op: Op, values: list) -> list:
     for place, value in enumerate(values):
         if isinstance(value, Tensor) and place not in op.tensor_places:
             values[place] = _number(op, place, value)
+        elif isinstance(value, np.generic) and place not in op.tensor_places:
+            values[place] = value.item()  # a number, which has no dtype to bring along
     raws = list(values)
     for place in op.tensor_places:
         value = values[place]

@@ -331,7 +331,7 @@ def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
 # --- whole writes ---------------------------------------------------------------------------------
 
 
-def _copied(x: Any, src: Any) -> Any:
+def _copied(x: Any, src: Any, non_blocking: bool = False) -> Any:
     if not hasattr(src, "dtype"):
         return np.full_like(x, dtypes.number_as(src, x.dtype))
     if src.dtype.kind == "c" and x.dtype.kind not in "cb":

@@ -489,7 +489,7 @@ def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:
     weight = g_logabsdet
     if x.dtype.kind == "c":
         weight = weight - 1j * (g_sign.conj() * sign).imag
-    return weight.reshape((*weight.shape, 1, 1)) * adjoint(np.linalg.inv(x))
+    return weight.reshape((*weight.shape, 1, 1)) * adjoint(use("inverse")(x))
 
 
 op("slogdet", _slogdet, also=("linalg.slogdet",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
@@ -848,7 +848,8 @@ def matrix_power(input: Any, n: int) -> Any:
     tensor([[1., 3.],
             [0., 1.]])
     """
-    _matrix("linalg.matrix_power", input._array)
+    if input._array.dtype.kind not in "iu" or n < 0 or input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        _matrix("linalg.matrix_power", input._array)  # integers have powers too, but no inverses
     if n == 0:
         size = input.shape[-1]
         return input * 0 + wrap(eye(size, input._array.dtype, input._array))
@@ -899,7 +900,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
         residuals = found.residuals.squeeze(-1) if found.residuals.numel() else found.residuals
         return _LeastSquares((found.solution.squeeze(-1), residuals, found.rank, found.singular_values))
     solution = matmul(TABLE["pinverse"].function(input, rcond), b)
-    empty = new_tensor(asarray_like([], input._array, input._array.dtype))
+    empty = new_tensor(asarray_like([], input._array, input._array.real.dtype))
     rows, columns = input._array.shape[-2:]
     rank = on_host(lambda a: np.asarray(np.linalg.matrix_rank(a)), input._array)
     residuals, values = empty, empty

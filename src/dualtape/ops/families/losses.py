@@ -168,7 +168,8 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
             return reduction
         warn("reduction='elementwise_mean' is deprecated: it is called 'mean' now")
         return "mean"
-    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    averages, reduces = (flag is None or bool(flag) for flag in (size_average, reduce))
+    reduction = "none" if not reduces else "mean" if averages else "sum"
     warn(
         f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
         UserWarning,
@@ -428,7 +429,7 @@ def cross_entropy(
         losses = -(scaled * target)
         if reduction == "none":
             return losses.sum(dim)
-        return losses.sum() / (max(1, input.numel() // classes)) if reduction == "mean" else losses.sum()
+        return losses.sum() / (input.numel() // max(1, classes)) if reduction == "mean" else losses.sum()
     sharp = _nll_loss(logs, target, weight, ignore_index, reduction)
     smooth = FUNCTIONS["masked_fill"](-scaled.sum(dim), target == ignore_index, 0.0)
     if reduction == "mean":

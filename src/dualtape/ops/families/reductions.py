@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod as product
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ def numpy_names(function: Callable) -> Callable:
     def translated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {{"axis": "dim", "keepdims": "keepdim"}.get(key, key): value for key, value in kwargs.items()}
+            if isinstance(kwargs.get("dim"), Tensor):  # by name it is a dimension, and not another operand
+                kwargs["dim"] = index(kwargs["dim"])
         return function(*args, **kwargs)
 
     translated.__name__ = translated.__qualname__ = function.__name__

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import floor, prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import asarray_like
 from ...errors import warn
 from ..dispatch import FUNCTIONS
-from ..formulas import use
+from ..formulas import is_whole, use
 from ..samples import edge, exact, real, sample, unit
 from ..table import GENERAL, LINEAR, composite, op
 from .nn import _take_op
@@ -177,7 +178,7 @@ def _new_sizes(
     if size is not None:
         if recompute:
             raise ValueError("interpolate: recompute_scale_factor is not meaningful with an explicit size.")
-        new = (size,) * dims if isinstance(size, int) else tuple(size)
+        new = (index(size),) * dims if is_whole(size) else tuple(size)
         if len(new) != dims:
             raise ValueError(f"interpolate: size must have {dims} entries for this input, got {size}")
         factors = None

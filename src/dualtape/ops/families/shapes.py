@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...arrays import Batched
 from ...arrays.kernels.basics import add_reduce, contiguous
 from ...arrays.kernels.sums import sum_axis
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
+from ..formulas import is_whole, normal_dim, normal_dims, use, zeros_like_shape
 from ..samples import real, sample
 from ..table import GENERAL, LINEAR, LISTED, composite, op
 
@@ -554,7 +555,8 @@ def tensor_split(
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input._array.shape[normal_dim(dim, input.ndim)]
-    if isinstance(indices_or_sections, int):
+    if is_whole(indices_or_sections):
+        indices_or_sections = index(indices_or_sections)
         if indices_or_sections < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
         small, more = divmod(n, indices_or_sections)
@@ -653,7 +655,7 @@ def adjoint(input: Any) -> Any:
     >>> dt.adjoint(dt.tensor([[1j]]))
     tensor([[0.-1.j]])
     """
-    return transpose(input, -2, -1).conj()
+    return _matrix(input, "adjoint()").conj()  # type: ignore[attr-defined]
 
 
 def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
