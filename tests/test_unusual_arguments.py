@@ -108,6 +108,9 @@ OTHERS = programs(
     F.mse_loss(f, f + 1, 1, 0)
     F.l1_loss(f, f * 2, size_average=0)
     F.soft_margin_loss(f, f, 0)
+    F.celu(v, 0.0)
+    F.dropout2d(torch.empty(0))
+    F.dropout3d(torch.tensor(1.0), training=False)
     torch.unravel_index(torch.tensor([5], dtype=torch.uint8), (2, 3))
     torch.adjoint(torch.tensor(1j))
     torch.linalg.lstsq(torch.eye(2) * 1j, torch.eye(2) * 1j).residuals
@@ -152,3 +155,16 @@ def test_sums_of_small_integers_do_not_overflow_in_integrals() -> None:
     y = dt.tensor([100, 100, 100], dtype=dt.int8)
     assert dt.trapezoid(y).item() == 200
     assert dt.cumulative_trapezoid(y).tolist() == [100, 200]
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+def test_gradients_of_eigenvectors_are_symmetric_as_the_matrix_is(kind: str) -> None:
+    same(
+        f"""
+a = torch.tensor([[2.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]], dtype=torch.{kind})
+a = (a + (1j * (a.tril(-1) - a.triu(1)) if a.is_complex() else 0)).requires_grad_()
+values, vectors = torch.linalg.eigh(a)
+weights = torch.arange(9.0, dtype=torch.float64).reshape(3, 3)
+torch.autograd.grad((vectors.abs() ** 2 * weights).sum() + (values**2).sum(), a)
+"""
+    )

@@ -60,6 +60,8 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         warn(
             f"dropout3d: expected channels of volumes, 4D or 5D input, but received a {input.ndim}D input: use dropout"
         )
+    if not training or not p or not input.numel():
+        return _dropped("dropout3d", input, p, training, inplace, ())
     if input.ndim == 5:
         return _dropped("dropout3d", input, p, training, inplace, _channels("dropout3d", input))
     return _dropped("dropout3d", input, p, training, inplace, _channels("dropout3d", input.unsqueeze(0))[1:])

@@ -545,7 +545,9 @@ def _on_diagonal(values: Any) -> Any:
 
 def _eigh_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     v = eigenvectors
-    inner = _over(np.matmul(adjoint(v), g_eigenvectors), _gaps(eigenvalues)) + _on_diagonal(g_eigenvalues)
+    turned = _over(np.matmul(adjoint(v), g_eigenvectors), _gaps(eigenvalues))
+    # both triangles of the matrix share the gradient, so that it is symmetric as the matrix is
+    inner = (turned + adjoint(turned)) / 2 + _on_diagonal(g_eigenvalues)
     return np.matmul(np.matmul(v, inner), adjoint(v))
 
 

@@ -347,7 +347,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     >>> dt.nn.functional.dropout2d(dt.ones(1, 2, 1, 1), training=False).shape
     dualtape.Size([1, 2, 1, 1])
     """
-    if input.ndim < 2 and training:
+    if input.ndim < 2 and training and p and input.numel():
         raise RuntimeError(
             f"dropout2d: Feature dropout requires at least 2 dimensions in the input, got {list(input.shape)}"
         )
