@@ -117,7 +117,7 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
         for argument in _CONSTANTS.get(name, ()):
             refuse_history(name, **{argument: given.get(argument)})
         expanded = input, target
-        if broadcasts and target.shape != input.shape:
+        if broadcasts and _shape(input) != _shape(target):
             warn(
                 f"{name}: Using a target size ({list(target.shape)}) that is different to the input size"
                 f" ({list(input.shape)}): both are broadcast, which is likely to give another loss than was meant"
@@ -136,6 +136,11 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
         default = shown[p].default if p in shown else None
         parameters.append(inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     return _described(function, name, inner.__doc__, parameters)
+
+
+def _shape(x: Any) -> tuple:
+    array = getattr(x, "_array", x)  # whose shape takes a third of the time that a tensor's does
+    return array.shape
 
 
 def _weighted(
