@@ -7,9 +7,11 @@ hits both.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 
 __all__ = ["import_times", "main"]
@@ -17,10 +19,11 @@ __all__ = ["import_times", "main"]
 PROGRAM = "import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
 
 
-def import_seconds(module: str) -> float:
-    """Return the seconds that importing a module takes in a fresh interpreter."""
-    command = [sys.executable, "-c", PROGRAM.format(module=module)]
-    done = subprocess.run(command, capture_output=True, text=True)
+def import_seconds(module: str, bytecode: str) -> float:
+    """Return the seconds that importing a module takes in a fresh interpreter, its bytecode in a given folder."""
+    command = [sys.executable, "-X", f"pycache_prefix={bytecode}", "-c", PROGRAM.format(module=module)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise RuntimeError(
             f"import_time: `import {module}` failed in a fresh interpreter; is it installed?\n{done.stderr}"
@@ -30,12 +33,13 @@ def import_seconds(module: str) -> float:
 
 def import_times(modules: Sequence[str], runs: int) -> dict[str, list[float]]:
     """Time the imports in turns; return the seconds of every run, by module."""
-    for module in modules:
-        import_seconds(module)  # fills the bytecode and file caches
     times: dict[str, list[float]] = {module: [] for module in modules}
-    for _ in range(runs):
+    with tempfile.TemporaryDirectory() as bytecode:
         for module in modules:
-            times[module].append(import_seconds(module))
+            import_seconds(module, bytecode)  # fills the bytecode and file caches
+        for _ in range(runs):
+            for module in modules:
+                times[module].append(import_seconds(module, bytecode))
     return times
 
 

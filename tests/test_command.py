@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import dualtape as dt
 from dualtape.cli import main
 from dualtape.commands import ops
 from dualtape.commands.ops import explained
@@ -90,6 +92,13 @@ def test_an_op_is_explained(capsys):
     with pytest.raises(SystemExit):
         main(["explain", "sinn"])
     assert "sin" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["tanh", "eq", "gather", "softmax", "hstack", "einsum", "fft_fft"])
+def test_an_op_is_found_where_it_is_declared(name):
+    file, _, line = explained(name)["defined"].partition(":")
+    text = (Path(dt.__file__).parent.parent / file).read_text().splitlines()[int(line) - 1]
+    assert f'"{name}"' in text or text.lstrip().startswith(("def ", "@"))
 
 
 def test_a_graph_is_drawn(program, tmp_path, capsys):

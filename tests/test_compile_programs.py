@@ -15,7 +15,16 @@ import dualtape as dt
 
 COUNT = int(os.environ.get("DUALTAPE_EXAMPLES", "60"))
 BACKENDS = ["numpy", "native"] if importlib.util.find_spec("llvmlite") else ["numpy"]
-SHAPES = [(3, 4), (4,), (1,), (), (2, 3, 4), (40, 5), (5,), (7, 1), (1, 6), (64,), (33, 3)]
+SHAPES = [(3, 4), (4,), (1,), (), (2, 3, 4), (40, 5), (5,), (7, 1), (1, 6), (64,), (33, 3), (32, 32), (2, 64), (96, 1)]
+
+
+@pytest.fixture(autouse=True)
+def small_arrays_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops work in place also where that would not pay."""
+    if len(BACKENDS) > 1:
+        from dualtape.compiler.native import memory
+
+        monkeypatch.setattr(memory, "_IN_PLACE", 1)
 
 
 class Writer:

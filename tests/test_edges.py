@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
+import numpy as np
 import pytest
 
 import dualtape as dt
@@ -264,3 +266,28 @@ def test_a_copy_of_an_expanded_tensor_lies_as_pytorchs_does(order: tuple, place:
 )  # fmt: skip
 def test_a_tensor_in_the_place_of_a_number_is_one_or_is_refused(call: str, requires: bool) -> None:
     same(f"x, a = torch.tensor([-1.0, 3.0], requires_grad=True), torch.tensor(2.0, requires_grad={requires})\n{call}")
+
+
+@pytest.mark.parametrize("name", ["cat", "stack", "hstack", "vstack", "dstack", "column_stack"])
+@pytest.mark.parametrize("given", [dt.ones(2, 3), dt.ones(()), 5, None])
+def test_what_joins_tensors_takes_a_list_of_them(name: str, given: Any) -> None:
+    with pytest.raises(TypeError, match="must be tuple of Tensors"):
+        getattr(dt, name)(given)
+
+
+def test_scattered_factors_have_gradients_and_tangents() -> None:
+    x, src = dt.tensor([1.0, 2.0, 3.0], dtype=dt.float64), dt.tensor([2.0, 5.0], dtype=dt.float64)
+    scattered = lambda x, src: dt.scatter(x, 0, dt.tensor([1, 1]), src, reduce="multiply")
+    assert scattered(x, src).tolist() == [1, 20, 3]
+    assert dt.autograd.gradcheck(scattered, (x.requires_grad_(), src.requires_grad_()), check_forward_ad=True)
+
+
+def test_a_number_of_numpys_that_does_not_fit_is_refused() -> None:
+    x = dt.ones(2)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.fill_(np.float64(1e300))
+    assert x.tolist() == [1, 1] and x._version == 0
+
+
+def test_the_conjugate_of_a_truth_value_is_one() -> None:
+    assert dt.conj_physical(dt.tensor([True])).dtype == dt.bool

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from dualtape.ops.table import COMPOSITES
 from op_cases import arrays, cases, converted, first_samples, leaves
 
 
@@ -58,7 +59,53 @@ def test_most_of_the_table_takes_out() -> None:
     assert len({case[1].name for case in CASES}) > 300
 
 
-@pytest.mark.parametrize("name", ["avg_pool2d", "relu_"])
+@pytest.mark.parametrize("name", ["max_pool2d", "relu_"])
 def test_a_function_without_out_says_so(name: str) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
         getattr(dt.nn.functional, name)(dt.ones(1, 1, 2, 2), out=dt.ones(1))
+
+
+NEW = [
+    (dt.zeros, (3,)), (dt.ones, (3,)), (dt.empty, (3,)), (dt.full, ((3,), 2)), (dt.arange, (0, 0.3, 0.1)),
+    (dt.linspace, (0, 1, 3)), (dt.logspace, (0, 1, 3)), (dt.eye, (3, 1)), (dt.rand, (3,)), (dt.randn, (3,)),
+    (dt.randint, (5, (3,))), (dt.randperm, (3,)), (dt.normal, (0.0, 1.0, (3,))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "args"), NEW, ids=[f.__name__ for f, _ in NEW])
+def test_a_new_tensor_is_made_in_the_dtype_of_out_or_refused(function: Any, args: tuple) -> None:
+    dt.manual_seed(0)
+    wanted = function(*args, dtype=dt.float64)
+    for room in (dt.empty(0, dtype=dt.float64), dt.full_like(wanted, 7)):
+        dt.manual_seed(0)
+        version = room._version
+        assert function(*args, out=room) is room and room.dtype == dt.float64 and room._version == version + 1
+        if function is not dt.empty:
+            np.testing.assert_array_equal(room.numpy(), wanted.numpy())
+    with pytest.raises(RuntimeError, match="does not match dtype of out"):
+        function(*args, out=room, dtype=dt.float32)
+    with pytest.raises(TypeError, match="'out' must be Tensor, not int"):
+        function(*args, out=3)
+    leaf = dt.full((3,), 7.0, requires_grad=True)
+    for out in (leaf, leaf * 1):
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            function(*args, out=out)
+        assert (out == 7).all() and out._version == 0
+    with dt.no_grad():
+        assert function(*args, out=leaf) is leaf and leaf.requires_grad
+    assert function(*args, out=dt.ones(3), requires_grad=True).requires_grad
+
+
+def test_multinomial_draws_into_whole_numbers_alone() -> None:
+    out = dt.empty(0, dtype=dt.int64)
+    assert dt.multinomial(dt.tensor([0.0, 1.0]), 2, True, out=out) is out
+    assert out.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="does not match dtype of out"):
+        dt.multinomial(dt.ones(2), 1, out=dt.ones(1))
+
+
+def test_what_is_given_out_is_a_function_made_of_others() -> None:
+    from dualtape.ops.publish import _TAKING_OUT
+
+    for name in sorted(_TAKING_OUT):
+        assert "out" in inspect.signature(COMPOSITES[name].function).parameters, name

@@ -657,7 +657,7 @@ def gcd_(input: Any, other: Any) -> Tensor:
     """The greatest common divisor of each pair of integers, never negative."""
 def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Where x >= y, as booleans."""
-def geqrf(input: Any) -> Any:
+def geqrf(input: Any, *, out: Any = ...) -> Any:
     """The QR factorisation as LAPACK leaves it: R above, the reflections that make Q below, and their scales; no derivative."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """The products of each entry of one vector with each of another."""
@@ -889,7 +889,7 @@ def msort(input: Any, *, out: Any = ...) -> Tensor:
     """The elements in order along the first dimension."""
 def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """x * y."""
-def multinomial(input: Any, num_samples: _int, replacement: _bool = ..., *, generator: Any = ...) -> Tensor:
+def multinomial(input: Any, num_samples: _int, replacement: _bool = ..., *, generator: Any = ..., out: Any = ...) -> Tensor:
     """Indices drawn with probabilities proportional to the entries of each row."""
 def multiply(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """x * y."""
@@ -980,7 +980,7 @@ def prod(input: Any, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., 
     """The product over ``dim``; derivatives of every order are right where factors are 0."""
 def put(input: Any, index: Any, source: Any, accumulate: _bool = ..., *, out: Any = ...) -> Tensor:
     """The tensor with values written (or added) at places of the flattened tensor."""
-def qr(input: Any, some: _bool = ...) -> Any:
+def qr(input: Any, some: _bool = ..., *, out: Any = ...) -> Any:
     """The factors of ``input = Q @ R``; :func:`dualtape.linalg.qr` is its successor."""
 def quantile(input: Any, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: str = ..., out: Any = ...) -> Tensor:
     """The ``q``-th quantiles along ``dim``; several ``q`` make the first dimension of the result."""
@@ -1058,7 +1058,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
     """y - alpha * x."""
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``, where ``input``, ``mat1`` and the result are sparse."""
-def scatter(input: Any, dim: _int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
+def scatter(input: Any, dim: _int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ..., out: Any = ...) -> Tensor:
     """The tensor with values written (or added, or multiplied) at an index along a dimension."""
 def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = ...) -> Tensor:
     """The tensor with values added at an index along a dimension."""
@@ -1155,7 +1155,7 @@ def subtract(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Ten
     """x - alpha * y."""
 def sum(input: Any, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The sum over ``dim``; integers and booleans are summed as int64."""
-def svd(input: Any, some: _bool = ..., compute_uv: _bool = ...) -> tuple[Tensor, ...]:
+def svd(input: Any, some: _bool = ..., compute_uv: _bool = ..., *, out: Any = ...) -> tuple[Tensor, ...]:
     """The singular value decomposition as (U, S, V), V not transposed; see :func:`dualtape.linalg.svd`."""
 def svd_lowrank(A: Any, q: _int | None = ..., niter: _int | None = ..., M: Any = ...) -> tuple[Tensor, ...]:
     """The largest ``q`` singular values of ``A - M`` and their vectors, as (U, S, V), found by random combinations of its columns."""
@@ -1205,7 +1205,7 @@ def trapezoid(y: Any, x: Any = ..., *, dx: _float = ..., dim: _int = ...) -> Ten
     """The integral along ``dim`` by the trapezoidal rule, at points ``x`` or ``dx`` apart."""
 def trapz(y: Any, x: Any = ..., *, dx: _float = ..., dim: _int = ...) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, at points ``x`` or ``dx`` apart."""
-def triangular_solve(input: Any, A: Any, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Any:
+def triangular_solve(input: Any, A: Any, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ..., *, out: Any = ...) -> Any:
     """The X with ``A @ X == input`` for a triangular A, or its transpose, and a copy of A; :func:`dualtape.linalg.solve_triangular` is its successor."""
 def tril(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
     """The lower triangle of the last two dimensions, zeros elsewhere."""

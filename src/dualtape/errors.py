@@ -72,6 +72,20 @@ def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
     )
 
 
+def no_history_for_out(name: str | None = None) -> RuntimeError:
+    return RuntimeError(
+        f"{f'{name}(): ' if name else ''}functions with out=... arguments don't support automatic differentiation,"
+        " but one of the arguments requires grad or has a tangent: drop out=, or compute under no_grad()"
+    )
+
+
+def not_a_list(op: str, param: str, value: Any) -> TypeError:
+    return TypeError(
+        f"{op}(): argument '{param}' must be tuple of Tensors, not {type(value).__name__}: give a list or tuple of"
+        " them, as x.unbind() makes one of the rows of x"
+    )
+
+
 _RAW = re.compile(
     "has no attribute|object is not|object cannot be|not supported between|unsupported operand|must be real number"
     "|to unpack|index out of range|by zero|object can't be|can't multiply"

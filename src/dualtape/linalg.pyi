@@ -61,7 +61,7 @@ def ldl_factor_ex(input: Any, *, hermitian: _bool = ..., check_errors: _bool = .
     """The factors of ``A = L @ D @ L.mT`` of a symmetric matrix (``L.mH`` of a Hermitian one), the exchanges of rows, and 0 or the place of a zero in D; no derivative."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: _bool = ..., out: Any = ...) -> Tensor:
     """The X with ``A @ X == B``, given what :func:`ldl_factor` made of A; no derivative."""
-def lstsq(input: Any, b: Any, rcond: _float | None = ..., *, driver: str | None = ...) -> Any:
+def lstsq(input: Any, b: Any, rcond: _float | None = ..., *, driver: str | None = ..., out: Any = ...) -> Any:
     """The X of least ``norm(A @ X - B)``: (solution, residuals, rank, singular_values)."""
 def lu(A: Any, *, pivot: _bool = ..., out: Any = ...) -> Any:
     """P, L and U with ``A = P @ L @ U``: a permutation, a lower triangle with ones on its diagonal, an upper one."""

@@ -22,7 +22,7 @@ from .overrides import devices
 def _blas() -> Any:
     """What governs the threads of NumPy's BLAS, if it is installed."""
     try:
-        import threadpoolctl  # type: ignore[import-not-found]
+        import threadpoolctl
     except ImportError:
         return None
     return threadpoolctl

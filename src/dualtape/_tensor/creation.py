@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..arrays import Batched, as_array, is_array
 from ..arrays.brief import BRIEF, cast, made
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.protocol import becoming
-from ..autograd.views import untrack
+from ..autograd.versions import bump
+from ..autograd.views import check_write, untrack
 from ..errors import warn
 from ..modes import current
 from . import dtypes
@@ -53,7 +55,7 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
         if target.type != "cpu":
             array = move(array, target)
     if out is not None:
-        return out.copy_(wrap(array)) if out.shape == array.shape else _resized(out, array)  # type: ignore[attr-defined]
+        return _written(out, array, requires_grad)
     become = becoming.get()
     tensor = wrap(array if become is None else become(array))
     if current().inference:
@@ -63,11 +65,28 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
     return tensor
 
 
-def _resized(out: Tensor, array: Any) -> Tensor:
-    array = cast(array, out._array.dtype)
-    out._shared_counter[0] += 1
-    out._array = array
-    return out
+def in_dtype_of(out: Any, dtype: Any) -> Any:
+    """The dtype of what is made for ``out``: its own, which is the only one that may be asked for."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}: pass one, or leave it out")
+    if dtype is not None and dtypes.to_numpy(dtype) != out._array.dtype:
+        raise RuntimeError(
+            f"dtype {dtype!r} does not match dtype of out parameter ({out.dtype!r}): leave one of them out"
+        )
+    return out.dtype
+
+
+def _written(out: Tensor, array: Any, requires_grad: bool) -> Tensor:
+    """``out``, its values and shape those of a new array."""
+    if current().grad and out.requires_grad:
+        raise errors.no_history_for_out()
+    if out.shape == array.shape:
+        out.copy_(wrap(array))  # type: ignore[attr-defined]
+    else:
+        check_write(out, "out=", False)
+        bump(out._shared_counter)
+        out._array = cast(array, out._array.dtype)
+    return out.requires_grad_(True) if requires_grad else out
 
 
 _PLAIN = {bool, int, float, complex}
@@ -452,6 +471,8 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     return _finished(made(np.zeros, *_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
 
 
@@ -472,6 +493,8 @@ def ones(
     >>> dt.ones((2,), dtype=dt.int64)
     tensor([1, 1])
     """
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     array = made(np.empty, *_shaped(size, dtype, layout, ignored))
     array.fill(1)
     return _finished(array, device, requires_grad, out)
@@ -494,6 +517,8 @@ def empty(
     >>> dt.empty(2, 3).shape
     dualtape.Size([2, 3])
     """
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     return _finished(made(np.empty, *_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
 
 
@@ -537,6 +562,8 @@ def full(
     >>> dt.full((2,), 7)
     tensor([7, 7])
     """
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     if layout is not None:
         plain_memory(layout)
     if not isinstance(size, (tuple, list)):
@@ -715,6 +742,8 @@ def arange(
     tensor([1, 2, 3])
     """
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     if end is None:
         start, end = 0, start
     if end is None:
@@ -764,6 +793,8 @@ def linspace(
     tensor([0.0000, 0.5000, 1.0000])
     """
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     steps = index(steps)
     if steps < 0:
         raise RuntimeError(f"linspace: number of steps must be non-negative, got {steps}")
@@ -801,6 +832,8 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     if steps < 0:
         raise RuntimeError(f"logspace: number of steps must be non-negative, got {steps}")
     result = cast(np.logspace(start, end, steps, base=base), _numpy_dtype(dtype, dtypes.default_float()))
@@ -827,6 +860,8 @@ def eye(
             [0., 1.]])
     """
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     for size in (n, m):
         if size is not None and size < 0:
             raise RuntimeError(f"eye: sizes must be greater or equal to 0, got {size}")

@@ -505,7 +505,7 @@ class Methods:
         """Where x >= y, as booleans."""
     def geometric_(self, p: _float, *, generator: Any = ...) -> Tensor:
         """Fill with the number of trials up to the first success, which has probability ``p``."""
-    def geqrf(self) -> Any:
+    def geqrf(self, *, out: Any = ...) -> Any:
         """The QR factorisation as LAPACK leaves it: R above, the reflections that make Q below, and their scales; no derivative."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """The products of each entry of one vector with each of another."""
@@ -785,7 +785,7 @@ class Methods:
         """x * y."""
     def mul_(self, other: Any) -> Tensor:
         """x * y."""
-    def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Any = ...) -> Tensor:
+    def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Any = ..., out: Any = ...) -> Tensor:
         """Indices drawn with probabilities proportional to the entries of each row."""
     def multiply(self, other: Any, *, out: Any = ...) -> Tensor:
         """x * y."""
@@ -891,7 +891,7 @@ class Methods:
         """The tensor with values written (or added) at places of the flattened tensor."""
     def put_(self, index: Any, source: Any, accumulate: _bool = ...) -> Tensor:
         """The tensor with values written (or added) at places of the flattened tensor."""
-    def qr(self, some: _bool = ...) -> Any:
+    def qr(self, some: _bool = ..., *, out: Any = ...) -> Any:
         """The factors of ``input = Q @ R``; :func:`dualtape.linalg.qr` is its successor."""
     def quantile(self, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: str = ..., out: Any = ...) -> Tensor:
         """The ``q``-th quantiles along ``dim``; several ``q`` make the first dimension of the result."""
@@ -959,7 +959,7 @@ class Methods:
         """One over the square root."""
     def rsqrt_(self) -> Tensor:
         """One over the square root."""
-    def scatter(self, dim: _int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
+    def scatter(self, dim: _int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ..., out: Any = ...) -> Tensor:
         """The tensor with values written (or added, or multiplied) at an index along a dimension."""
     def scatter_(self, dim: _int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
         """In-place form of :func:`scatter`."""
@@ -1073,7 +1073,7 @@ class Methods:
         """The sum over ``dim``; integers and booleans are summed as int64."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """The tensor added up to a shape that can be broadcast to its own."""
-    def svd(self, some: _bool = ..., compute_uv: _bool = ...) -> tuple[Tensor, ...]:
+    def svd(self, some: _bool = ..., compute_uv: _bool = ..., *, out: Any = ...) -> tuple[Tensor, ...]:
         """The singular value decomposition as (U, S, V), V not transposed; see :func:`dualtape.linalg.svd`."""
     def swapaxes(self, dim0: Any, dim1: Any) -> Tensor:
         """Two dimensions exchanged."""
@@ -1113,7 +1113,7 @@ class Methods:
         """Two dimensions exchanged."""
     def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
         """Two dimensions exchanged."""
-    def triangular_solve(self, A: Any, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Any:
+    def triangular_solve(self, A: Any, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ..., *, out: Any = ...) -> Any:
         """The X with ``A @ X == input`` for a triangular A, or its transpose, and a copy of A; :func:`dualtape.linalg.solve_triangular` is its successor."""
     def tril(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
         """The lower triangle of the last two dimensions, zeros elsewhere."""

@@ -10,7 +10,9 @@ it is left out, and where ``DUALTAPE_MALLOC=0`` is in the environment.
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -20,3 +22,19 @@ _SEEN = 2**25 - 2**16
 if os.environ.get("DUALTAPE_MALLOC") != "0":
     with suppress(MemoryError):
         np.empty(_SEEN, np.uint8)
+
+
+@functools.cache
+def _trimming() -> Callable[[int], int]:
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library
+        return lambda kept: 0
+
+
+def give_back() -> None:
+    """Hand freed memory back to the system, after something large that was done once."""
+    if os.environ.get("DUALTAPE_MALLOC") != "0":
+        _trimming()(0)

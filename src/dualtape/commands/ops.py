@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 import dualtape as dt
-from dualtape.ops import load_all
+from dualtape.ops import AT_IMPORT, load_all
+from dualtape.ops.families import index
 from dualtape.ops.samples import Array
 from dualtape.ops.table import COMPOSITES, TABLE
 
-from .sources import gradient, written
+from .sources import declared, gradient, written
 
 
 def rows() -> dict[str, Any]:
@@ -86,7 +87,7 @@ def explained(name: str) -> dict[str, Any]:
         "signature": f"{row.name}{_signature(function)}",
         "description": inspect.cleandoc(row.doc or ""),
         "kind": "a composition of other ops" if composed else row.kind,
-        "defined": _place(function if composed else row.forward),
+        "defined": _place(row.name, function if composed else row.forward),
     }
     if not composed:
         told["forward"] = written(row.forward)
@@ -112,14 +113,17 @@ def _signature(function: Any) -> str:
         return "(...)"
 
 
-def _place(function: Any) -> str:
-    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
-    if code is None:
-        return f"numpy.{getattr(function, '__name__', function)}"
-    path = Path(code.co_filename)
+def _place(name: str, function: Any) -> str:
+    """Where an op is declared; where its row is put together by a function, its forward."""
     root = Path(dt.__file__).parent
-    shown = path.relative_to(root.parent) if path.is_relative_to(root.parent) else path
-    return f"{shown}:{code.co_firstlineno}"
+    shown = lambda path: path.relative_to(root.parent) if path.is_relative_to(root) else path
+    family = index.family_of(name)
+    for each in AT_IMPORT if family is None else (family,):
+        path = root / ("random/draws.py" if each == "random" else f"ops/families/{each}.py")
+        if (line := declared(str(path), name)) is not None:
+            return f"{shown(path)}:{line}"
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{shown(path)}" if code is None else f"{shown(Path(code.co_filename))}:{code.co_firstlineno}"
 
 
 def _parameters(row: Any, sample: Any) -> tuple[tuple, dict]:

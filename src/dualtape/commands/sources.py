@@ -33,6 +33,26 @@ def written(function: Any) -> str:
     return "\n".join(lines[:_MOST] + ["..."] * (len(lines) > _MOST))
 
 
+def declared(file: str, name: str) -> int | None:
+    """The line of a file where the row of an op is: a call, or a decorator, that begins with its name; where there is
+    none, a list of such names.
+    """
+    tree = _tree(file)
+    if tree is None:
+        return None
+    calls = [node.args[0] for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    names = [node for node in (*calls, *ast.walk(tree)) if isinstance(node, ast.Constant) and node.value == name]
+    return names[0].lineno if names else None
+
+
+@functools.lru_cache(maxsize=16)
+def _tree(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+
+
 def gradient(formula: Callable) -> str:
     """The formula of a gradient; where a row gives the derivative alone, what follows from it."""
     derivative = _derivative_behind(formula)
@@ -55,12 +75,9 @@ def _derivative_behind(formula: Any) -> Callable | None:
 
 @functools.lru_cache(maxsize=8)
 def _lambdas(file: str) -> tuple[list[str], list[ast.Lambda]]:
-    lines = linecache.getlines(file)
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:
-        return lines, []
-    return lines, [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    tree = _tree(file)
+    found = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    return linecache.getlines(file), found
 
 
 def _lambda(code: Any) -> str:

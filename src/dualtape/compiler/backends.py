@@ -71,6 +71,12 @@ def _program(
     return functools.partial(replay.quietly, replay.function(name, instructions, inputs, outputs))
 
 
+def forget_memory() -> None:
+    """Let go of the memory that native programs share between their calls."""
+    if (instances := sys.modules.get(f"{__package__}.native.instances")) is not None:
+        instances.blocks.clear()
+
+
 @contextmanager
 def watched(recorder: Any) -> Iterator[None]:
     """Native programs that this thread runs have their kernels in a profile, meanwhile."""

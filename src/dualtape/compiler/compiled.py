@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import os
 import threading
@@ -16,10 +17,11 @@ import numpy as np
 from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor
+from ..arrays.malloc import give_back
 from ..nn import Module
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
-from .backends import shown, watched
+from .backends import forget_memory, shown, watched
 from .guards import kinds
 from .module import OptimizedModule
 from .replay import Mismatch, Raised
@@ -31,6 +33,7 @@ _AGAIN = 2  # calls that may change Python objects before others are traced
 _KEPT = 256  # shapes whose programs are kept
 _SHAPES = 64  # shapes from which on a new one is traced when it comes again; that are traced at all with dynamic=False
 _REMEMBERED = 4096  # shapes that have come once
+_MUCH = 1 << 25  # bytes of a program, whose traced run has left as many free
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _log = logging.getLogger("dualtape.compile")
 _FLAT = {*kinds(), int, float, bool, str, type(None), np.ndarray}  # arguments that are leaves of their tree
@@ -132,6 +135,9 @@ class Compiled:
             else:
                 variant.facts["shapes of arguments"] = shapes
                 self._variants.setdefault(key, []).append(variant)
+                if variant.arena > _MUCH:
+                    gc.collect()
+                    give_back()  # of what the traced run took, the program takes a part
                 while len(self._variants) > _KEPT:
                     self._variants.pop(next(iter(self._variants)))
                 _log.info(
@@ -286,7 +292,7 @@ def compile(
 
 
 def reset() -> None:
-    """Forget all traced programs.
+    """Forget all traced programs, and let go of the memory that they share.
 
     Examples
     --------
@@ -295,6 +301,7 @@ def reset() -> None:
     """
     for compiled in list(_all):
         compiled._reset()
+    forget_memory()
 
 
 def disable(fn: Callable | None = None, recursive: bool = True) -> Any:
@@ -418,7 +425,7 @@ class Explanation:
         self.guards, self.checks = last.get("guards", []), last.get("checks", [])
         self.seconds = last.get("seconds", 0.0)
         self.retraced = list(compiled._traced)
-        native = [f for f in (last.get("native forward"), last.get("native backward")) if isinstance(f, dict)]
+        native = self.variants[-1].native if self.variants else []
         self.kernels, self.calls, self.bytes = (sum(f[key] for f in native) for key in ("kernels", "calls", "arena"))
         planning, code = (sum(f[key] for f in native) for key in ("planning", "code"))
         self.phases = {"tracing": max(self.seconds - planning - code, 0.0), "planning": planning, "machine code": code}

@@ -71,6 +71,16 @@ class Variant:
         self.forward: Callable[..., tuple]
         self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
 
+    @property
+    def native(self) -> list[dict]:
+        """What there is to tell of its native programs."""
+        return [f for f in map(self.facts.get, ("native forward", "native backward")) if isinstance(f, dict)]
+
+    @property
+    def arena(self) -> int:
+        """Bytes that these compute in."""
+        return sum(facts["arena"] for facts in self.native)
+
     def run(self, found: tuple, call: tuple) -> Any:
         """Replay the program on the inputs that the guard found, for a call with the arguments ``call``: their leaves
         and their tree, None if they stand one after the other.

@@ -14,6 +14,7 @@ def _described(function: Any, name: str, doc: str | None, parameters: Any) -> An
 def _implicit(name: str, dim: _int | None, ndim: _int) -> _int: ...
 def _loss(name: str, order: Any) -> Any:
     """The function of a loss with PyTorch's arguments: the old ones of a reduction, and weights of each element."""
+def _shape(x: Any) -> tuple: ...
 def _weighted(name: str, inner: Any, input: Any, target: Any, weight: Any, reduction: str = ..., **settings: Any) -> Any: ...
 def _with_inplace(name: str) -> Any:
     """The function of an activation that takes ``inplace=`` as its last argument, as PyTorch's does."""
@@ -43,9 +44,9 @@ def alpha_dropout(input: Any, p: _float = ..., training: _bool = ..., inplace: _
     """In training, entries set to selu's lowest value with probability ``p``, all scaled so that mean and variance stay."""
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ...) -> Tensor:
     """The average of each window of signals (N, C, L)."""
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+def avg_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ..., *, out: Any = ...) -> Tensor:
     """The average of each window of images (N, C, H, W)."""
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+def avg_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ..., *, out: Any = ...) -> Tensor:
     """The average of each window of volumes (N, C, D, H, W)."""
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = ..., bias: Any = ..., training: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
     """Each channel brought to mean 0 and variance 1, then scaled and shifted."""

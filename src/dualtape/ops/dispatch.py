@@ -189,6 +189,8 @@ def unwrap(op: Op, values: list) -> list:
     raws = list(values)
     for place in op.tensor_places:
         value = values[place]
+        if place == op.listed_place and not isinstance(value, (list, tuple)):
+            raise errors.not_a_list(op.name, op.params[place], value)
         if isinstance(value, Tensor):
             if value._view is not None and modes.current().grad:
                 edge_of(value)  # a view that may not be used says so before anything is computed
@@ -555,7 +557,7 @@ def _into(op: Op, values: list, out: Any) -> Any:
     if (mode.grad and (_needs(op, values) or any(o.requires_grad for o in outs))) or (
         mode.levels and (_moving(op, values, mode) or any(_has_tangent(o, mode) for o in outs))
     ):
-        raise _no_out(op.name)
+        raise errors.no_history_for_out(op.name)
     for o in outs:
         check_write(o, op.name, False)
     arrays = compute(op, raws)
@@ -571,7 +573,7 @@ def written_out(name: str, out: Any, result: Any) -> Any:
     mode = modes.current()
     moving = mode.levels and any(_has_tangent(t, mode) for t in (*outs, *results))
     if moving or mode.grad and any(t.requires_grad for t in (*outs, *results)):
-        raise _no_out(name)
+        raise errors.no_history_for_out(name)
     for o in outs:
         check_write(o, name, False)
     _fill(name, outs, [r._array for r in results])
@@ -583,13 +585,6 @@ def _outs(name: str, out: Any) -> tuple:
     if any(not isinstance(o, Tensor) for o in outs):
         raise TypeError(f"{name}(): argument 'out' must be a Tensor, got {type(out).__name__}")
     return outs
-
-
-def _no_out(name: str) -> RuntimeError:
-    return RuntimeError(
-        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
-        " requires grad or has a tangent: drop out=, or compute under no_grad()"
-    )
 
 
 def _fill(name: str, outs: tuple, results: list) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
@@ -98,35 +97,46 @@ class _InPlace:
 # functions made of other ops that PyTorch has with out=, and whose own code has it not
 _TAKING_OUT = frozenset(
     """
-    alias_copy as_strided_copy bucketize chain_matmul cholesky_inverse cholesky_solve cross diag diagonal_copy diff
-    expand_copy histc histogram hstack inner isin kron linalg_cholesky_ex
-    linalg_cond linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv_ex linalg_ldl_factor
-    linalg_ldl_factor_ex linalg_ldl_solve linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve
-    linalg_matrix_norm linalg_matrix_rank linalg_multi_dot linalg_norm linalg_pinv linalg_qr linalg_solve_ex
-    linalg_svdvals linalg_tensorinv linalg_tensorsolve linalg_vecdot lu_solve lu_unpack masked_select matrix_power
-    msort nanmean nanquantile narrow_copy nonzero nonzero_static normalize nuclear_norm orgqr ormqr outer permute_copy
-    polar polygamma quantile renorm searchsorted select_copy slice_copy solve_triangular special_ndtr split_copy
-    split_with_sizes_copy squeeze_copy std_mean t_copy take take_along_dim tensordot transpose_copy unbind_copy
-    unfold_copy unsqueeze_copy var_mean view_as_complex_copy view_as_real_copy view_copy vstack
+    alias_copy as_strided_copy avg_pool2d avg_pool3d bucketize chain_matmul cholesky_inverse cholesky_solve cross diag
+    diagonal_copy diff expand_copy geqrf histc histogram hstack inner isin kron linalg_cholesky_ex linalg_cond
+    linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex
+    linalg_ldl_solve linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_solve linalg_matrix_norm linalg_matrix_rank
+    linalg_multi_dot linalg_norm linalg_pinv linalg_qr linalg_solve_ex linalg_svdvals linalg_tensorinv
+    linalg_tensorsolve linalg_vecdot lu_solve lu_unpack masked_select matrix_power msort nanmean nanquantile
+    narrow_copy nonzero nonzero_static normalize nuclear_norm orgqr ormqr outer permute_copy polar polygamma qr
+    quantile renorm scatter searchsorted select_copy slice_copy solve_triangular special_ndtr split_copy
+    split_with_sizes_copy squeeze_copy std_mean svd t_copy take take_along_dim tensordot transpose_copy
+    triangular_solve unbind_copy unfold_copy unsqueeze_copy var_mean view_as_complex_copy view_as_real_copy view_copy
+    vstack
 """.split()
 )
 
 
 def _with_out(function: Callable, name: str) -> Callable:
     """The function with ``out=``, into which its result is written."""
-    parameters = inspect.signature(function).parameters
-    if "out" in parameters:
-        return function
 
     @wraps(function)
     def public(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         return result if out is None else written_out(name, out, result)
 
-    kind = inspect.Parameter.KEYWORD_ONLY
-    out = inspect.Parameter("out", kind, default=None, annotation="Any")
-    public.__signature__ = inspect.Signature([*parameters.values(), out])  # type: ignore[attr-defined]
+    vars(public).pop("__signature__", None)
+    vars(public)["__wrapped__"] = _Out(function)
     return public
+
+
+class _Out:
+    """What tells the signature of a function that was given ``out=``, when it is asked for."""
+
+    def __init__(self, function: Callable) -> None:
+        self.__wrapped__ = function
+
+    @property
+    def __signature__(self) -> Any:
+        import inspect
+
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+        return inspect.Signature([*inspect.signature(self.__wrapped__).parameters.values(), out])
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor import dtypes
-from .._tensor.creation import _finished, _numpy_dtype, _size_of, _sizes, plain_memory
+from .._tensor.creation import _finished, _numpy_dtype, _size_of, _sizes, in_dtype_of, plain_memory
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
 from ..arrays.batched.array import holds
@@ -59,7 +59,9 @@ def _float_only(name: str, dtype: np.dtype) -> None:
 def _drawn(
     draw: Callable, size: tuple, kwargs: dict, generator: Any, out: Any, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    wanted = _numpy_dtype(dtype, dtypes.default_float() if out is None else out._array.dtype)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
+    wanted = _numpy_dtype(dtype, dtypes.default_float())
     return _finished(draw(source(generator), _sizes(_size_of(size, kwargs)), wanted), device, requires_grad, out)
 
 
@@ -128,6 +130,8 @@ def randint(
     dualtape.int64
     """
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -176,6 +180,8 @@ def randperm(
     tensor([0, 1, 2, 3])
     """
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     if not hasattr(n, "__index__"):
         raise TypeError(f"randperm(): argument 'n' must be int, got {type(n).__name__}")
     if n < 0:
@@ -204,6 +210,8 @@ def normal(
     >>> dt.normal(dt.zeros(3), 1.0).shape
     dualtape.Size([3])
     """
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     arrays = [a._array for a in (mean, std) if isinstance(a, Tensor)]
     if (all_samples(std._array if isinstance(std, Tensor) else np.asarray(std)) < 0).any():
         raise RuntimeError(f"normal: std must be 0 or more, got {std}")
@@ -246,7 +254,12 @@ _AT_ONCE = 100_000  # comparisons of multinomial's that are made in one go; of m
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn with probabilities proportional to the entries of each row.
 
@@ -256,6 +269,8 @@ def multinomial(
     >>> dt.multinomial(dt.tensor([0.0, 1.0]), 3, replacement=True)
     tensor([1, 1, 1])
     """
+    if out is not None:
+        in_dtype_of(out, dtypes.int64)
     if input._array.dtype.kind != "f":
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype!r}")
     if input._array.ndim not in (1, 2):
@@ -280,7 +295,7 @@ def multinomial(
     else:
         rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
         result = np.stack(rows).astype(np.int64)
-    return _finished(result[0] if input._array.ndim == 1 else result, None, False)
+    return _finished(result[0] if input._array.ndim == 1 else result, None, False, out)
 
 
 def rand_like(

@@ -510,6 +510,89 @@ def _weight(space: Geometry) -> Kernel:
     return kernel
 
 
+def _weight_of_few(space: Geometry) -> Kernel:
+    """:func:`_weight` where there are few results: vectors lie along rows, and are added up at the end of some rows."""
+    kernel = Kernel(Library())
+    code, kind, wide, size, many = space.code, KINDS[space.code], space.wide, prod(space.out), len(space.places)
+    lines, lanes, length = space.lines, kernel.lanes(space.wide, KINDS[space.code]), space.out[-1]
+    kernel.locals = (lines.stack,)
+    above = list(space.out[:-1]) or [1]
+    together = next(n for n in range(max(1, _TERMS * wide // length), 0, -1) if above[-1] % n == 0)  # rows
+    steps = [step * stride for step, stride in zip(lines.steps[:-1], space.stride, strict=False)] or [0]
+    of_out = [prod(space.out[d + 1 :]) for d in range(len(steps))]
+    image, group, block, end = _images_loop(kernel, space, _zeros(kernel, lines, "entry"), False)
+    block = _padded_image(kernel, lines, block, image, group)
+    channel = _channels(kernel, image, group, space.groups, space.result)
+    total = kernel.pointer(2)
+    if group is not None:
+        total = kernel.offset(total, code, _of_group(kernel, group, space.result * space.depth * many))
+    made, block, end_made = counted_loop(kernel, block, 0, space.result, 1)
+    at = kernel.emit(f"mul i64 {kernel.emit(f'add i64 {channel}, {made}')}, {size}")
+    grads = kernel.offset(kernel.pointer(1), code, at)
+    depth, block, end_depth = counted_loop(kernel, block, 0, space.depth, 1)
+    along = kernel.offset("%l0", code, kernel.emit(f"mul i64 {depth}, {lines.line}"))
+    into = kernel.offset(total, code, kernel.emit(f"mul i64 {depth}, {many * space.result}"))
+    into = kernel.offset(into, code, made)
+    for first in range(0, many, _PLACES):
+        places = space.places[first : first + _PLACES]
+        outer, counters, block = opened_loops(kernel, [*above[:-1], above[-1] // together], block)
+        row = kernel.offset(along, code, _row(kernel, code, counters, [*steps[:-1], steps[-1] * together]))
+        seen = kernel.offset(grads, code, _row(kernel, code, counters, [*of_out[:-1], of_out[-1] * together]))
+
+        def add(
+            block: str, y: str, sums: list, row: str = row, seen: str = seen, places: list = places
+        ) -> tuple[list, str]:
+            here = kernel.offset(row, code, kernel.emit(f"mul i64 {y}, {steps[-1]}"))
+            there = kernel.offset(seen, code, kernel.emit(f"mul i64 {y}, {of_out[-1]}"))
+
+            def part(begin: Any, width: int, sums: list) -> list:
+                line = _with_zeros(kernel, kernel.load(kernel.offset(there, code, begin), code, width), width, lanes)
+                found = []
+                for place, before in zip(places, sums, strict=True):
+                    numbers = kernel.load(kernel.offset(kernel.offset(here, code, place), code, begin), code, width)
+                    found.append(lanes.fma(_with_zeros(kernel, numbers, width, lanes), line, before))
+                return found
+
+            def whole(block: str, k: str, sums: list) -> tuple[list, str]:
+                return part(kernel.emit(f"mul i64 {k}, {wide}"), wide, sums), block
+
+            if length >= wide:
+                sums, block = _sums(kernel, block, 0, length // wide, lanes.type, sums, whole)
+            return part(length // wide * wide, length % wide, sums) if length % wide else sums, block
+
+        zero = [constant(wide, kind, 0)] * len(places)
+        sums, block = _sums(kernel, block, 0, together, lanes.type, zero, add)
+        for q, value in enumerate(sums):
+            place = kernel.offset(into, code, (first + q) * space.result)
+            one = kernel.lanes(1, kind).add(kernel.load(place, code), _added_up(kernel, value, lanes))
+            kernel.store(one, place, code)
+        block = closed_loops(kernel, outer, block, False)
+    end(end_made(end_depth(block)))
+    return kernel
+
+
+def _with_zeros(kernel: Kernel, value: str, width: int, lanes: Any) -> str:
+    """A vector of ``width`` numbers, or a number, with zeros behind it."""
+    if width == lanes.lanes:
+        return value
+    zeros = constant(lanes.lanes, lanes.kind, 0)
+    if width == 1:
+        return kernel.emit(f"insertelement {lanes.type} {zeros}, {lanes.kind} {value}, i32 0")
+    mask = ", ".join(f"i32 {min(k, width)}" for k in range(lanes.lanes))
+    shape = vector(width, lanes.kind)
+    return kernel.emit(f"shufflevector {shape} {value}, {shape} zeroinitializer, <{lanes.lanes} x i32> <{mask}>")
+
+
+def _added_up(kernel: Kernel, value: str, lanes: Any) -> str:
+    """The sum of a vector's numbers, of which there are a power of two."""
+    width = lanes.lanes
+    while width > 1:
+        halves = [kernel.shuffle(value, width, lanes.kind, list(range(k, k + width // 2))) for k in (0, width // 2)]
+        width //= 2
+        value = kernel.lanes(width, lanes.kind).add(*halves)
+    return value
+
+
 def _function(kernel: Kernel, key: tuple, count: int) -> Callable:
     """A function of arrays, dense ones, that runs a kernel."""
     name = f"c{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}"
@@ -536,4 +619,5 @@ def images(space: Geometry, biased: bool) -> Callable:
 
 def weight(space: Geometry) -> Callable:
     """A function of images, gradients of results, and what the weight's are added to, turned."""
-    return _function(_weight(space), ("weight", space.key), 3)
+    few = space.result <= space.wide // 8 and space.out[-1] >= space.wide // 4
+    return _function(_weight_of_few(space) if few else _weight(space), ("weight", space.key), 3)

@@ -21,9 +21,8 @@ INPUT, CONST, FILL, EMPTY = "input", "const", "fill", "empty"
 COPY, CAST, SELECT, REDUCE, WRITE, MATMUL = "copy", "cast", "select", "reduce", "write", "matmul"
 CALL, GIVEN, TOUCHED, CHECK = "call", "given", "touched", "check"
 SPECIAL = frozenset({INPUT, CONST, FILL, EMPTY, REDUCE, WRITE, MATMUL, CALL, GIVEN, TOUCHED, CHECK})
-
-
 _KEPT = frozenset({INPUT, CONST, CALL, GIVEN, TOUCHED, CHECK})
+TINY = 32  # elements of arrays that live in registers
 
 
 class Node:

@@ -11,9 +11,9 @@ import struct
 from math import prod
 from typing import Any
 
-from .ir import EMPTY, FILL, REDUCE, SCALAR, WRITE, dense, indices
+from .ir import EMPTY, FILL, REDUCE, SCALAR, TINY, WRITE, dense, indices
 from .nests import dims_of, on_dims, result_strides
-from .schedule import BLOCK_BYTES, BLOCK_ROWS, TINY, Cluster, Schedule
+from .schedule import BLOCK_BYTES, BLOCK_ROWS, Cluster, Schedule
 from .writer import SIZES
 
 LANES = {1: 32, 4: 32, 8: 16}

@@ -6,21 +6,21 @@ import gc
 import hashlib
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from ...arrays.traced import tape
-from ...arrays.traced.tape import Instruction, Value, mapped
-from ..replay import Mismatch, draw, quietly, view_at
+from ...arrays.traced.tape import Instruction, Value
+from ..replay import Mismatch, quietly
 from . import runtime
 from .clean import Cleaned
+from .instances import Instance, Place, Round, Step, Watched
 from .ir import CONST, FILL, INPUT, MATMUL, REDUCE, Node
 from .kernels import written
-from .lower import Lowering, NotNative, ViewOf
+from .lower import Lowering, NotNative
 from .maths import Library
 from .plans import plan_of, product_plan
 from .schedule import Cluster, Schedule
@@ -29,29 +29,6 @@ _known: dict[tuple, str] = {}  # kernels by their plans
 watching: dict[int, Any] = {}  # by thread: what takes a profile of the programs that run there
 _SHOWN = 6  # ops in the name of a kernel
 _FEW = 3  # kernels' nodes for each call that make a program worth it
-
-
-class _Step:
-    """A stretch of the table, or a call between two."""
-
-    __slots__ = ("table", "relocations", "names", "call")
-
-    def __init__(self) -> None:
-        self.table: list[int] = []
-        self.relocations: list[tuple[int, int, int]] = []
-        self.names: list[str] = []  # of its instructions, for people
-        self.call: Any = None
-
-    def alone(self) -> Iterator[_Step]:
-        """Each instruction as a stretch of its own."""
-        at = 0
-        for name in self.names:
-            end = at + 2 + self.table[at + 1]
-            one = _Step()
-            one.table, one.names = [*self.table[at:end], 0], [name]
-            one.relocations = [(where - at, k, off) for where, k, off in self.relocations if at <= where < end]
-            yield one
-            at = end
 
 
 class Program:
@@ -117,11 +94,11 @@ class Program:
         runtime.functions(texts, library)
         self._constants = self._filled()
         self._outputs = {n: many + k for k, (n, *_) in enumerate(schedule.outputs)}
-        self._steps = [_Step()]
+        self._steps = [Step()]
         for what, rest, self._named in work:
             if what == "call":
                 self._steps[-1].call = rest
-                self._steps.append(_Step())
+                self._steps.append(Step())
             elif what == "check":
                 (a, _, _), (b, _, _) = nodes[rest].operands
                 size = prod(nodes[rest].shape) * nodes[rest].dtype.itemsize
@@ -148,8 +125,8 @@ class Program:
         self._turned = [
             None if order == sorted(order) else tuple(np.argsort(order)) for _, _, order in self._shapes
         ]  # fmt: skip
-        self._free: list[_Instance] = []
-        self._watched: list[_Watched] = []
+        self._free: list[Instance] = []
+        self._watched: list[Watched] = []
 
     def _kernel(self, plan: tuple, texts: dict[str, str], library: Library) -> str:
         name = _known.get(plan)
@@ -171,7 +148,7 @@ class Program:
         for argument in args:
             self._argument(step, argument)
 
-    def _argument(self, step: _Step, argument: Any) -> None:
+    def _argument(self, step: Step, argument: Any) -> None:
         """A number, or a pointer: to memory of the arena (a negative address until that is there), or outside."""
         if not isinstance(argument, tuple):
             step.table.append(argument)
@@ -192,7 +169,7 @@ class Program:
         elif made.op == CONST:
             step.table.append(self._constants[root].ctypes.data + further)
         else:
-            step.table.append(_Arena(schedule.address[root] + further))
+            step.table.append(Place(schedule.address[root] + further))
 
     def _blas(self, i: int) -> None:
         from .ir import indices
@@ -238,14 +215,16 @@ class Program:
         try:
             instance = self._free.pop()
         except IndexError:
-            instance = _Instance(self)
+            instance = Instance(self)
         try:
+            instance.lend()
             if instance.only is not None:
                 if not instance.only(*arrays, *outputs):
                     raise Mismatch
             else:
                 quietly(instance.run, (*arrays, *outputs))
         finally:
+            instance.give_back()
             self._free.append(instance)
         return self._given(outputs)
 
@@ -260,15 +239,13 @@ class Program:
         try:
             instance = self._watched.pop()
         except IndexError:
-            instance = _Watched(self)
+            instance = Watched(self)
         try:
+            instance.lend()
             quietly(instance.run_for, recorder, everything)
         finally:
+            instance.give_back()
             self._watched.append(instance)
-
-
-class _Arena(int):
-    """A place in the arena."""
 
 
 def _turn(strides: tuple, rows: int, columns: int) -> tuple[str, int]:
@@ -276,125 +253,6 @@ def _turn(strides: tuple, rows: int, columns: int) -> tuple[str, int]:
     if by_column == 1 and (by_row >= columns or rows == 1):
         return "N", max(by_row, columns, 1)
     return "T", max(by_column, rows, 1)
-
-
-class _Instance:
-    """A program with memory of its own: several threads may run the program at once."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        schedule = program.schedule
-        self.memory = np.empty(schedule.bytes + 64, np.uint8)
-        start = -(-self.memory.ctypes.data // 64) * 64
-        self.start = start
-        self.entries = []
-        self.calls = []
-        self._held = []
-        for step in self._stretches():
-            table = np.array(
-                [(int(t) + start if isinstance(t, _Arena) else t) & 0xFFFFFFFFFFFFFFFF for t in step.table], np.uint64
-            )
-            function, held = self._entry(table, step.relocations)
-            self.entries.append(function)
-            self._held.append(held)
-            self.calls.append(None if step.call is None else self._prepared(step.call))
-        self.only = self.entries[0] if len(self.entries) == 1 else None
-
-    def _stretches(self) -> Iterable[_Step]:
-        return self.program._steps
-
-    def _entry(self, table: np.ndarray, relocations: list[tuple[int, int, int]]) -> tuple[Any, Any]:
-        return runtime.entry(table, np.array(relocations or [(0, 0, 0)], np.int64), len(relocations))
-
-    def _memory(self, node: int) -> Any:
-        """The memory of a node: bytes of the arena, or the number of the array that it is."""
-        program = self.program
-        schedule = program.schedule
-        root = schedule.root[node]
-        made = schedule.nodes[root]
-        if made.op == INPUT:
-            return made.attr
-        for n, k in program._outputs.items():
-            if schedule.root[n] == root:
-                return (k, 0)
-        if made.op == CONST:
-            return program._constants[root].view(np.uint8)
-        size = prod(made.shape) * made.dtype.itemsize
-        at = self.start - self.memory.ctypes.data + schedule.address[root]
-        return self.memory[at : at + size]
-
-    def _prepared(self, call: int) -> Callable[[Sequence], None]:
-        """A call of a library's, on arrays over the program's memory."""
-        schedule = self.program.schedule
-        node = schedule.nodes[call]
-        instruction, args, kwargs, _ = node.attr
-        targets: list[tuple] = []
-        for i, other in enumerate(schedule.nodes):
-            if other.op == "given" and other.operands[0][0] == call:
-                targets.append((other.attr, self._memory(i), other.dtype, other.shape))
-
-        def placed(leaf: Any, arrays: Sequence) -> Any:
-            if not isinstance(leaf, ViewOf):
-                return leaf
-            memory = self._memory(node.operands[leaf.operand][0])
-            offset = leaf.offset
-            if isinstance(memory, tuple):  # an array from outside, or one that is given
-                number, low = memory
-                return view_at(arrays[number], low + offset, leaf.shape, leaf.strides, leaf.dtype)
-            return np.ndarray(leaf.shape, leaf.dtype, memory, offset, leaf.strides)
-
-        def run(arrays: Sequence) -> None:
-            given = mapped(args, lambda leaf: placed(leaf, arrays))
-            named = mapped(kwargs, lambda leaf: placed(leaf, arrays))
-            result = _called(instruction, given, named)
-            flat = _flat(result, instruction.results)
-            for (k, order), memory, dtype, shape in targets:
-                array = np.asarray(flat[k])
-                if array.shape != tuple(shape[order.index(d)] for d in range(len(order))):
-                    raise Mismatch
-                place = (
-                    arrays[memory[0]].reshape(shape) if isinstance(memory, tuple) else np.ndarray(shape, dtype, memory)
-                )
-                place[...] = array.transpose(order)
-
-        return run
-
-    def run(self, everything: tuple) -> Any:
-        """Run the stretches of the table, and the calls between them."""
-        for function, call in zip(self.entries, self.calls, strict=True):
-            if not function(*everything):
-                raise Mismatch
-            if call is not None:
-                call(everything)
-
-
-class _Watched(_Instance):
-    """A program that is run instruction by instruction."""
-
-    def _stretches(self) -> Iterable[_Step]:
-        self._names: list[str] = []
-        for step in self.program._steps:
-            for one in step.alone():
-                self._names.append(one.names[0])
-                yield one
-            if step.call is not None:
-                called = _Step()
-                called.table, called.call = [0], step.call
-                instruction = self.program.schedule.nodes[step.call].attr[0]
-                self._names.append(f"call: {getattr(instruction.function, '__name__', instruction.function)}")
-                yield called
-
-    def run_for(self, recorder: Any, everything: tuple) -> None:
-        """Run it, each instruction as an event."""
-        for name, function, call in zip(self._names, self.entries, self.calls, strict=True):
-            event = recorder.begin(name, "kernel")
-            try:
-                if not function(*everything):
-                    raise Mismatch
-                if call is not None:
-                    call(everything)
-            finally:
-                recorder.end(event)
 
 
 def _named(cluster: Cluster, nodes: list[Node]) -> str:
@@ -427,7 +285,7 @@ class Rounds:
 
     def __init__(self, program: Program, moves: list[tuple[int, int, int]], flag: int = -1) -> None:
         self._program, self.moves, self.flag = program, moves, flag
-        self._free: list[_Round] = []
+        self._free: list[Round] = []
 
     @staticmethod
     def takes(program: Any) -> bool:
@@ -439,47 +297,13 @@ class Rounds:
         try:
             instance = self._free.pop()
         except IndexError:
-            instance = _Round(self._program, self)
+            instance = Round(self._program, self)
         try:
+            instance.lend()
             instance.control[:] = first, limit
             if not instance.entries[0](*arrays):
                 raise Mismatch
             return int(instance.control[0])
         finally:
+            instance.give_back()
             self._free.append(instance)
-
-
-class _Round(_Instance):
-    """A program with memory of its own and places that move on."""
-
-    def __init__(self, program: Program, rounds: Rounds) -> None:
-        self._rounds = rounds
-        self.control = np.zeros(2, np.int64)
-        super().__init__(program)
-
-    def _entry(self, table: np.ndarray, relocations: list[tuple[int, int, int]]) -> tuple[Any, Any]:
-        moved = np.array([(*r, *self._rounds.moves[r[1]]) for r in relocations], np.int64)
-        return runtime.loop(table, moved, len(relocations), self.control, self._rounds.flag)
-
-
-def _called(instruction: Instruction, args: tuple, kwargs: dict) -> Any:
-    kind, function = instruction.kind, instruction.function
-    if kind == tape.CALL:
-        return function(*args, **kwargs)
-    if kind == tape.METHOD:
-        return getattr(args[0], function)(*args[1:], **kwargs)
-    if kind == tape.GETITEM:
-        return args[0][args[1]]
-    if kind == tape.DRAW:
-        return draw(*function)(*args, **kwargs)
-    args[0][args[1]] = args[2]  # SETITEM
-    return ()
-
-
-def _flat(result: Any, shape: Any) -> list:
-    """The arrays of a result, in the order of its values."""
-    if type(shape) is Value:
-        return [result]
-    if isinstance(shape, (tuple, list)) and shape:
-        return [leaf for part, inner in zip(result, shape, strict=True) for leaf in _flat(part, inner)]
-    return []

@@ -22,6 +22,7 @@ _CHEAP = frozenset({
 })  # fmt: skip
 _LARGE = 1 << 16  # bytes of arrays from which on memory is what takes the time
 _STEPS = 12  # that are taken again for one array
+_SMALLER = 8  # times smaller, what is read does not count beside what is not stored
 _READS = 2  # arrays that are read for one that is neither written nor read
 _FOREVER = 1 << 60
 
@@ -30,12 +31,12 @@ class Recompute:
     """One pass over a schedule whose clusters are known, and whose memory is not yet."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.schedule, self.nodes, self.place = schedule, schedule.nodes, schedule._place
+        self.schedule, self.nodes, self.place = schedule, schedule.nodes, schedule.place
         self._outside = {n for n, *_ in schedule.outputs} | {n for _, n, _ in schedule.back}
         self._written = {node.operands[0][0] for node in self.nodes if node.op in (WRITE, TOUCHED)}
         self._last = [
             _FOREVER if place < 0 or i in self._outside
-            else max([self.place[r] for r in schedule._readers.get(i, ())], default=-1)
+            else max([self.place[r] for r in schedule.readers.get(i, ())], default=-1)
             for i, place in enumerate(self.place)
         ]  # fmt: skip
         self._stored: set[int] = set()
@@ -71,7 +72,7 @@ class Recompute:
             return False
         if i in self._outside or i in self._written:
             return False
-        for r in self.schedule._readers.get(i, ()):
+        for r in self.schedule.readers.get(i, ()):
             if self.place[r] == self.place[i]:
                 continue
             reader = self.nodes[r]
@@ -97,6 +98,7 @@ class Recompute:
         """The nodes to be computed again, in their order, where ``v`` is to be had in cluster ``c``; None: too many."""
         steps: dict[int, None] = {}
         leaves: set[int] = set()
+        least = max(_LARGE, self._bytes(v) // _SMALLER)
 
         def visit(i: int) -> bool:
             for o in self.nodes[i].operands:
@@ -107,7 +109,7 @@ class Recompute:
                         return False
                 elif o[0] in self._written or self.nodes[o[0]].op in (WRITE, TOUCHED):
                     return False  # by then something else may stand there
-                elif self._bytes(o[0]) >= _LARGE:
+                elif self._bytes(o[0]) >= least:
                     leaves.add(o[0])
             steps[i] = None
             return len(steps) <= _STEPS
@@ -178,8 +180,8 @@ class Recompute:
         left = [c for c, cluster in enumerate(schedule.clusters) if cluster.members]
         numbers = {-1: -1} | {c: k for k, c in enumerate(left)}
         schedule.clusters = [schedule.clusters[c] for c in left]
-        schedule._place = [numbers[c] for c in self.place]
-        schedule._readers = readers
+        schedule.place = [numbers[c] for c in self.place]
+        schedule.readers = readers
 
 
 def _moved(node: Node, copies: dict[int, int]) -> Node:

@@ -7,15 +7,13 @@ code. A long stream of nodes is cut where it repeats itself, so that its pieces 
 from __future__ import annotations
 
 import functools
-import heapq
-from collections import Counter
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from . import nests
+from . import memory, nests
 from .clean import Cleaned
 from .ir import (
     CALL,
@@ -30,6 +28,7 @@ from .ir import (
     REDUCE,
     SCALAR,
     SPECIAL,
+    TINY,
     TOUCHED,
     WRITE,
     Node,
@@ -38,14 +37,11 @@ from .ir import (
 )  # fmt: skip
 from .recompute import Recompute
 
-TINY = 32  # elements of arrays that live in registers
 TINY_NODES = 160  # of one straight piece of code
 LOOP_NODES = 400  # of one loop
 OWN_PRODUCT = 48**3  # multiplications up to which a product is ours, not BLAS's
 BLOCK_DEPTH, BLOCK_ROWS, BLOCK_BYTES = 1024, 8, 128  # of products in blocks: terms at most, rows and bytes side by side
 _REPEATED = 16384  # elements up to which nodes are looked at for repetition
-_ALIGN = 64
-FOREVER = 1 << 60
 NATIVE_KINDS = "fib"
 IN_PLACE = (WRITE, TOUCHED)
 
@@ -73,23 +69,35 @@ class Schedule:
     clusters : list of Cluster
     root : list of int
         The node whose memory each node's is: a write's is that of what it writes to.
+    part : list of int
+        The loop that each node is in, or its other cluster: where it is in a register.
     needed : set of int
         Nodes whose values are read from memory.
+    local : dict
+        Nodes of which a nest keeps a row on the stack, and its bytes.
     address : dict
         Of a root: where in the arena. Inputs, and roots that are outputs, lie outside of it.
+    bytes : int
+        The size of the arena.
     """
+
+    root: list[int]
+    needed: set[int]
+    local: dict[int, int]
+    address: dict[int, int]
+    bytes: int
 
     def __init__(self, cleaned: Cleaned) -> None:
         self.nodes: list[Node] = []
         self._prepare(cleaned)
-        self._readers = self._read_by()
+        self.readers = self._read_by()
         self.tiny = [self._is_tiny(node) for node in self.nodes]
         self.clusters: list[Cluster] = []
-        self._place: list[int] = []
+        self.place: list[int] = []
         self._cluster()
         Recompute(self).run()
         self._nest()
-        self._allocate()
+        memory.allocate(self)
 
     # --- writes in place, products as they can be computed ----------------------------------------
 
@@ -212,10 +220,10 @@ class Schedule:
         for i, node in enumerate(self.nodes):
             op = node.op
             if op in (INPUT, CONST) or op == EMPTY:
-                self._place.append(-1)
+                self.place.append(-1)
                 continue
             if op == GIVEN or op == TOUCHED:  # they come with their call
-                self._place.append(max(self._place[o[0]] for o in node.operands))
+                self.place.append(max(self.place[o[0]] for o in node.operands))
                 continue
             if i in cuts:
                 open_loops.clear()
@@ -252,7 +260,7 @@ class Schedule:
 
     def _join(self, i: int, c: int) -> None:
         self.clusters[c].members.append(i)
-        self._place.append(c)
+        self.place.append(c)
 
     def _earliest(self, i: int, node: Node, kind: str) -> int:
         """The first cluster that a node may be in: where what it reads is in a register, or after it was stored."""
@@ -260,7 +268,7 @@ class Schedule:
         for access in node.operands:
             if access[0] == SCALAR:
                 continue
-            c = self._place[access[0]]
+            c = self.place[access[0]]
             if c < 0:
                 continue
             maker = self.nodes[access[0]]
@@ -274,9 +282,9 @@ class Schedule:
                 )  # fmt: skip
             low = max(low, c if inside else c + 1)
         if node.op == WRITE and prod(node.shape) > TINY:  # in place: after all that read what was there
-            for r in self._readers[node.operands[0][0]]:
+            for r in self.readers[node.operands[0][0]]:
                 if r < i:
-                    c = self._place[r]
+                    c = self.place[r]
                     low = max(low, c if kind == "tiny" and self.clusters[c].kind == "tiny" else c + 1)
         return low
 
@@ -290,7 +298,7 @@ class Schedule:
 
     def _nest(self) -> None:
         """Loops through the same rows become one, where that pays."""
-        self._part = self._place  # where something is in a register: not beyond a loop of a nest
+        self.part = self.place
         number = {id(cluster): k for k, cluster in enumerate(self.clusters)}
         place: dict[int, int] = {-1: -1}
         clusters: list[Cluster] = []
@@ -306,70 +314,7 @@ class Schedule:
                 part.bounds = (part.bounds | {row * block for block in lead} | {row}) - {1}
                 nest.members.extend(part.members)
             clusters.append(nest)
-        self.clusters, self._place = clusters, [place[c] for c in self._part]
-
-    # --- memory -----------------------------------------------------------------------------------
-
-    def _allocate(self) -> None:
-        nodes, place, part = self.nodes, self._place, self._part
-        self.root: list[int] = []
-        for i, node in enumerate(nodes):
-            in_place = node.op == TOUCHED or node.op == WRITE and prod(node.shape) > TINY
-            self.root.append(self.root[node.operands[0][0]] if in_place else i)
-        outside = {n for n, *_ in self.outputs} | {n for _, n, _ in self.back}
-        self.needed: set[int] = set()
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for i, node in enumerate(nodes):
-            r, c = self.root[i], place[i]
-            first[r] = min(first.get(r, FOREVER), c if c >= 0 else FOREVER)
-            last[r] = max(last.get(r, -1), c)
-            for j in self._readers.get(i, ()):
-                last[r] = max(last[r], place[j])
-                if (
-                    part[j] != part[i]
-                    or c < 0
-                    or node.op in (REDUCE, *IN_PLACE)
-                    and not self.tiny[i]
-                    or node.op == GIVEN
-                ):
-                    self.needed.add(i)
-            if i in outside or node.op == GIVEN:
-                self.needed.add(i)
-            if i in outside:
-                last[r] = FOREVER
-        roots = {self.root[i] for i in self.needed}
-        roots |= {self.root[i] for i, node in enumerate(nodes) if self.root[i] != i}
-        roots |= {i for i, node in enumerate(nodes) if node.op == REDUCE and not self.tiny[i]}
-        shared = Counter(self.root)
-        self.needed |= {r for r in roots if nodes[r].op in (EMPTY, FILL) or shared[r] > 1}
-        self.local: dict[int, int] = {}
-        for cluster in self.clusters:
-            if cluster.kind == "nest":
-                self.local |= nests.local_rows(self, cluster, outside, self._readers)
-        elsewhere = {self.root[n] for n, *_ in self.outputs} | self.local.keys()
-        spans = []
-        for r in roots - elsewhere:
-            node = nodes[r]
-            if node.op not in (INPUT, CONST, CALL, CHECK):
-                start = first[r] if first[r] != FOREVER else 0
-                spans.append((start if node.op != EMPTY else min(start, last[r]), last[r], r))
-        self.address: dict[int, int] = {}
-        free: dict[int, list[int]] = {}
-        ending: list[tuple[int, int, int]] = []
-        top = 0
-        for start, end, r in sorted(spans):
-            while ending and ending[0][0] < start:
-                _, size, at = heapq.heappop(ending)
-                free.setdefault(size, []).append(at)
-            size = -(-(prod(nodes[r].shape) * nodes[r].dtype.itemsize) // _ALIGN) * _ALIGN or _ALIGN
-            if free.get(size):
-                at = free[size].pop()
-            else:
-                at, top = top, top + size
-            self.address[r] = at
-            heapq.heappush(ending, (end, size, at))
-        self.bytes = top
+        self.clusters, self.place = clusters, [place[c] for c in self.part]
 
 
 def _product(node: Node, operands: tuple, copied: Any) -> tuple[tuple, tuple]:

@@ -274,7 +274,7 @@ def imag_function(input: Any) -> Any:
     return _imag(input)
 
 
-_conj = op("conj_physical", np.conjugate, kind=ELEMENTWISE,
+_conj = op("conj_physical", lambda x: np.copy(x) if x.dtype.kind == "b" else np.conjugate(x), kind=ELEMENTWISE,
    vjp=dict(x=lambda g: g.conj()), jvp=dict(x=lambda t: t.conj()), samples=(sample(real(3, 4)), sample(real())),
    doc="""The complex conjugate of each element, as a copy.
 

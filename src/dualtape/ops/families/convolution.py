@@ -303,20 +303,21 @@ def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, 
     return total.swapaxes(1, 2).reshape(shape)
 
 
-# --- windows by larger steps -----------------------------------------------------------------------
+# --- kernels for other windows ---------------------------------------------------------------------
 
 _LANES = 8  # numbers of a row of results from which on vectors along it pay
+_FEW = 4  # places of a kernel, which see so little that it is not turned round
 
 
-def _strided_kernel(
+def _window_kernel(
     what: str, arrays: tuple, images: tuple, weight: tuple, stride: tuple, padding: tuple, dilation: tuple,
     groups: int, out: tuple,
 ) -> Any:  # fmt: skip
-    """A kernel for images and a weight of these shapes, where windows move by larger steps; None: none.
+    """A kernel for images and a weight of these shapes, where these are no flat lines; None: none.
 
     ``arrays`` are what it is given: NumPy's, and a bias or None last.
     """
-    if all([s == 1 for s in stride]) or any([type(a) is not np.ndarray for a in arrays if a is not None]):
+    if any([type(a) is not np.ndarray for a in arrays if a is not None]):
         return None
     if prod(weight[2:]) == 1 or (out[-1] < _LANES and what != "weight") or not prod(weight):
         return None
@@ -351,7 +352,7 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     flat = _flat((x, weight, bias), weight.shape, x.shape[2:], stride, padding, dilation, out)
     if flat is not None:
         return _flat_convolution(x, matrix, bias, padding, flat)
-    run = _strided_kernel(
+    run = _window_kernel(
         "forward", (x, weight, bias), x.shape, weight.shape, stride, padding, dilation, groups, out
     )  # fmt: skip
     if run is not None:
@@ -387,20 +388,19 @@ def _transposed(
     output = weight.shape[1]
     w = weight.reshape(groups, weight.shape[0] // groups, output * prod(kernel))
     around = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True))
-    turnable = min(around, default=0) >= 0 and all(
-        m == n + a - p for m, n, a, p in zip(sizes, out, around, padding, strict=True)
-    )
-    flat = (
-        _flat((x, weight, bias), (output, w.shape[1], *kernel), out, stride, around, dilation, sizes)
-        if turnable
-        else None
+    turnable = (
+        type(x) is type(weight) is np.ndarray
+        and all([s == 1 for s in stride])
+        and prod(kernel) > _FEW
+        and min(around, default=0) >= 0
+        and all([m == n + a - p for m, n, a, p in zip(sizes, out, around, padding, strict=True)])
     )
     # a convolution with the kernel turned round; the zeros around x must not meet infinities
-    if flat is not None and np.isfinite(weight).all():
+    if turnable and np.isfinite(weight).all():
         turned = w.reshape(groups, -1, output, *kernel)[(..., *(slice(None, None, -1) for _ in kernel))].swapaxes(1, 2)
-        return _flat_convolution(x, turned.reshape(groups, output, -1), bias, around, flat)
+        return _convolution(x, turned.reshape(-1, w.shape[1], *kernel), bias, stride, around, dilation, groups)
     shape = (n, groups * output, *sizes)
-    run = _strided_kernel("images", (x, weight, bias), shape, weight.shape, stride, padding, dilation, groups, out)
+    run = _window_kernel("images", (x, weight, bias), shape, weight.shape, stride, padding, dilation, groups, out)
     if run is not None and np.isfinite(weight).all():
         result = np.empty(shape, x.dtype)
         run(*[contiguous(a) for a in (x, weight, bias) if a is not None], result)
@@ -421,7 +421,7 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
     seen, inner, result = prod(out), shape[1] * prod(kernel), shape[0] // groups
     flat = _flat((x, grad), shape, x.shape[2:], stride, padding, dilation, out)
     found: Any = None
-    run = _strided_kernel("weight", (x, grad, None), x.shape, shape, stride, padding, dilation, groups, out)
+    run = _window_kernel("weight", (x, grad, None), x.shape, shape, stride, padding, dilation, groups, out)
     if flat is not None:
         found = _flat_weight(grad, x, shape, padding, groups, flat)
     elif run is not None:

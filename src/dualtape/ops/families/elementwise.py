@@ -330,8 +330,8 @@ def _sigmoid_gradient(g: Any, out: Any) -> Any:
     return multiply(g, slope, slope)
 
 
-function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, also=("nn.functional.tanh",), numpy_vjp=dict(x=_tanh_gradient), doc="""The hyperbolic
-tangent.
+function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, also=("nn.functional.tanh",), numpy_vjp=dict(x=_tanh_gradient),
+   doc="""The hyperbolic tangent.
 
    >>> import dualtape as dt
    >>> dt.tanh(dt.tensor([0.0, 1.0]))

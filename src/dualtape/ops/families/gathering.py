@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.tensor import Tensor, new_tensor, wrap
+from ..._tensor.tensor import Tensor, wrap
 from ...arrays.kernels.basics import (
     FEW,
     add_at,
@@ -16,7 +16,6 @@ from ...arrays.kernels.basics import (
     all_samples,
     arange_like,
     full_like_shape,
-    on_host,
     small_grid,
     taken_along_rows,
 )
@@ -191,16 +190,6 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     return out
 
 
-def _scatter_multiply(x: Any, dim: int, index: Any, src: Any) -> Any:
-    d = fitted("scatter", x, dim, index)
-    check_src("scatter", index, src)
-    if type(x) is not np.ndarray:
-        return on_host(lambda *arrays: _scatter_multiply(arrays[0], dim, *arrays[1:]), x, index, src)
-    out = x.copy()
-    np.multiply.at(out, at(d, index) if x.ndim else (), corner(src, index.shape))
-    return out
-
-
 def padded(g: Any, shape: tuple) -> Any:
     """``g`` in the corner of zeros of ``shape``: the gradient of the entries that were not read is zero."""
     if tuple(g.shape) == tuple(shape):
@@ -269,6 +258,8 @@ _scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=Fal
     samples=(
         sample(real(4), 0, exact_index([1, 0]), real(2)),
         ours(real(4), 0, exact_index([1, 1]), real(2), reduce="add"),
+        ours(real(4), 0, exact_index([1, 1]), real(2), reduce="multiply"),
+        ours(real(4), 0, exact_index([1, 1]), 2.0, reduce="multiply"),
     ),
 )
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
@@ -295,9 +286,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
     )
     if reduce == "add":
         return FUNCTIONS["scatter_add"](input, dim, index, values)
-    if input.requires_grad or values.requires_grad:
-        raise RuntimeError("scatter with reduce='multiply' has no derivative: multiply by a scattered tensor instead")
-    return new_tensor(_scatter_multiply(input._array, dim, index._array, values._array))
+    return FUNCTIONS["scatter_reduce"](input, dim, index, values, "prod")
 
 
 def _scatter_(

@@ -345,9 +345,9 @@ def _filled(x: Any, value: Any) -> Any:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     if value is None:
         raise TypeError("fill_(): argument 'value' must be a number or a 0-d tensor, got NoneType")
-    if not hasattr(value, "dtype"):
+    if isinstance(value, (int, float, complex)):
         value = dtypes.number_as(value, x.dtype)
-    elif value.dtype.kind == "c" and x.dtype.kind not in "cb":
+    elif getattr(value, "dtype", x.dtype).kind == "c" and x.dtype.kind not in "cb":
         warn_of_lost_imaginary("fill_", x.dtype)
         value = value.real
     return np.full_like(x, value)

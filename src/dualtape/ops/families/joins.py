@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays.kernels.basics import asarray_like, host
-from ...errors import ArgumentError, warn
+from ...errors import ArgumentError, not_a_list, warn
 from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
 from ..samples import ints, real, sample
 from ..table import COMMON, GENERAL, LINEAR, composite, op
@@ -279,6 +279,9 @@ atleast_1d, atleast_2d, atleast_3d = (_atleast(n) for n in (1, 2, 3))
 
 
 def some(name: str, tensors: Any) -> list:
+    """Tensors to join, at least one."""
+    if not isinstance(tensors, (list, tuple)):
+        raise not_a_list(name, "tensors", tensors)
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return list(tensors)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.creation import _finished, plain_memory
+from ..._tensor.creation import _finished, in_dtype_of, plain_memory
 from ..._tensor.legacy import _made
 from ..._tensor.tensor import Tensor
 from ...errors import warn
@@ -118,6 +118,8 @@ def _range(
         UserWarning,
     )
     plain_memory(layout)
+    if out is not None:
+        dtype = in_dtype_of(out, dtype)
     if end is None:
         raise TypeError('range() missing 1 required positional arguments: "end"')
     if step == 0:

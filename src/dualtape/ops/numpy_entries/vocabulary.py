@@ -413,7 +413,7 @@ for _ufunc, _op in (
     (np.add, "add"), (np.subtract, "sub"), (np.reciprocal, "reciprocal"), (np.rint, "round"),
     (np.floor_divide, "floor_divide"),
     (np.remainder, "remainder"), (np.power, "pow"), (np.float_power, "pow"), (np.true_divide, "true_divide"),
-    (np.matmul, "matmul"), (np.fabs, "abs"),
+    (np.matmul, "matmul"), (np.fabs, "abs"), (np.conjugate, "conj_physical"),
 ):  # fmt: skip
     if _op in FUNCTIONS:
         UFUNCS[_ufunc] = FUNCTIONS[_op]
