@@ -690,7 +690,7 @@ def heaviside(input: Any, values: Any, *, out: Any = ...) -> Tensor:
     """0 below zero, 1 above, and ``values`` at zero."""
 def histc(input: Any, bins: _int = ..., min: _float = ..., max: _float = ..., *, out: Any = ...) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``; by default, of the data."""
-def histogram(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: _bool = ..., out: Any = ...) -> Any:
+def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: _bool = ..., out: Any = ...) -> Any:
     """How many elements, or how much weight, fall into each of ``bins`` equal intervals, or between edges given."""
 def histogramdd(input: Any, bins: Any, range: Any = ..., weight: Any = ..., density: _bool = ...) -> Any:
     """How many points, the rows of ``input``, fall into each box of a grid: of ``bins`` equal intervals along each dimension (a number, or one for each), or between edges given. ``range`` holds two limits for each dimension."""
@@ -871,7 +871,7 @@ def mean(input: Any, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., 
     """The mean over ``dim``."""
 def median(input: Any, dim: _int | None = ..., keepdim: _bool = ..., **out: Any) -> Any:
     """The middle element in order, the lower of two; along ``dim`` also its index. NaN if there is one."""
-def meshgrid(*tensors: Any, indexing: str = ...) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = ...) -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor for each axis."""
 def min(input: Any, dim: Any = ..., keepdim: _bool = ..., *, other: Any = ..., **out: Any) -> Any:
     """The smallest element; along ``dim`` also its index; with a tensor, the smaller of each pair (:func:`minimum`)."""
@@ -1020,8 +1020,8 @@ def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """What floor division leaves, with the divisor's sign."""
 def renorm(input: Any, p: _float, dim: _int, maxnorm: _float, *, out: Any = ...) -> Tensor:
     """Each part along ``dim`` scaled so that its norm of order ``p`` is at most ``maxnorm``."""
-def repeat_interleave(input: Any, repeats: Any, dim: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
-    """Each entry repeated, one after the other."""
+def repeat_interleave(input: Any = ..., repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
+    """Each entry repeated, one after the other; given how often alone, the places of the entries."""
 def reshape(input: Any, *shape: Any) -> Tensor:
     """The tensor in another shape: a view where the memory allows it, else a copy."""
 def resize_as_(input: Any, the_template: Any, *, memory_format: Any = ...) -> Tensor:
@@ -1231,8 +1231,8 @@ def unfold_copy(input: Any, dimension: Any, size: Any, step: Any, *, out: Any = 
     """What :func:`unfold` shows, in memory of its own."""
 def unique(input: Any, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
     """The different elements (or, with ``dim``, slices) in order; also where each came from, and how many there are of each."""
-def unique_consecutive(input: Any, return_inverse: _bool = ..., return_counts: _bool = ...) -> Any:
-    """The elements in row-major order, each run of equal ones once."""
+def unique_consecutive(input: Any, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
+    """The elements in row-major order (or, with ``dim``, the slices), each run of equal ones once."""
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of ``shape``, of places in it counted row by row."""
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ...) -> tuple[Tensor, ...]:

@@ -292,17 +292,25 @@ def needs_detach() -> RuntimeError:
     )
 
 
-def warn_of_lost_history(kind: type) -> None:
-    """Warn at the line that makes a number of a tensor, be it by way of a method that subclasses override."""
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the program: the first outside of this package, however deep the call came."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dualtape."):
+    while frame.f_back is not None and f"{frame.f_globals.get('__name__', '')}.".startswith("dualtape."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_lost_history(kind: type) -> None:
+    """Warn that a number is made of a tensor, be it by way of a method that subclasses override."""
+    warn(
         f"Converting a tensor with requires_grad=True to a scalar ({kind.__name__}(x), math.sin(x), array[0] = x) loses"
         " its history. If that is meant, use x.item() or x.detach(); if not, np.sin(x), and a tensor or"
-        " dualtape.numpy.array instead of the array",
-        stacklevel=level,
+        " dualtape.numpy.array instead of the array"
     )
+
+
+def warn_of_lost_imaginary(op: str, dtype: Any) -> None:
+    warn(f"{op}: Casting complex values to real discards the imaginary part ({dtype}): use .real if that is meant")
 
 
 def ambiguous_bool(shape: tuple) -> RuntimeError:

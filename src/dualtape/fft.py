@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from operator import index as _index
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ._tensor import creation as _creation
 from ._tensor.tensor import Tensor
 from .ops import namespace
+from .ops.formulas import is_whole as _is_whole
 from .ops.table import TABLE
 from .overrides.watching import overridable
 
@@ -22,8 +24,9 @@ def _frequencies(
     name: str, n: int, d: float, half: bool, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     """The multiples of 1 / (n * d) that belong to ``n`` entries: those that are not negative, and the others."""
-    if not isinstance(n, int):
+    if not _is_whole(n):
         raise TypeError(f"{name}(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    n = _index(n)
     if n < 0:
         raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {n}")
     if dtype is not None and not dtype.is_floating_point:

@@ -5,7 +5,6 @@ Each says what it governs here. What cannot be had is refused or answered by Fal
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from . import errors
@@ -14,6 +13,7 @@ from ._tensor.device import cupy
 from ._tensor.device import device as _device
 from ._tensor.legacy import TYPES
 from ._tensor.tensor import Tensor
+from .errors import warn
 from .overrides import devices
 
 # --- threads --------------------------------------------------------------------------------------
@@ -65,11 +65,10 @@ def set_num_threads(int: int) -> None:
     threads.set_threads(int)
     control = _blas()
     if control is None:
-        warnings.warn(
+        warn(
             "set_num_threads has no effect on products of matrices: the threads of NumPy's BLAS are set by"
             " threadpoolctl, which is not installed, or by OMP_NUM_THREADS before the program starts",
             UserWarning,
-            stacklevel=2,
         )
     else:
         control.threadpool_limits(int, user_api="blas")
@@ -104,7 +103,7 @@ def set_num_interop_threads(int: int) -> None:
     if int <= 0:
         raise RuntimeError(f"set_num_interop_threads: expected a positive number of threads, got {int}")
     if int > 1:
-        warnings.warn("set_num_interop_threads has no effect: ops run one after another", UserWarning, stacklevel=2)
+        warn("set_num_interop_threads has no effect: ops run one after another", UserWarning)
 
 
 # --- determinism and precision --------------------------------------------------------------------
@@ -295,14 +294,18 @@ def set_default_tensor_type(t: Any) -> None:
 
     Examples
     --------
-    >>> import dualtape as dt
-    >>> dt.set_default_tensor_type(dt.FloatTensor); dt.get_default_dtype()
+    >>> import dualtape as dt, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     dt.set_default_tensor_type(dt.FloatTensor)
+    >>> dt.get_default_dtype()
     dualtape.float32
     """
     name = t if isinstance(t, str) else getattr(t, "__name__", "")
     found: Any = TYPES.get(name.rpartition(".")[2])
     if found is None:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t!r}")
+    warn("set_default_tensor_type is deprecated: use set_default_dtype")
     dtypes.set_default_dtype(found._dtype)
 
 

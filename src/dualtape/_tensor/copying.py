@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import warn
 from .creation import as_class
 from .tensor import Tensor, wrap
 
@@ -70,9 +71,7 @@ def _copied(array: Any, memo: dict) -> Any:
 def reduce(tensor: Tensor) -> tuple:
     """How a tensor is pickled: its values, whether it requires grad, its attributes."""
     if tensor._extra is not None and tensor._extra.hooks:
-        import warnings
-
-        warnings.warn("backward hooks of a tensor are not serialised: register them again after loading", stacklevel=3)
+        warn("backward hooks of a tensor are not serialised: register them again after loading")
     return (_made, (type(tensor), tensor._array, tensor.requires_grad), tensor.__dict__ or None)
 
 

@@ -19,6 +19,7 @@ from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.protocol import becoming
 from ..autograd.versions import bump
 from ..autograd.views import check_write, untrack
+from ..errors import warn
 from ..modes import current
 from . import dtypes
 from .device import CPU, contiguous_format, device, move, of, preserve_format, strided
@@ -249,13 +250,10 @@ def tensor(
             finally:
                 restore_fp_errors(before)
     if isinstance(data, Tensor):
-        import warnings
-
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, use x.detach().clone(), or x.detach().clone().requires_grad_(True),"
             " rather than dualtape.tensor(x)",
             UserWarning,
-            stacklevel=3,
         )
         array = cast(data._array, wanted or data._array.dtype)
     elif is_array(data):
@@ -718,6 +716,12 @@ def full_like(
     return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 
+def _ranged(array: Any, device: Any, requires_grad: bool, out: Tensor | None) -> Tensor:
+    if out is not None and out._array.size not in (0, array.size):
+        warn(f"arange: out has {out._array.size} elements, and there are {array.size} numbers: it is resized")
+    return _finished(array, device, requires_grad, out)
+
+
 def arange(
     start: Any = None,
     end: Any = None,
@@ -745,7 +749,7 @@ def arange(
     if end is None:
         raise TypeError("arange() takes (end), (start, end) or (start, end, step): the end is missing")
     if type(start) is int and type(end) is int and type(step) is int and step == 1 and dtype is None and start <= end:
-        return _finished(np.arange(start, end, 1, dtype=_long), device, requires_grad, out)
+        return _ranged(np.arange(start, end, 1, dtype=_long), device, requires_grad, out)
     start, end, step = (
         v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (0 if start is None else start, end, step)
     )
@@ -763,10 +767,10 @@ def arange(
             f"arange: upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}"
         )
     if wanted.kind in "iu":
-        return _finished(np.arange(start, end, step, dtype=wanted), device, requires_grad, out)
+        return _ranged(np.arange(start, end, step, dtype=wanted), device, requires_grad, out)
     count = int(np.ceil((end - start) / step))
     values = start + step * np.arange(count, dtype=np.float64)
-    return _finished(cast(values, wanted), device, requires_grad, out)
+    return _ranged(cast(values, wanted), device, requires_grad, out)
 
 
 def linspace(

@@ -333,7 +333,7 @@ class Methods:
         """The complex conjugate of each element; a real tensor is its own."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if its memory is in row-major order without gaps, else a copy that is."""
-    def copy_(self, src: Any) -> Tensor:
+    def copy_(self, src: Any, non_blocking: _bool = ...) -> Tensor:
         """Write another tensor over this one, broadcast and converted to its dtype."""
     def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
         """The size of x with the sign of y."""
@@ -535,7 +535,7 @@ class Methods:
         """0 below zero, 1 above, and ``values`` at zero."""
     def histc(self, bins: _int = ..., min: _float = ..., max: _float = ..., *, out: Any = ...) -> Tensor:
         """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``; by default, of the data."""
-    def histogram(self, bins: Any, *, range: Any = ..., weight: Any = ..., density: _bool = ..., out: Any = ...) -> Any:
+    def histogram(self, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: _bool = ..., out: Any = ...) -> Any:
         """How many elements, or how much weight, fall into each of ``bins`` equal intervals, or between edges given."""
     def hsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         """The tensor cut along its second dimension (a vector along its only one, where that is allowed): into as many equal pieces, or at indices."""
@@ -927,8 +927,8 @@ class Methods:
         """Each part along ``dim`` scaled so that its norm of order ``p`` is at most ``maxnorm``."""
     def repeat(self, *repeats: Any, out: Any = ...) -> Tensor:
         """The tensor repeated along each dimension."""
-    def repeat_interleave(self, repeats: Any, dim: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
-        """Each entry repeated, one after the other."""
+    def repeat_interleave(self, repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
+        """Each entry repeated, one after the other; given how often alone, the places of the entries."""
     def reshape(self, *shape: Any) -> Tensor:
         """The tensor in another shape: a view where the memory allows it, else a copy."""
     def reshape_as(self, other: Any) -> Tensor:
@@ -1145,8 +1145,8 @@ class Methods:
         """Fill with uniform random numbers between two bounds."""
     def unique(self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
         """The different elements (or, with ``dim``, slices) in order; also where each came from, and how many there are of each."""
-    def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ...) -> Any:
-        """The elements in row-major order, each run of equal ones once."""
+    def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
+        """The elements in row-major order (or, with ``dim``, the slices), each run of equal ones once."""
     def unsafe_chunk(self, chunks: Any, dim: Any = ...) -> tuple[Tensor, ...]:
         """The pieces of :func:`chunk`, in memory of their own."""
     def unsafe_split(self, split_size: Any, dim: Any = ...) -> tuple[Tensor, ...]:

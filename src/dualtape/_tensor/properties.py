@@ -4,10 +4,10 @@ a tensor is not.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..autograd.hooks import NoHooks, shown_hooks
+from ..errors import warn
 from . import dtypes
 from .tensor import SAME, Tensor
 
@@ -83,14 +83,12 @@ def _set_grad_dtype(tensor: Tensor, value: Any) -> None:
 
 
 def _volatile(tensor: Tensor) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    warn("volatile was removed (Variable.volatile is always False)", UserWarning)
     return False
 
 
 def _set_volatile(tensor: Tensor, value: Any) -> None:
-    warnings.warn(
-        "volatile was removed and now has no effect. Use `with dualtape.no_grad():` instead.", UserWarning, stacklevel=2
-    )
+    warn("volatile was removed and now has no effect. Use `with dualtape.no_grad():` instead.", UserWarning)
 
 
 def _delete_volatile(tensor: Tensor) -> None:

@@ -6,13 +6,13 @@ What NumPy allocated for a tensor cannot be made larger; a storage that no tenso
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..errors import warn
 from . import dtypes, naming
 from .device import CPU
 from .tensor import Tensor
@@ -492,11 +492,10 @@ def storage(self: Tensor) -> TypedStorage:
     ...     dt.arange(3)[1:].storage().tolist()
     [0, 1, 2]
     """
-    warnings.warn(
+    warn(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage"
         " class: use tensor.untyped_storage() instead of tensor.storage()",
         UserWarning,
-        stacklevel=2,
     )
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 

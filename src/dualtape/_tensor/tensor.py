@@ -19,6 +19,7 @@ from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
 from ..autograd.views import replay, untrack
+from ..errors import warn
 from ..modes import current
 from .layouts import Layouts
 from .memory import Memory
@@ -249,14 +250,11 @@ class Tensor(Memory, Layouts, Protocols):
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated."""
         if self._grad is None and self._edge is not None and not self.retains_grad:
-            import warnings
-
-            warnings.warn(
+            warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad won't be"
                 " populated"
                 " during backward: call .retain_grad() on it first, or read the leaf's",
                 UserWarning,
-                stacklevel=2,
             )
         return self._grad
 

@@ -6,7 +6,6 @@ gradients come back in the type of what was cast. A function made of others is l
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
@@ -16,6 +15,7 @@ from .. import modes
 from .._tensor import dtypes
 from .._tensor.device import device as Device
 from .._tensor.tensor import Tensor
+from ..errors import warn
 from ..overrides.subclass import watch
 from .lists import NARROW, SINGLE, WHOLE, WIDEST
 
@@ -129,12 +129,13 @@ class autocast(modes.ModeContext):
         self.device = _checked(device_type)
         wanted = _settings["dtype"] if dtype is None else dtypes.of(dtypes.to_numpy(dtype))
         on = enabled and self.device == "cpu"
+        if enabled and not on:
+            warn(f"autocast casts nothing on the device {self.device!r}: pass 'cpu', or enabled=False")
         if on and wanted not in _NARROW_TYPES:
-            warnings.warn(
+            warn(
                 f"In CPU autocast, but the target dtype {wanted!r} is not supported. Disabling autocast: use one of"
                 f" {', '.join(map(repr, _NARROW_TYPES))}",
                 UserWarning,
-                stacklevel=2,
             )
             on = False
         self.fast_dtype = wanted

@@ -4,7 +4,6 @@ gradients are divided again before the step; a step with gradients that are not 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any
@@ -15,6 +14,7 @@ from .. import modes
 from .._tensor import dtypes
 from .._tensor.device import device as Device
 from .._tensor.tensor import Tensor, wrap
+from ..errors import warn
 from ..sparse import layouts
 
 
@@ -58,10 +58,9 @@ class GradScaler:
         self._device = Device(device).type
         self._enabled = enabled
         if enabled and self._device != "cpu":
-            warnings.warn(
+            warn(
                 f"GradScaler is enabled, but {self._device} is not available here. Disabling: pass device='cpu'",
                 UserWarning,
-                stacklevel=2,
             )
             self._enabled = False
         if self._enabled and not growth_factor > 1.0:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from .. import modes
 from ..arrays import Absent
 from ..arrays.kernels.basics import all_samples
+from ..errors import warn
 from .versions import _PACKAGE, describe
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Anomaly:
         text = "\n\n".join(lines)
         error.add_note(text)
         with contextlib.suppress(UserWarning):  # where warnings are errors, it must not take the place of this one
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn(text, UserWarning)
 
     def look(self, node: Node, arrived: list, grads: Any) -> None:
         """Raise if a gradient that ``node`` has computed has NaN."""
@@ -198,11 +198,10 @@ class detect_anomaly(modes.ModeContext):
 
     def __init__(self, check_nan: bool = True, *, stacks: bool = True, check_forward: bool = False) -> None:
         self.settings = (bool(check_nan), bool(stacks), bool(check_forward))
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for"
             " debugging.",
             UserWarning,
-            stacklevel=2,
         )
 
     def change(self, mode: modes.Mode) -> modes.Mode:

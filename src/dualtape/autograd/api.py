@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
 from ..arrays.brief import made
+from ..errors import warn
 from ..overrides.watching import MISS, begin_watching, overrides, watching
 from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
@@ -54,7 +54,7 @@ def backward(
     tensor([2., 4.])
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`")
         grad_tensors = grad_variables
@@ -76,12 +76,11 @@ def backward(
         if answer is not MISS:
             return answer
     if create_graph:
-        warnings.warn(
+        warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its"
             " gradient which"
             " can cause a memory leak: prefer autograd.grad, or reset the .grad fields to None after use",
             UserWarning,
-            stacklevel=2,
         )
     task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
     starts = _starts(roots, grad_tensors, create_graph)
@@ -142,11 +141,10 @@ def grad(
     (tensor(12.),)
     """
     if not only_inputs:
-        warnings.warn(
+        warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True): autograd.backward accumulates"
             " into other parts of the graph",
             FutureWarning,
-            stacklevel=2,
         )
     roots, targets = _listed(outputs), _listed_inputs(inputs, "grad")
     if materialize_grads and allow_unused is False:

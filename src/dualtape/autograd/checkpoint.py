@@ -9,7 +9,6 @@ packed into empty places, and the first one that backward asks for runs the part
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ import numpy as np
 from .. import modes
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays.batched.array import BatchLevel, levels_of, relabelled
+from ..errors import warn
 from ..random import default_generator
 from .function import Function
 from .saved import same_values
@@ -184,12 +184,11 @@ def checkpoint(
     tensor([ 1.0806, -2.6146])
     """
     if use_reentrant is None:
-        warnings.warn(
+        warn(
             "checkpoint: the use_reentrant parameter should be passed explicitly: use_reentrant=False is recommended;"
             " without it,"
             " True is used",
             UserWarning,
-            stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -443,9 +442,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, function: Callable, preserve: bool, *args: Any) -> Any:
         tensors = [a for a in args if isinstance(a, Tensor)]
         if not any(t.requires_grad for t in tensors):
-            warnings.warn(
-                "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=4
-            )
+            warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning)
         ctx.function = function
         ctx.state = default_generator.get_state() if preserve else None
         ctx.args = tuple(None if isinstance(a, Tensor) else a for a in args)

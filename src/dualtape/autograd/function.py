@@ -6,7 +6,6 @@ Arguments may be given by keyword, and tensors may sit in nested lists, tuples a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
+from ..errors import warn
 from ..overrides.watching import watching
 from . import function_batching
 from . import saved as saving
@@ -606,11 +606,10 @@ class _Wrapping:
         ctx = self.ctx
         for tensor in ctx._dirty:
             if not any(tensor is given for given in self.tensors):
-                warnings.warn(
+                warn(
                     f"{ctx._cls.__name__}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors"
                     " that have been mutated should be passed to ctx.mark_dirty()",
                     UserWarning,
-                    stacklevel=5,
                 )
             if not any(tensor is leaf for leaf in leaves):
                 raise RuntimeError(

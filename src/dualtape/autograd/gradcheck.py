@@ -12,7 +12,6 @@ gradients ``1`` and ``1j`` select.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -24,6 +23,7 @@ import dualtape as dt
 
 from .._progress import steps
 from ..arrays import Absent
+from ..errors import warn
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -705,11 +705,10 @@ def _check_inputs(named: list[tuple[str, Tensor]]) -> None:
         )
     for name, tensor in named:
         if tensor.dtype not in (dt.float64, dt.complex128):
-            warnings.warn(
+            warn(
                 f"gradcheck: {name} requires gradient but has dtype {tensor.dtype}. Finite differences need "
                 "float64 or complex128; in this precision the check is likely to fail.",
                 UserWarning,
-                stacklevel=4,
             )
         strides = zip(tensor.stride(), tensor.shape, strict=True)
         if tensor.numel() and any(stride == 0 and size > 1 for stride, size in strides):

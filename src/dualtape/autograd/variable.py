@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor.tensor import Tensor, alias
+from ..errors import warn
 from .engine import queue_callback
 
 
@@ -34,7 +35,9 @@ class Variable(metaclass=_VariableMeta):
 
     _execution_engine = _Engine()
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False) -> Any:
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        if volatile is not None:
+            warn("volatile was removed and now has no effect. Use `with dualtape.no_grad():` instead.")
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return alias(data).requires_grad_(requires_grad)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import dualtape as dt
 
 from .._tensor.size import Size
 from .._tensor.tensor import Tensor
+from ..errors import warn
 from . import constraints
 from .utils import lazy_property, shown
 
@@ -72,10 +72,9 @@ class Distribution:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
             arg_constraints = {}
-            warnings.warn(
+            warn(
                 f"{type(self)} does not define `arg_constraints`: set it (to {{}} if there are none), or make the"
                 " distribution with validate_args=False",
-                stacklevel=4,
             )
         for name, constraint in arg_constraints.items():
             if constraints.is_dependent(constraint):
@@ -144,7 +143,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """``sample((n,))``."""
-        warnings.warn("sample_n(n) is deprecated: use sample((n,))", FutureWarning, stacklevel=2)
+        warn("sample_n(n) is deprecated: use sample((n,))", FutureWarning)
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Any) -> Tensor:
@@ -194,9 +193,8 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{type(self)} does not define `support`: define it, or make the distribution with validate_args=False",
-                stacklevel=3,
             )
             return
         if not support._holds(value):

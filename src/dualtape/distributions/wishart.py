@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import dualtape as dt
 
 from .._tensor.size import Size
 from .._tensor.tensor import Tensor
+from ..errors import warn
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
@@ -59,9 +59,7 @@ class Wishart(ExponentialFamily):
                 f"Wishart: df has to be greater than {least}, one less than the size of the matrices, got {shown(df)}"
             )
         if not holds_everywhere(df >= event[-1]):
-            warnings.warn(
-                "Wishart: df is less than the size of the matrices: samples are likely to be singular", stacklevel=2
-            )
+            warn("Wishart: df is less than the size of the matrices: samples are likely to be singular")
         self.df = df.expand(batch)
         self.__dict__[name] = matrix.expand(batch + (-1, -1))
         super().__init__(batch, event, validate_args=validate_args)
@@ -133,7 +131,7 @@ class Wishart(ExponentialFamily):
             again = self._bartlett_sampling(sample_shape)
             sample = dt.where(singular.unsqueeze(-1).unsqueeze(-1), again, sample)
         if bool((~self.support.check(sample)).any()):
-            warnings.warn("Wishart: a sample is singular", stacklevel=2)
+            warn("Wishart: a sample is singular")
         return sample
 
     def log_prob(self, value: Any) -> Tensor:

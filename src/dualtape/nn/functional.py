@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.underived import refuse_history
+from ..errors import warn
 from ..ops import FUNCTIONS, namespace
 from ..ops.dispatch import call_inplace
 from ..ops.families.losses import reduction_of
@@ -33,6 +34,7 @@ _LOSSES = {
     "binary_cross_entropy": ("weight", *_OLD, "reduction"),
     "binary_cross_entropy_with_logits": ("weight", *_OLD, "reduction", "pos_weight"),
 }
+_BROADCAST = ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss")
 _CONSTANTS = {  # weights that have no gradient
     "binary_cross_entropy": ("weight",),
     "binary_cross_entropy_with_logits": ("weight", "pos_weight"),
@@ -93,6 +95,7 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
     inner = TABLE[name].function if name in TABLE else COMPOSITES[name].function
     shown = inspect.signature(inner).parameters
     weighs = "weight" in order and "weight" not in shown
+    broadcasts = name in _BROADCAST
 
     @partial(overridable, composite=name)
     def function(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
@@ -104,14 +107,29 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
             raise TypeError(f"{name}() got multiple values for argument {min(twice)!r}")
         given.update(kwargs)
         old = given.pop("size_average", None), given.pop("reduce", None)
-        if old != (None, None):
-            given["reduction"] = reduction_of(*old, "mean")
+        if old != (None, None) or given.get("reduction") == "elementwise_mean":
+            given["reduction"] = reduction_of(*old, "elementwise_mean")
+        elif name == "kl_div" and given.get("reduction", "mean") == "mean":
+            warn(
+                "kl_div: reduction='mean' divides by the number of all elements, and not by that of the samples, as the"
+                " definition of the divergence and reduction='batchmean' do; PyTorch announces that it will change"
+            )
         for argument in _CONSTANTS.get(name, ()):
             refuse_history(name, **{argument: given.get(argument)})
+        expanded = input, target
+        if broadcasts and _shape(input) != _shape(target):
+            warn(
+                f"{name}: Using a target size ({list(target.shape)}) that is different to the input size"
+                f" ({list(input.shape)}): both are broadcast, which is likely to give another loss than was meant"
+            )
+            expanded = FUNCTIONS["broadcast_tensors"](input, target)
         if weighs and given.get("weight") is not None:
-            return _weighted(name, inner, input, target, **given)
+            if given["weight"].shape != input.shape:
+                sizes = f"{list(given['weight'].shape)} and {list(input.shape)}"
+                raise ValueError(f"{name}: Weights and input must have the same size, got {sizes}")
+            return _weighted(name, inner, *expanded, **given)
         given.pop("weight", None) if weighs else None
-        return inner(input, target, **given)
+        return inner(*expanded, **given)
 
     parameters = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in ("input", "target")]
     for p in order:
@@ -120,11 +138,14 @@ def _loss(name: str, order: tuple[str, ...]) -> Callable:
     return _described(function, name, inner.__doc__, parameters)
 
 
+def _shape(x: Any) -> tuple:
+    array = getattr(x, "_array", x)  # whose shape takes a third of the time that a tensor's does
+    return array.shape
+
+
 def _weighted(
     name: str, inner: Callable, input: Any, target: Any, weight: Any, reduction: str = "mean", **settings: Any
 ) -> Any:
-    if weight.shape != input.shape:
-        raise ValueError(f"{name}: Weights and input must have the same size, got {weight.shape} and {input.shape}")
     losses = inner(input, target, reduction="none", **settings) * weight
     if reduction == "mean":  # PyTorch's huber_loss divides by the number of elements, the others by their weight
         return losses.mean() if name == "huber_loss" else losses.sum() / weight.sum()
@@ -160,8 +181,15 @@ def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training:
     return _FUNCTIONS["rrelu"](input, lower, upper, training, True)
 
 
-def _implicit(dim: int | None, ndim: int) -> int:
-    return dim if dim is not None else 0 if ndim in (0, 1, 3) else 1
+def _implicit(name: str, dim: int | None, ndim: int) -> int:
+    if dim is not None:
+        return dim
+    chosen = 0 if ndim in (0, 1, 3) else 1
+    warn(
+        f"{name}: Implicit dimension choice has been deprecated: of {ndim} dimensions it is {chosen}; pass dim={chosen}"
+        ", or the one that is meant"
+    )
+    return chosen
 
 
 @partial(overridable, composite="softmax")
@@ -174,7 +202,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     >>> dt.nn.functional.softmax(dt.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return FUNCTIONS["softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
+    return FUNCTIONS["softmax"](input, _implicit("softmax", dim, input.ndim), dtype=dtype)
 
 
 @partial(overridable, composite="log_softmax")
@@ -187,7 +215,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
     >>> dt.nn.functional.log_softmax(dt.zeros(2), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return FUNCTIONS["log_softmax"](input, _implicit(dim, input.ndim), dtype=dtype)
+    return FUNCTIONS["log_softmax"](input, _implicit("log_softmax", dim, input.ndim), dtype=dtype)
 
 
 @partial(overridable, composite="softmin")
@@ -200,7 +228,7 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     >>> dt.nn.functional.softmin(dt.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return softmax(-input, dim, dtype=dtype)
+    return FUNCTIONS["softmax"](-input, _implicit("softmin", dim, input.ndim), dtype=dtype)
 
 
 __all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, *_WRITTEN, "rrelu_", "softmax", "log_softmax", "softmin"})

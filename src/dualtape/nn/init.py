@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from .._tensor.tensor import Tensor
+from ..errors import warn
 from ..modes import no_grad
 from ..random import randperm
 
@@ -93,9 +93,8 @@ def trunc_normal_(
     True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. Values may be distributed wrongly.",
-            stacklevel=2,
         )
     lowest, highest = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
     with no_grad():
@@ -231,10 +230,14 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
+def warn_of_nothing() -> None:
+    warn("the tensor has no elements: nothing is initialised")
+
+
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The deviation of He's initial values; None if there is nothing to fill."""
     if 0 in tensor.shape:
-        warnings.warn("the tensor has no elements: nothing is initialised", stacklevel=3)
+        warn_of_nothing()
         return None
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
@@ -339,7 +342,7 @@ def _older(function: Callable) -> Callable:
 
     @wraps(function)
     def deprecated(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return function(*args, **kwargs)
 
     deprecated.__name__ = old

@@ -7,7 +7,6 @@ raises has changed nothing.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -27,6 +26,7 @@ from ..autograd.saved import output_entry
 from ..autograd.tangents import active, tangent
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
+from ..errors import warn
 from ..overrides.watching import MISS, begin_watching, watching
 from .op_node import as_a_whole, pack_node
 from .saves import INPUT, OUTPUT
@@ -184,6 +184,8 @@ def unwrap(op: Op, values: list) -> list:
     for place, value in enumerate(values):
         if isinstance(value, Tensor) and place not in op.tensor_places:
             values[place] = _number(op, place, value)
+        elif isinstance(value, np.generic) and place not in op.tensor_places:
+            values[place] = value.item()  # a number, which has no dtype to bring along
     raws = list(values)
     for place in op.tensor_places:
         value = values[place]
@@ -592,13 +594,12 @@ def _fill(name: str, outs: tuple, results: list) -> None:
             raise errors.dtype_write(name, result.dtype, o._array.dtype)
         if o._array.shape != result.shape:
             if o._array.size:
-                warnings.warn(
+                warn(
                     f"{name}: an output with one or more elements was resized since it had shape"
                     f" {list(o._array.shape)}, which does not"
                     f" match the required output shape {list(result.shape)}: pass an empty tensor, or one of the right"
                     " shape",
                     UserWarning,
-                    stacklevel=5,
                 )
         elif type(result) is Batched and not holds(o._array, result):
             raise errors.batched_write(name)

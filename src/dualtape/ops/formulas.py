@@ -36,6 +36,8 @@ def in_dtype_of(value: Any, g: Any) -> Any:
     """A real argument in the dtype of ``g``, as the forward saw it: arguments come to formulas as they were given, and
     NumPy's logarithm of 8-bit integers, say, has half precision.
     """
+    if value is True or value is False:
+        return float(value)
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind not in "biuf" or not kind or value.dtype == g.dtype or g.dtype.kind != "f":
         return value
@@ -71,6 +73,11 @@ def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (index(dim),)
     return tuple(normal_dim(d, ndim) for d in dims) if dims else tuple(range(ndim))
+
+
+def is_whole(value: Any) -> bool:
+    """Whether ``value`` is one integer: Python's, NumPy's, or that of a 0-d tensor."""
+    return isinstance(value, int) or hasattr(value, "__index__") and not getattr(value, "ndim", 1)
 
 
 def normal_dim(dim: int, ndim: int) -> int:

@@ -9,7 +9,6 @@ read, so that a wrong row fails at import.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _locks
-from ..errors import DeclarationError
+from ..errors import DeclarationError, warn
 from .op_node import OpNode, saved_properties
 from .saves import ATTRIBUTE, INPUT, OUTPUT
 
@@ -76,7 +75,7 @@ def _factors_last(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         return args, kwargs
     named = dict(zip(factors, numbers, strict=False))
     shown = ", ".join(f"{key}={value}" for key, value in named.items())
-    warnings.warn(f"{name}: factors before tensors are deprecated: write {name}(..., {shown})", stacklevel=4)
+    warn(f"{name}: factors before tensors are deprecated: write {name}(..., {shown})")
     others = {key: value for key, value in kwargs.items() if key not in op.params}
     return (args[0], *tensors), {**others, **named}
 

@@ -6,7 +6,6 @@ How parameters change is the matter of the classes built on it.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -17,6 +16,7 @@ from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor
 from ..autograd.hooks import RemovableHandle
+from ..errors import warn
 from ..ops import FUNCTIONS, load
 from ..settings import typename
 
@@ -260,9 +260,8 @@ class Optimizer:
                 f" {'none' if named else 'some'}: name all parameters or none"
             )
         if len(set(params)) != len(params):
-            warnings.warn(
+            warn(
                 "a parameter is in its group more than once, and each step changes it as often",
-                stacklevel=3,
             )
         if not {p for group in self.param_groups for p in group["params"]}.isdisjoint(params):
             raise ValueError("a parameter of the new group is in another group already")

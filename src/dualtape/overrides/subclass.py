@@ -8,7 +8,6 @@ Loaded when the first such class or mode is made; until then nothing asks.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from itertools import chain
 from types import FunctionType
@@ -19,6 +18,7 @@ from .._tensor.layouts import Layouts
 from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor, alias
+from ..errors import warn
 from .watching import MISS, Declined, overridable, overrides, watching
 
 _NOT_ASKED = {
@@ -150,11 +150,10 @@ def _answered(mode: modes.Mode, found: list, function: Callable, args: tuple, kw
         for value in found:
             handler = value.__torch_function__
             if getattr(handler, "__self__", None) is value:
-                warnings.warn(
+                warn(
                     f"{type(value).__name__}: Defining your `__torch_function__` as a plain method is deprecated and"
                     " will be an error in future, please define it as a classmethod.",
                     UserWarning,
-                    stacklevel=4,
                 )
             result = handler(function, types, args, kwargs)
             if result is not NotImplemented:

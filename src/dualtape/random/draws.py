@@ -17,6 +17,7 @@ from ..arrays.brief import BRIEF, cast
 from ..arrays.kernels.basics import all_samples
 from ..autograd.versions import bump
 from ..autograd.views import check_write
+from ..errors import warn
 from ..overrides.watching import explaining
 from .generator import Generator, source
 
@@ -471,6 +472,13 @@ def _random_(
     low, high = (0, first) if to is None else (first or 0, to)
     if high is None:
         high = _beyond(self._array.dtype)
+    if self._array.dtype.kind == "f":
+        exact = _beyond(self._array.dtype) - 1
+        if low < -exact or high - 1 > exact:
+            warn(
+                f"random_: from or to - 1 is out of bounds [-{exact}, {exact}], within which {self.dtype!r} has all"
+                " integers: beyond them some are never drawn"
+            )
     return _fill(self, "random_", lambda shape, dtype: _whole_numbers(source(generator), low, high, shape, dtype))
 
 

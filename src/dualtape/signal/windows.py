@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from operator import index as _index
 from typing import Any
 
 import numpy as np
 
 from .._tensor import creation as _creation
 from .._tensor import dtypes as _dtypes
+from ..ops.formulas import is_whole as _is_whole
 from ..overrides.watching import overridable as _overridable
 
 _OPTIONS = {"dtype": None, "layout": None, "device": None, "requires_grad": False}
@@ -45,8 +47,9 @@ def _window(shape: Callable) -> Callable:
 
     def function(M: int, *, sym: bool = True, **given: Any) -> Any:
         settings = {p.name: given.pop(p.name) for p in own if p.name in given}
-        if not isinstance(M, int):
+        if not _is_whole(M):
             raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
+        M = _index(M)
         if M < 0:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         dtype = given.get("dtype")
@@ -236,7 +239,7 @@ def _older(name: str, shape: Callable, doc: str, **settings: float) -> Callable:
     """The form that is periodic unless told otherwise, with its settings in order."""
 
     def function(window_length: int, periodic: bool = True, *given: Any, **options: Any) -> Any:
-        if not isinstance(window_length, int):
+        if not _is_whole(window_length):
             raise TypeError(
                 f"{name}(): argument 'window_length' (position 1) must be int, not {type(window_length).__name__}"
             )
@@ -247,6 +250,7 @@ def _older(name: str, shape: Callable, doc: str, **settings: float) -> Callable:
         dtype = options.get("dtype")
         if dtype is not None and not dtype.is_floating_point:
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype!r}")
+        window_length = _index(window_length)
         if window_length < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
         return _made(_values(shape, window_length, not periodic, used), options)

@@ -9,7 +9,6 @@ by an older level, and answer in the same way. The rules, function by function, 
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator
 from math import prod
 from operator import attrgetter, index
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy
 
+from ...errors import warn
 from ..protocol import as_array, module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
@@ -677,10 +677,9 @@ def warn_slow(name: str) -> None:
     """Say, once for each ``name``, that it runs sample by sample."""
     if name not in _warned:
         _warned.add(name)
-        warnings.warn(
+        warn(
             f"vmap: there is a performance drop because {name} has no rule for batches: it runs once for each sample",
             UserWarning,
-            stacklevel=4,
         )
 
 

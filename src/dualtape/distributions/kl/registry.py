@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 from ..._tensor.tensor import Tensor
+from ...errors import warn
 from ..distribution import Distribution
 
 _KL_REGISTRY: dict[tuple[type, type], Callable] = {}
@@ -53,11 +53,10 @@ def _dispatch_kl(type_p: type, type_q: type) -> Callable | None:
     left = min(found, key=lambda entry: entry[:2])
     right = min(found, key=lambda entry: entry[1::-1])
     if left[2] is not right[2]:
-        warnings.warn(
+        warn(
             f"Ambiguous kl_divergence of {type_p.__name__} and {type_q.__name__}: two entries are nearest: settle it by"
             f" register_kl({type_p.__mro__[left[0]].__name__}, {type_q.__mro__[right[1]].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return left[2]
 

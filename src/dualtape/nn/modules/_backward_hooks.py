@@ -4,12 +4,12 @@ gradients of all of them at once.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._tensor.tensor import Tensor
 from ...autograd.function import Function
+from ...errors import warn
 from ...modes import is_grad_enabled
 
 
@@ -80,10 +80,9 @@ class BackwardHook:
                 self.grad_outputs = _checked(answer, self.n_outputs, "Backward pre hook", "grad_output")
         seen = self.grad_outputs
         if self.inputs is None:  # nothing will arrive there
-            warnings.warn(
+            warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no"
                 " inputs require gradients: its grad_input is None for all of them",
-                stacklevel=5,
             )
             for hook in self.user_hooks:
                 answer = hook(self.module, (None,) * self.n_inputs, seen)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from ..._tensor.tensor import Tensor
 from ...autograd.hooks import RemovableHandle
+from ...errors import warn
 from ...overrides.watching import enclosing, profiling
 from ._backward_hooks import BackwardHook
 from ._state import _WrappedHook
@@ -159,10 +159,9 @@ class _Call:
             self._follow(hook, with_kwargs)
         if backward is not None:
             if not isinstance(self.result, (Tensor, tuple)):
-                warnings.warn(
+                warn(
                     "backward hooks are called for a module whose output is a tensor or a tuple of tensors; they are"
                     f" not for this one, which gave a {type(self.result).__name__}",
-                    stacklevel=4,
                 )
             self.result = backward.setup_output_hook(self.result)
         if others:
@@ -176,10 +175,9 @@ class _Call:
                 try:
                     self._follow(hook, with_kwargs)
                 except Exception as error:
-                    warnings.warn(
+                    warn(
                         "a forward hook with always_call=True failed after forward had: its exception was silenced, and"
                         f" forward's is raised; it was: {error}",
-                        stacklevel=4,
                     )
 
     def _prepare(self) -> None:
@@ -232,11 +230,10 @@ class _Call:
             return
         for hook in hooks:
             node.register_hook(_WrappedHook(hook, self.module))
-        warnings.warn(
+        warn(
             "Using a non-full backward hook: it sees the gradients of the module's last operation alone, which may not"
             " be those of its inputs. Please use register_full_backward_hook",
             FutureWarning,
-            stacklevel=5,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from ..._tensor.device import device as Device
 from ..._tensor.device import memory_format as MemoryFormat
 from ..._tensor.dtypes import dtype as Dtype
 from ..._tensor.tensor import Tensor
+from ...errors import warn
 from ...modes import no_grad
 from ..parameter import Parameter
 
@@ -55,7 +55,7 @@ class Conversions:
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got dtype={dtype!r}")
         if dtype is not None and dtype.is_complex:
-            warnings.warn("Complex modules are new: some layers may not work with complex parameters", stacklevel=2)
+            warn("Complex modules are new: some layers may not work with complex parameters")
 
         def convert(tensor: Tensor) -> Tensor:
             wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None

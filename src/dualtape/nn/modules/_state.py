@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._tensor.tensor import Tensor
 from ...autograd.hooks import RemovableHandle
+from ...errors import warn
 from ...modes import no_grad
 from ..parameter import Parameter, is_lazy
 
@@ -92,12 +93,9 @@ class State:
         if len(args) > 3:
             raise TypeError(f"state_dict() takes destination, prefix and keep_vars, got {len(args)} arguments")
         if args:  # by place they are of an older form, where what was given by keyword counts as well
-            import warnings
-
-            warnings.warn(
+            warn(
                 "Positional args are being deprecated, use kwargs instead: state_dict(destination=..., prefix=...)",
                 FutureWarning,
-                stacklevel=2,
             )
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix

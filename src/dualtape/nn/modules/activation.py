@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..._tensor.creation import empty
+from ...errors import warn
 from .. import functional as F
 from .. import init as initial
 from ..parameter import Parameter
@@ -114,7 +114,7 @@ class Hardtanh(Module):
         super().__init__()
         for old, new in (("min_value", min_value), ("max_value", max_value)):
             if new is not None:
-                warnings.warn(f"keyword argument `{old}` is deprecated: use {old[:-2]}", FutureWarning, stacklevel=2)
+                warn(f"keyword argument `{old}` is deprecated: use {old[:-2]}", FutureWarning)
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace

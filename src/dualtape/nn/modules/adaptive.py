@@ -34,8 +34,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Examples
     --------
     >>> import dualtape as dt
-    >>> loss = dt.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10])
-    >>> loss(dt.rand(3, 8), dt.tensor([0, 5, 19])).output.shape
+    >>> loss = dt.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [4, 10])
+    >>> loss(dt.rand(3, 16), dt.tensor([0, 5, 19])).output.shape
     dualtape.Size([3])
     """
 

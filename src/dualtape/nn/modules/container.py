@@ -8,6 +8,7 @@ from itertools import chain
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
+from ...errors import warn
 from ._parameter_containers import ParameterDict, ParameterList, pairs
 from .module import Module, _addindent
 
@@ -32,9 +33,8 @@ class Container(Module):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
-        import warnings
 
-        warnings.warn("nn.Container is deprecated: use nn.Module or nn.ModuleDict", FutureWarning, stacklevel=2)
+        warn("nn.Container is deprecated: use nn.Module or nn.ModuleDict", FutureWarning)
         for name, module in kwargs.items():
             self.add_module(name, module)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...errors import warn
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 
@@ -39,7 +39,7 @@ class _InstanceNorm(_NormBase):
             wrong = f"input's size at dim={place} is {input.size(place)}, and num_features {self.num_features}"
             if self.affine:
                 raise ValueError(f"expected input's size at dim={place} to match num_features: {wrong}")
-            warnings.warn(f"{wrong}, which is not used because affine=False", stacklevel=2)
+            warn(f"{wrong}, which is not used because affine=False")
         if place == 0:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)

@@ -74,6 +74,8 @@ class Linear(Module):
         bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
         if self.weight.numel():
             init.uniform_(self.weight, -bound, bound)
+        else:
+            init.warn_of_nothing()
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...errors import warn
 from .. import functional as F
 from ._loss_bases import _Loss, _WeightedLoss
 from .linear import Linear
@@ -216,9 +217,8 @@ class NLLLoss2d(NLLLoss):
         self, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
         reduction: str = "mean",
     ) -> None:  # fmt: skip
-        import warnings
 
-        warnings.warn("NLLLoss2d has been deprecated: use NLLLoss, which is the same", FutureWarning, stacklevel=2)
+        warn("NLLLoss2d has been deprecated: use NLLLoss, which is the same", FutureWarning)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any
 
 from ..._tensor.creation import empty, zeros
+from ...errors import warn
 from ...ops import FUNCTIONS, load
 from .. import init
 from ..parameter import Parameter
@@ -219,9 +219,8 @@ def _check_settings(
             f"dropout should be a number in range [0, 1], the probability of an element being zeroed, got {dropout!r}"
         )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
-        warnings.warn(
+        warn(
             f"dropout is applied between layers, and there is only one: {dropout=} has no effect with {num_layers=}",
-            stacklevel=4,
         )
     for name, value, kind in (
         ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..._tensor.creation import full
+from ...errors import warn
 from ...modes import is_grad_enabled
 from ...ops import FUNCTIONS
 from .. import functional as F
@@ -181,7 +181,7 @@ class TransformerEncoder(Module):
         reason = _why_not_nested(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not reason
         if enable_nested_tensor and reason:
-            warnings.warn(f"enable_nested_tensor=True has no effect: {reason}", stacklevel=2)
+            warn(f"enable_nested_tensor=True has no effect: {reason}")
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor
+from ...errors import warn
 from ...modes import no_grad
 from ...ops import FUNCTIONS
 
@@ -20,7 +20,7 @@ def _listed(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor
         return [parameters]
     listed = list(parameters)
     if not listed and not isinstance(parameters, (list, tuple)):
-        warnings.warn(f"{function}: `parameters` is an empty generator, no gradient clipping will occur", stacklevel=3)
+        warn(f"{function}: `parameters` is an empty generator, no gradient clipping will occur")
     return listed
 
 
@@ -135,10 +135,9 @@ def clip_grad_norm(
     ...     dt.nn.utils.clip_grad_norm([], 1.0)
     tensor(0.)
     """
-    warnings.warn(
+    warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...errors import warn
 from ...func import functional_call as _call
 
 __all__ = ["functional_call"]
@@ -24,10 +24,9 @@ def functional_call(
     ...     dt.nn.utils.stateless.functional_call(layer, {"weight": dt.tensor([[3.0]])}, dt.ones(1))
     tensor([3.])
     """
-    warnings.warn(
+    warn(
         "This API is deprecated as of PyTorch 2.0: use dualtape.func.functional_call instead",
         FutureWarning,
-        stacklevel=2,
     )
     return _call(  # type: ignore[operator]
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...errors import warn
 from ...ops import FUNCTIONS, load
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -83,10 +83,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> layer.weight_g.shape, layer.weight_v.shape
     (dualtape.Size([2, 1]), dualtape.Size([2, 4]))
     """
-    warnings.warn(
+    warn(
         "`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     WeightNorm.apply(module, name, dim)
     return module

@@ -307,8 +307,22 @@ def _saved_of_one(op: Op, output: str) -> str:
     return saved_values(op, ["True"], op.params.__getitem__, ("_a",).__getitem__, lambda _: output)
 
 
+def _refuse_dtypes_of_options(code: Code, op: Op, dtype: str | None, bail: str) -> None:
+    """An option may be a number of NumPy's, which would bring its dtype along."""
+    options = [p for place, p in enumerate(op.params) if place not in op.tensor_places]
+    defaults = dict(zip(op.params[op.required :], op.defaults, strict=True))
+    numbers = [p for p in options if p in _NUMBERS or isinstance(defaults.get(p), float)]
+    if numbers:
+        changed = "" if dtype is None else f"_r.dtype is not {dtype} and "
+        code(f"if {changed}({' or '.join(f'isinstance({p}, _scalar)' for p in numbers)}):", f"    {bail}")
+
+
+_NUMBERS = frozenset(("alpha", "beta", "value", "p"))
+
+
 def _one_result(code: Code, op: Op, bail: str) -> None:
     x = op.params[0]
+    _refuse_dtypes_of_options(code, op, "_a.dtype", bail)
     with code.block("if type(_r) is not _ndarray:"):
         code("if isinstance(_r, _Tensor):", f"    {bail}")  # an option was a tensor
         code("_r = _asarray(_r) if isinstance(_r, _scalar) else _as_array(_r)")
@@ -381,6 +395,7 @@ def general(op: Op) -> Code:
     raws = [f"_a{i}" if i in op.tensor_places else p for i, p in enumerate(op.params)]
     computed(code, op, f"_forward({', '.join(raws)})", bail)
     if op.outputs is None:
+        _refuse_dtypes_of_options(code, op, "_dtype" if promoted else None, bail)
         with code.block("if type(_r) is not _ndarray:"):
             code("if isinstance(_r, _Tensor):", f"    {bail}")  # an option was a tensor
             code("_r = _as_array(_r)")

@@ -212,7 +212,15 @@ _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm
    >>> dt.selu(dt.tensor([-1.0, 2.0]))
    tensor([-1.1113,  2.1014])
    """)  # fmt: skip
-_masked("celu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)),
+
+
+def _celu(x: Any, alpha: float = 1.0) -> Any:
+    if alpha == 0:
+        raise RuntimeError("celu: ZeroDivisionError: alpha cannot be 0")
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+
+
+_masked("celu", _celu,
    lambda g, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(x, 0) / alpha)),
    inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x / alpha) - 1) below.

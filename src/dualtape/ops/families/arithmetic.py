@@ -370,10 +370,12 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
     if input is None or other is None:
         raise TypeError("where() takes a condition alone, or a condition and two values; got a condition and one value")
-    if getattr(condition, "dtype", None) != np.bool_ and getattr(condition, "dtype", None) != np.uint8:
-        raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got {getattr(condition, 'dtype', type(condition))}"
-        )
+    if getattr(condition, "dtype", None) != np.bool_:
+        if getattr(condition, "dtype", None) != np.uint8:
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got {getattr(condition, 'dtype', type(condition))}"
+            )
+        errors.warn("where: a condition of dtype uint8 is deprecated: use one of dtype bool")
     return _where_op(condition, input, other) if out is None else _where_op(condition, input, other, out=out)
 
 

@@ -17,7 +17,7 @@ from ..._tensor.tensor import Tensor, new_tensor, wrap
 from ...arrays import zeros
 from ...arrays.kernels.basics import asarray_like, full_like_shape
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dim, use
+from ..formulas import is_whole, normal_dim, use
 from ..samples import edge, exact_index, ints, ours, real, sample
 from ..table import GENERAL, LINEAR, composite, op
 from . import diagonals, joins, shapes
@@ -122,7 +122,7 @@ def block_diag(*tensors: Any) -> Any:
             )
     if not tensors:
         return new_tensor(np.zeros((1, 0), dtypes.default_float()))
-    dtype = dtypes.result_dtype([t._array if t.ndim else t._array.reshape(1) for t in tensors])
+    dtype = dtypes.result_dtype([t._array for t in tensors])
     blocks = [FUNCTIONS["atleast_2d"](t.to(dtypes.of(dtype))) for t in tensors]
     width, start, rows = sum(b._array.shape[1] for b in blocks), 0, []
     for block in blocks:
@@ -393,7 +393,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple:
     """
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"unravel_index: expected 'indices' to be integer dtype, but got {indices.dtype!r}")
-    sizes = (index(shape),) if isinstance(shape, int) else tuple([index(n) for n in shape])
+    sizes = (index(shape),) if is_whole(shape) else tuple([index(n) for n in shape])
     if min(sizes, default=0) < 0:
         raise ValueError(f"unravel_index: 'shape' cannot have negative values, but got {list(sizes)}")
-    return tuple([indices // prod(sizes[d + 1 :]) % n for d, n in enumerate(sizes)])
+    places = indices.long()
+    return tuple([places // prod(sizes[d + 1 :]) % n for d, n in enumerate(sizes)])

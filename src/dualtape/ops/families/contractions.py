@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor
 from ...arrays.kernels.basics import contiguous
+from ...errors import warn
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dim, use
+from ..formulas import is_whole, normal_dim, use
 from ..publish import publish_inplace
 from ..samples import real, sample
 from ..table import BILINEAR, GENERAL, TABLE, composite, op
@@ -281,11 +283,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, axes: Any = None) -> Any:
     dims = dims if axes is None else axes
     if isinstance(dims, Tensor):
         dims = dims.tolist()
-    if isinstance(dims, int):
+    if is_whole(dims):
+        dims = index(dims)
         if dims < 0 or dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims >= 0 and at most the number of dimensions, but got dims={dims}")
         dims = (range(a.ndim - dims, a.ndim), range(dims))
-    left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    left, right = ([index(d)] if is_whole(d) else list(d) for d in dims)
     if len(left) != len(right):
         raise RuntimeError(f"tensordot: both dimension lists should have same length, got {left} and {right}")
     left, right = [normal_dim(d, a.ndim) for d in left], [normal_dim(d, b.ndim) for d in right]
@@ -408,6 +411,10 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError(f"cross: no dimension of size 3 in input of shape {list(input.shape)}")
+        warn(
+            f"Using cross without specifying the dim arg is deprecated: it is the first of size 3, here {dim}; pass it, or"
+            " use linalg.cross, which takes the last dimension"
+        )
     return linalg_cross(input, other, dim)
 
 
@@ -478,6 +485,7 @@ def chain_matmul(*matrices: Any) -> Any:
     >>> dt.chain_matmul(dt.ones(2, 3), dt.ones(3, 1)).shape
     dualtape.Size([2, 1])
     """
+    warn("chain_matmul is deprecated in favor of linalg.multi_dot, which takes a list of matrices")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 

@@ -22,7 +22,7 @@ from .elementwise import direction
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    if x.dtype.kind == "c" and dtype.kind != "c":
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
         return cast(np.real(x), dtype)
     return cast(x, dtype)
 
@@ -36,6 +36,12 @@ _to_device = op("to_device", lambda x, target, source: move(x, target), kind=GEN
     node="ToCopyBackward0", torch_name="-",
    vjp=dict(x=lambda g, target, source: use("to_device")(g, source, target)), jvp=LINEAR,
    samples=(sample(real(3), Device("cpu"), Device("cpu")),), doc="x on another device.")  # fmt: skip
+
+
+def _converted(x: Tensor, dtype: Any) -> Tensor:
+    if x._array.dtype.kind == "c" and dtype.kind not in "cb":
+        errors.warn_of_lost_imaginary("to", dtype)
+    return _to_dtype(x, dtype)
 
 
 def to(
@@ -66,7 +72,7 @@ def to(
         and memory_format is None
     ):
         wanted = args[0].numpy
-        return self if wanted == self._array.dtype else _to_dtype(self, wanted)
+        return self if wanted == self._array.dtype else _converted(self, wanted)
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
@@ -92,7 +98,7 @@ def to(
     if dtype is not None:
         wanted = dtypes.to_numpy(dtype)
         if wanted != out._array.dtype:
-            out = _to_dtype(out, wanted)
+            out = _converted(out, wanted)
     if copy and out is self:
         out = _to_dtype(self, self._array.dtype)
     if memory_format in (contiguous_format, channels_last):
@@ -137,7 +143,7 @@ _TYPE_NAMES = {
 def _conversion(name: str, dtype: Any) -> None:
     def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
         if memory_format is None:
-            return self if self._array.dtype == dtype.numpy else _to_dtype(self, dtype.numpy)
+            return self if self._array.dtype == dtype.numpy else _converted(self, dtype.numpy)
         return to(self, dtype, memory_format=memory_format)
 
     method.__name__ = name

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ...arrays.kernels.basics import add_reduce, contiguous, frozen, strided
 from ...arrays.kernels.fused import convolution_kernel
 from ...arrays.kernels.sums import BLOCK, row_blocks
 from ..dispatch import FUNCTIONS
-from ..formulas import use
+from ..formulas import is_whole, use
 from ..samples import real, sample
 from ..table import BILINEAR, GENERAL, LINEAR, composite, op
 
@@ -31,6 +32,8 @@ def each(value: Any, dims: int, name: str, what: str) -> tuple[int, ...]:
     """``value`` for each of ``dims`` dimensions: an int stands for all."""
     if isinstance(value, int):
         return (value,) * dims
+    if is_whole(value):
+        return (index(value),) * dims
     values = tuple(int(v) for v in value)
     if len(values) == 1:
         return values * dims

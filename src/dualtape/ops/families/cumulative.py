@@ -423,6 +423,8 @@ def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> tuple[Any, int]:
     if y.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = normal_dim(dim, y.ndim)
+    if y._array.dtype.kind in "iu" and y._array.dtype.itemsize < 8:
+        y = y.long()  # sums of neighbours need not fit
     size = max(y._array.shape[d] - 1, 0)
     sums = y.narrow(d, min(1, y._array.shape[d]), size) + y.narrow(d, 0, size)
     if x is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite, prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..._tensor.tensor import Tensor, new_tensor, wrap
 from ...arrays.kernels.basics import asarray_like, host
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dims, transposed
+from ..formulas import is_whole, normal_dims, transposed
 from ..samples import Sample, apart, edge, exact, ours, real, sample
 from ..table import GENERAL, _result_type, composite, op
 from .indexing import index_at
@@ -152,7 +153,7 @@ def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: in
         raise RuntimeError(f"gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
     if input._array.dtype == np.uint8:
         raise RuntimeError("gradient does not support uint8 input: convert it with .to(...)")
-    dims = normal_dims(dim, input.ndim)
+    dims = () if isinstance(dim, (tuple, list)) and not dim else normal_dims(dim, input.ndim)
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"gradient: a dim appears multiple times in the list of dims {list(dims)}")
     many = isinstance(spacing, (list, tuple))
@@ -183,7 +184,10 @@ def _slopes(x: Any, d: int, step: Any, edge_order: int) -> Any:
     part = lambda values, start, stop: FUNCTIONS["narrow"](values, d, start % (n + 1), stop - start)
     gap = lambda start, stop: step[start:stop] if isinstance(step, Tensor) and step.ndim else 1
     left, right = gap(0, n - 1), gap(1, n)
-    inside = (part(between, 1, n) * left + part(between, 0, n - 1) * right) / (left + right)
+    if isinstance(step, Tensor) and step.ndim:
+        inside = (part(between, 1, n) * left + part(between, 0, n - 1) * right) / (left + right)
+    else:  # what lies between cancels, also if it is infinite
+        inside = (part(x, 2, n + 1) - part(x, 0, n - 1)) / (2 * step)
     first, last = part(between, 0, 1), part(between, n - 1, n)
     if edge_order == 2:
         first = first + (first - part(between, 1, 2)) * (gap(0, 1) / (gap(0, 1) + gap(1, 2)))
@@ -242,7 +246,7 @@ def _case(*args: Any, **kwargs: Any) -> Sample:
     _case(exact([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)), _case(exact([1.0, 2.0, 1.0]), 2, density=True),
     _case(exact([[1.0, 2.0], [1.5, np.inf]]), exact([0.0, 1.5, 3.0])), _case(exact([2.0, 2.0]), 2),
 ))  # fmt: skip
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements, or how much weight, fall into each of ``bins`` equal intervals, or between edges given.
 
     Counts have no gradient; edges that the data set have one.
@@ -279,7 +283,7 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
     if input.ndim < 2:
         raise RuntimeError(f"histogramdd: input tensor should have at least 2 dimensions, got {input.ndim}")
     n = input._array.shape[-1]
-    each = [bins] * n if isinstance(bins, int) else list(bins)
+    each = [index(bins)] * n if is_whole(bins) else list(bins)
     if len(each) != n:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     if range is not None and len(range) != 2 * n:

@@ -13,6 +13,7 @@ from ..._tensor.tensor import Tensor, new_tensor, raw
 from ...arrays.kernels.basics import all_samples, eye, on_host
 from ...arrays.lazy import scipy_linalg
 from ...autograd.underived import underived
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, use
 from ..linalg_error import LinAlgError
@@ -218,6 +219,7 @@ def old_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     tensor([[ 2.0000,  4.0000],
             [ 0.5000, -1.0000]])
     """
+    warn("lu is deprecated in favor of linalg.lu_factor and linalg.lu_factor_ex")
     return tuple(_lu_factor_ex(A, pivot=pivot)[: 3 if get_infos else 2])
 
 

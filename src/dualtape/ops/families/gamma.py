@@ -5,13 +5,14 @@ Hurwitz zeta function.
 from __future__ import annotations
 
 from math import factorial, log, pi
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ...arrays.brief import limits
 from ...arrays.lazy import special
-from ..formulas import use
+from ..formulas import is_whole, use
 from ..samples import above_one, edge, exact, positive, sample
 from ..table import BROADCASTING, ELEMENTWISE, FLOAT, composite, op
 from .elementwise import function_row
@@ -102,9 +103,9 @@ def polygamma(n: int, input: Any) -> Any:
     >>> dt.polygamma(1, dt.tensor([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    if not isinstance(n, int):
+    if not is_whole(n) or isinstance(n, bool):
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
-    return _polygamma_op(input, n)
+    return _polygamma_op(input, index(n))
 
 
 def _mvlgamma(x: Any, p: int) -> Any:

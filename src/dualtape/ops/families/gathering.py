@@ -277,6 +277,8 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
         return _scatter_op(input, dim, index, src)
     if reduce not in ("add", "multiply"):
         raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
+    if isinstance(src, Tensor):
+        errors.warn("scatter: reduce= with a tensor is deprecated: use scatter_reduce, which has more reductions")
     values = (
         src
         if isinstance(src, Tensor)

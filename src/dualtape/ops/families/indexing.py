@@ -17,7 +17,7 @@ from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
 from ...autograd.views import check_write
-from ...errors import not_a_tensor
+from ...errors import not_a_tensor, warn, warn_of_lost_imaginary
 from ...overrides.watching import begin_watching, watching
 from .. import basic_indexing as keys
 from ..dispatch import FUNCTIONS
@@ -141,7 +141,8 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     if type(key) is list and any(
         [k is None or k is ... or isinstance(k, slice) or isinstance(k, Tensor) and k._array.ndim for k in key]
     ):
-        key = tuple(key)  # as PyTorch reads a list that is more than numbers
+        warn("a list that is more than numbers as an index is deprecated: it is read as a tuple, write x[tuple(key)]")
+        key = tuple(key)
     parts = [_normal(k) for k in (key if isinstance(key, tuple) else (key,))]
     consumed = sum(_takes(k) for k in parts if k is not None and k is not ... and not isinstance(k, bool))
     if consumed > x.ndim:
@@ -223,6 +224,9 @@ def _normal(k: Any) -> Any:
         if tensor._array.ndim == 0 and kind != "b":
             return tensor if type(tensor._array) is Batched else int(tensor._array)
         if tensor._array.dtype == np.uint8:
+            warn(
+                "indexing with dtype uint8 is deprecated: it is read as a mask; use a mask of bool, or .long() indices"
+            )
             tensor = wrap(tensor._array.astype(bool))
         return bool(tensor._array) if tensor._array.ndim == 0 else tensor
     try:
@@ -327,10 +331,11 @@ def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
 # --- whole writes ---------------------------------------------------------------------------------
 
 
-def _copied(x: Any, src: Any) -> Any:
+def _copied(x: Any, src: Any, non_blocking: bool = False) -> Any:
     if not hasattr(src, "dtype"):
         return np.full_like(x, dtypes.number_as(src, x.dtype))
-    if src.dtype.kind == "c" and x.dtype.kind != "c":
+    if src.dtype.kind == "c" and x.dtype.kind not in "cb":
+        warn_of_lost_imaginary("copy_", x.dtype)
         src = src.real
     return np.broadcast_to(cast(src, x.dtype), x.shape)
 
@@ -340,7 +345,12 @@ def _filled(x: Any, value: Any) -> Any:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     if value is None:
         raise TypeError("fill_(): argument 'value' must be a number or a 0-d tensor, got NoneType")
-    return np.full_like(x, dtypes.number_as(value, x.dtype) if isinstance(value, (int, float, complex)) else value)
+    if isinstance(value, (int, float, complex)):
+        value = dtypes.number_as(value, x.dtype)
+    elif getattr(value, "dtype", x.dtype).kind == "c" and x.dtype.kind not in "cb":
+        warn_of_lost_imaginary("fill_", x.dtype)
+        value = value.real
+    return np.full_like(x, value)
 
 
 op("copy", _copied, kind=GENERAL, inplace=True, overwrites="array", scalars=True, public=False, method=False, node="CopyBackwards",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor.tensor import Tensor, wrap
+from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays.kernels.basics import asarray_like, host
-from ...errors import ArgumentError, not_a_list
+from ...errors import ArgumentError, not_a_list, warn
 from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
 from ..samples import ints, real, sample
 from ..table import COMMON, GENERAL, LINEAR, composite, op
@@ -114,7 +114,7 @@ stack = op("stack", _stack, kind=GENERAL, listed="tensors", promote=COMMON, jvp=
 
 # --- order and repetition -------------------------------------------------------------------------
 
-op("flip", lambda x, dims: (np.flip(x, normal_dims(dims, x.ndim)) if x.ndim else x).copy(), kind=GENERAL,
+op("flip", lambda x, dims: (np.flip(x, normal_dims(dims, x.ndim)) if x.ndim and dims not in ((), []) else x).copy(), kind=GENERAL,
     varargs="dims", jvp=LINEAR,
    vjp=dict(x=lambda g, dims: use("flip")(g, dims)),
    samples=(sample(real(3, 4), (0,)), sample(real(3, 4), (0, 1)), sample(real(3, 4), (-1,))),
@@ -127,6 +127,9 @@ op("flip", lambda x, dims: (np.flip(x, normal_dims(dims, x.ndim)) if x.ndim else
 
 
 def _roll(x: Any, shifts: Any, dims: Any = None) -> Any:
+    moves, along = (1 if isinstance(v, int) else len(v) for v in (shifts, () if dims is None else dims))
+    if moves != (along or 1):
+        raise RuntimeError(f"roll: shifts and dimensions must align. shifts: {moves}, dims: {along}")
     return np.roll(x, shifts, dims if dims != () else None)
 
 
@@ -196,8 +199,10 @@ def tile(input: Any, *dims: Any) -> Any:
     "repeat_interleave",
     samples=(sample(real(2, 3), 2), sample(real(2, 3), 2, dim=1), sample(real(3), ints(3, low=1, high=3))),
 )
-def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
-    """Each entry repeated, one after the other.
+def repeat_interleave(
+    input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
+    """Each entry repeated, one after the other; given how often alone, the places of the entries.
 
     Examples
     --------
@@ -205,11 +210,39 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, outpu
     >>> dt.repeat_interleave(dt.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
+    if input is None or repeats is None:
+        counts = raw(repeats if input is None else input)
+        if counts.ndim != 1 or counts.dtype.kind not in "iu":
+            raise RuntimeError(
+                f"repeat_interleave only accepts a 1D vector of integers as repeats, got {list(counts.shape)} of"
+                f" {counts.dtype}"
+            )
+        repeated = _repeated(counts.shape[0], counts)
+        _check_size(repeated, output_size)
+        return wrap(asarray_like(repeated, counts))
     if dim is None:
         input, dim = input.reshape(-1), 0
     n = input._array.shape[normal_dim(dim, input.ndim)]
-    counts = repeats._array if isinstance(repeats, Tensor) else repeats
-    return input.index_select(dim, wrap(asarray_like(np.repeat(np.arange(n), host(counts)), input._array)))
+    repeated = _repeated(n, repeats._array if isinstance(repeats, Tensor) else repeats)
+    _check_size(repeated, output_size)
+    return input.index_select(dim, wrap(asarray_like(repeated, input._array)))
+
+
+def _repeated(n: int, counts: Any) -> np.ndarray:
+    """The places 0 to n - 1, each as often as it counts."""
+    counts = np.asarray(host(counts))
+    if (counts < 0).any():
+        raise RuntimeError("repeat_interleave: repeats can not be negative")
+    if counts.size not in (1, n):
+        raise RuntimeError(
+            f"repeat_interleave: repeats must have the same size as input along dim, but got {counts.size} for {n}"
+        )
+    return np.repeat(np.arange(n), counts)
+
+
+def _check_size(repeated: np.ndarray, output_size: int | None) -> None:
+    if output_size is not None and output_size != repeated.size:
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {repeated.size} but got {output_size}")
 
 
 # --- joins by name --------------------------------------------------------------------------------
@@ -287,7 +320,7 @@ def vstack(tensors: Any) -> Any:
 @composite(
     "meshgrid", samples=(sample(real(2), real(3), indexing="ij"), sample(real(2), real(3), indexing="xy")), method=False
 )
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """Coordinates of a grid, one tensor for each axis.
 
     Examples
@@ -299,8 +332,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
+    if indexing is None:
+        warn("meshgrid: indexing is not given, and 'ij': pass it, since PyTorch announces that it will be required")
+        indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f"meshgrid: indexing must be one of 'xy' or 'ij', but received: {indexing}")
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(f"meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(t.shape)}")
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

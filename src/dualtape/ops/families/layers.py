@@ -14,6 +14,7 @@ from ..._tensor.tensor import new_tensor, raw
 from ...arrays import zeros
 from ...arrays.brief import cast
 from ...arrays.kernels.basics import asarray_like, host
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..samples import apart, edge, exact_index, exact_mask, real, sample
 from ..table import composite
@@ -56,8 +57,14 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     dualtape.Size([1, 1, 2, 2, 2])
     """
     if input.ndim not in (4, 5):
-        raise RuntimeError(f"dropout3d: Expected 4D or 5D input, but received a {input.ndim}D input")
-    return _dropped("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
+        warn(
+            f"dropout3d: expected channels of volumes, 4D or 5D input, but received a {input.ndim}D input: use dropout"
+        )
+    if not training or not p or not input.numel():
+        return _dropped("dropout3d", input, p, training, inplace, ())
+    if input.ndim == 5:
+        return _dropped("dropout3d", input, p, training, inplace, _channels("dropout3d", input))
+    return _dropped("dropout3d", input, p, training, inplace, _channels("dropout3d", input.unsqueeze(0))[1:])
 
 
 @composite(
@@ -182,7 +189,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     tensor([0., 1.])
     """
     if eps != 1e-10:
-        raise ValueError("gumbel_softmax: eps has no effect in PyTorch; leave it out")
+        warn("gumbel_softmax: the `eps` parameter is deprecated and has no effect: leave it out")
     from ...random import rand
 
     drawn = rand(*logits.shape, dtype=logits.dtype) if logits.ndim else rand(1, dtype=logits.dtype).reshape(())
@@ -345,6 +352,11 @@ def embedding_bag(
     tensor([[3.]])
     """
     name = "embedding_bag"
+    if raw(weight).dtype == np.int64 and raw(input).dtype.kind == "f":
+        warn(
+            "embedding_bag: the weight came before the indices, which is deprecated: embedding_bag(input, weight, ...)"
+        )
+        input, weight = weight, input
     if mode not in ("mean", "sum", "max"):
         raise ValueError(f"{name}: mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and mode != "sum":
@@ -490,6 +502,11 @@ def multi_head_attention_forward(
     name = "multi_head_attention_forward"
     if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
         raise AssertionError(f"{name}: query, key and value should be unbatched 2D or batched 3D tensors alike")
+    if attn_mask is not None and key_padding_mask is not None and attn_mask.dtype != key_padding_mask.dtype:
+        warn(
+            f"{name}: Support for mismatched key_padding_mask and attn_mask is deprecated, got {key_padding_mask.dtype!r}"
+            f" and {attn_mask.dtype!r}: give both the same dtype"
+        )
     if is_causal and attn_mask is None:
         raise RuntimeError(f"{name}: Need attn_mask if specifying the is_causal hint.")
     batched = query.ndim == 3

@@ -4,7 +4,6 @@ to make them.
 
 from __future__ import annotations
 
-import warnings
 from math import floor, prod
 from operator import index
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..._tensor import dtypes
 from ..._tensor.creation import _finished, in_dtype_of, plain_memory
 from ..._tensor.legacy import _made
 from ..._tensor.tensor import Tensor
+from ...errors import warn
 from ...overrides.watching import overridable
 from ..dispatch import FUNCTIONS
 
@@ -112,11 +112,10 @@ def _range(
     ...     dt.range(1, 4)
     tensor([1., 2., 3., 4.])
     """
-    warnings.warn(
+    warn(
         "range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's"
         " range builtin. Instead, use arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=3,
     )
     plain_memory(layout)
     if out is not None:

@@ -15,6 +15,7 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, wrap
 from ...arrays.kernels.basics import all_samples, asarray_like, contiguous, eye, host, on_host
 from ...arrays.lazy import scipy_lapack, scipy_linalg
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, normal_dim, transposed, use
 from ..linalg_error import LinAlgError
@@ -68,6 +69,8 @@ def _failed(name: str, x: Any, routine: str, say: Callable[[int], str]) -> LinAl
 
 def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any:
     _matrix(name, x)
+    if name == "cholesky":
+        warn("cholesky is deprecated in favor of linalg.cholesky: for upper=True there is its .mH")
     try:
         lower = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
@@ -486,7 +489,7 @@ def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:
     weight = g_logabsdet
     if x.dtype.kind == "c":
         weight = weight - 1j * (g_sign.conj() * sign).imag
-    return weight.reshape((*weight.shape, 1, 1)) * adjoint(np.linalg.inv(x))
+    return weight.reshape((*weight.shape, 1, 1)) * adjoint(use("inverse")(x))
 
 
 op("slogdet", _slogdet, also=("linalg.slogdet",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),
@@ -542,7 +545,9 @@ def _on_diagonal(values: Any) -> Any:
 
 def _eigh_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     v = eigenvectors
-    inner = _over(np.matmul(adjoint(v), g_eigenvectors), _gaps(eigenvalues)) + _on_diagonal(g_eigenvalues)
+    turned = _over(np.matmul(adjoint(v), g_eigenvectors), _gaps(eigenvalues))
+    # both triangles of the matrix share the gradient, so that it is symmetric as the matrix is
+    inner = (turned + adjoint(turned)) / 2 + _on_diagonal(g_eigenvalues)
     return np.matmul(np.matmul(v, inner), adjoint(v))
 
 
@@ -845,7 +850,8 @@ def matrix_power(input: Any, n: int) -> Any:
     tensor([[1., 3.],
             [0., 1.]])
     """
-    _matrix("linalg.matrix_power", input._array)
+    if input._array.dtype.kind not in "iu" or n < 0 or input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        _matrix("linalg.matrix_power", input._array)  # integers have powers too, but no inverses
     if n == 0:
         size = input.shape[-1]
         return input * 0 + wrap(eye(size, input._array.dtype, input._array))
@@ -896,7 +902,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
         residuals = found.residuals.squeeze(-1) if found.residuals.numel() else found.residuals
         return _LeastSquares((found.solution.squeeze(-1), residuals, found.rank, found.singular_values))
     solution = matmul(TABLE["pinverse"].function(input, rcond), b)
-    empty = new_tensor(asarray_like([], input._array, input._array.dtype))
+    empty = new_tensor(asarray_like([], input._array, input._array.real.dtype))
     rows, columns = input._array.shape[-2:]
     rank = on_host(lambda a: np.asarray(np.linalg.matrix_rank(a)), input._array)
     residuals, values = empty, empty

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -12,7 +11,7 @@ from ...arrays import zeros
 from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_reduce, all_samples, arange_like, full_like_shape
 from ...autograd.underived import refuse_history
-from ...errors import ArgumentError
+from ...errors import ArgumentError, warn
 from ..dispatch import FUNCTIONS
 from ..formulas import use
 from ..samples import edge, exact, exact_index, ints, probability, real, sample
@@ -165,12 +164,15 @@ def reduce_tensor(name: str, values: Any, reduction: str) -> Any:
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """What two old arguments say, if they are given: they go, as PyTorch's do."""
     if size_average is None and reduce is None:
-        return reduction
-    reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
+        if reduction != "elementwise_mean":
+            return reduction
+        warn("reduction='elementwise_mean' is deprecated: it is called 'mean' now")
+        return "mean"
+    averages, reduces = (flag is None or bool(flag) for flag in (size_average, reduce))
+    reduction = "none" if not reduces else "mean" if averages else "sum"
+    warn(
         f"size_average and reduce args will be deprecated, please use reduction={reduction!r} instead.",
         UserWarning,
-        stacklevel=4,
     )
     return reduction
 
@@ -427,7 +429,7 @@ def cross_entropy(
         losses = -(scaled * target)
         if reduction == "none":
             return losses.sum(dim)
-        return losses.sum() / (max(1, input.numel() // classes)) if reduction == "mean" else losses.sum()
+        return losses.sum() / (input.numel() // max(1, classes)) if reduction == "mean" else losses.sum()
     sharp = _nll_loss(logs, target, weight, ignore_index, reduction)
     smooth = FUNCTIONS["masked_fill"](-scaled.sum(dim), target == ignore_index, 0.0)
     if reduction == "mean":

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import asarray_like, full_like_shape, on_host
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, normal_dim
 from ..linalg_error import LinAlgError
@@ -141,6 +142,7 @@ def triangular_solve(
     >>> dt.triangular_solve(dt.tensor([[4.0]]), dt.tensor([[2.0]])).solution
     tensor([[2.]])
     """
+    warn("triangular_solve is deprecated in favor of linalg.solve_triangular, which takes A first")
     a, side = (A.mT, not upper) if transpose else (A, upper)
     solution = TABLE["linalg_solve_triangular"].function(a, input, side, True, unitriangular)
     return _TriangularSolve((solution, A.clone()))
@@ -161,6 +163,7 @@ def qr(input: Any, some: bool = True) -> Any:
     >>> dt.qr(dt.tensor([[3.0], [4.0]])).R
     tensor([[-5.]])
     """
+    warn("qr is deprecated in favor of linalg.qr: some=False is mode='complete' there")
     return _Qr(orthogonal(input, "reduced" if some else "complete"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from math import prod
 from operator import index
@@ -17,6 +16,7 @@ from ..._tensor.storage import TypedStorage, UntypedStorage
 from ..._tensor.tensor import Tensor, new_tensor
 from ...autograd.versions import bump
 from ...autograd.views import check_change, check_write, views_of
+from ...errors import warn
 from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
 from .turning import turned
@@ -104,7 +104,7 @@ def _resize(self: Tensor, *sizes: Any) -> Tensor:
     ...     dt.arange(4).resize(2, 2).shape
     dualtape.Size([2, 2])
     """
-    warnings.warn("non-inplace resize is deprecated: use reshape", UserWarning, stacklevel=2)
+    warn("non-inplace resize is deprecated: use reshape", UserWarning)
     wanted = sizes_of(sizes)
     if prod(wanted) != self._array.size:
         raise RuntimeError(

@@ -13,6 +13,7 @@ from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
+from ...errors import warn
 from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
@@ -346,6 +347,17 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     >>> dt.nn.functional.dropout2d(dt.ones(1, 2, 1, 1), training=False).shape
     dualtape.Size([1, 2, 1, 1])
     """
+    if input.ndim < 2 and training and p and input.numel():
+        raise RuntimeError(
+            f"dropout2d: Feature dropout requires at least 2 dimensions in the input, got {list(input.shape)}"
+        )
+    if input.ndim not in (3, 4):
+        warn(f"dropout2d: expected channels of images, 3D or 4D input, but received a {input.ndim}D input: use dropout")
+    elif input.ndim == 3:
+        warn(
+            "dropout2d: a 3D input is taken for signals (N, C, L), as PyTorch does: use dropout1d for them, and a batch"
+            " of one for an image (C, H, W)"
+        )
     return _dropped("dropout2d", input, p, training, inplace, (*input.shape[:2], *(1,) * (input.ndim - 2)))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
 from ...arrays.kernels.updates import add_outer, add_rows, product
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
+from ..formulas import is_whole
 from ..samples import edge, exact, real, sample
 from ..table import GENERAL, composite, op
 
@@ -480,7 +482,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     >>> dt.nn.functional.layer_norm(dt.tensor([[1.0, 3.0]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    tail = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    tail = (index(normalized_shape),) if is_whole(normalized_shape) else tuple(normalized_shape)
     shape = tuple(input.shape)
     if not tail or shape[len(shape) - len(tail) :] != tail or len(tail) > len(shape):
         raise RuntimeError(
@@ -650,7 +652,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     >>> dt.nn.functional.rms_norm(dt.tensor([[1.0, 7.0]]), (2,))
     tensor([[0.2000, 1.4000]])
     """
-    tail = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    tail = (index(normalized_shape),) if is_whole(normalized_shape) else tuple(normalized_shape)
     if tuple(input.shape[input.ndim - len(tail) :]) != tail:
         raise RuntimeError(
             f"rms_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got"

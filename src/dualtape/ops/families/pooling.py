@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ...arrays import zeros
 from ...arrays.brief import made
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
-from ..formulas import use, zeros_like_shape
+from ..formulas import is_whole, use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, real, sample
 from ..table import GENERAL, LINEAR, composite, op
 from .convolution import KERNEL, each, padded, places_of
@@ -314,7 +315,8 @@ def _avg_pool(
         total = zeros((*x.shape[:-2], *out), x.dtype, x)
         for where in walk.views:
             total += wide[where]
-    return total / _divisors(walk, sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override, x)
+    by = _divisors(walk, sizes, out, kernel_size, stride, padding, count_include_pad, divisor_override, x)
+    return total / by if x.dtype.kind not in "iu" else np.trunc(total / by).astype(x.dtype)
 
 
 def _avg_spread(
@@ -491,12 +493,12 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     >>> dt.nn.functional.adaptive_avg_pool2d(dt.arange(4.0).reshape(1, 1, 2, 2), 1)
     tensor([[[[1.5000]]]])
     """
-    sizes = (output_size, output_size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    sizes = (output_size, output_size) if output_size is None or is_whole(output_size) else tuple(output_size)
     if input.ndim not in (3, 4) or len(sizes) != 2:
         raise RuntimeError(
             f"adaptive_avg_pool2d: expected a 3D or 4D input and two sizes, got {list(input.shape)} and {sizes}"
         )
-    sizes = tuple(n if m is None else m for n, m in zip(input.shape[-2:], sizes, strict=True))
+    sizes = tuple(n if m is None else index(m) for n, m in zip(input.shape[-2:], sizes, strict=True))
     if min(sizes) < 0:
         raise RuntimeError(
             f"adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0, got {sizes}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...arrays import zeros
 from ...arrays.kernels.basics import all_samples, arange_like, asarray_like
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
+from ..formulas import is_whole
 from ..samples import apart, edge, exact_index, ours, positive, real, sample
 from ..table import composite
 from .convolution import each
@@ -172,11 +174,11 @@ def avg_pool3d(
 
 def _sizes(name: str, input: Any, output_size: Any, dims: int) -> tuple[int, ...]:
     _batched(name, input, dims)
-    single = isinstance(output_size, int) or output_size is None
+    single = output_size is None or is_whole(output_size)
     asked = (output_size,) * dims if single else tuple(output_size) * (dims if len(output_size) == 1 else 1)
     if len(asked) != dims:
         raise ValueError(f"{name}: output_size must have {dims} entries, got {output_size}")
-    sizes = tuple(n if m is None else m for n, m in zip(input.shape[-dims:], asked, strict=True))
+    sizes = tuple(n if m is None else index(m) for n, m in zip(input.shape[-dims:], asked, strict=True))
     if min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {sizes}")
     if 0 in input.shape[-dims:] or input.ndim == dims + 1 and not input.shape[0]:

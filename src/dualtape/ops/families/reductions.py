@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod as product
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...arrays.brief import cast as in_type
 from ...arrays.kernels.basics import accumulate as running
 from ...arrays.kernels.basics import add_reduce, reduce
 from ...arrays.kernels.sums import sum_all, sum_axis, sum_point
+from ...errors import warn_of_lost_imaginary
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, normal_dims, restore, use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, ints, mask, real, sample
@@ -53,6 +55,8 @@ def numpy_names(function: Callable) -> Callable:
     def translated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {{"axis": "dim", "keepdims": "keepdim"}.get(key, key): value for key, value in kwargs.items()}
+            if isinstance(kwargs.get("dim"), Tensor):  # by name it is a dimension, and not another operand
+                kwargs["dim"] = index(kwargs["dim"])
         return function(*args, **kwargs)
 
     translated.__name__ = translated.__qualname__ = function.__name__
@@ -87,7 +91,10 @@ def cast(x: Any, dtype: Any) -> Any:
     target = dtypes.to_numpy(dtype)
     if x.dtype == target:
         return x
-    return (x.real if x.dtype.kind == "c" and target.kind != "c" else x).astype(target)
+    if x.dtype.kind == "c" and target.kind not in "cb":
+        warn_of_lost_imaginary("dtype=", target)
+        x = x.real
+    return x.astype(target)
 
 
 def accumulate(ufunc: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

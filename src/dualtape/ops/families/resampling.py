@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import floor, prod
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import asarray_like
+from ...errors import warn
 from ..dispatch import FUNCTIONS
-from ..formulas import use
+from ..formulas import is_whole, use
 from ..samples import edge, exact, real, sample, unit
 from ..table import GENERAL, LINEAR, composite, op
 from .nn import _take_op
@@ -176,7 +178,7 @@ def _new_sizes(
     if size is not None:
         if recompute:
             raise ValueError("interpolate: recompute_scale_factor is not meaningful with an explicit size.")
-        new = (size,) * dims if isinstance(size, int) else tuple(size)
+        new = (index(size),) * dims if is_whole(size) else tuple(size)
         if len(new) != dims:
             raise ValueError(f"interpolate: size must have {dims} entries for this input, got {size}")
         factors = None
@@ -261,17 +263,24 @@ def _older(name: str, function: Any, doc: str) -> None:
     composite(name, complex=False, namespace=_F, samples=(sample(real(1, 2, 3, 4), (5, 2)), sample(real(1, 1, 2, 2), scale_factor=2)))(function)  # fmt: skip
 
 
+def _warn_older(name: str) -> None:
+    warn(f"`nn.functional.{name}` is deprecated: use nn.functional.interpolate")
+
+
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Any:
+    _warn_older("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    _warn_older("upsample_nearest")
     return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    _warn_older("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -280,6 +289,13 @@ _older("upsample_nearest", upsample_nearest, ":func:`interpolate` with each entr
 _older("upsample_bilinear", upsample_bilinear, ":func:`interpolate` between four entries, corners on corners.")
 
 # --- grids ----------------------------------------------------------------------------------------
+
+
+def _warn_of_corners(name: str, align_corners: bool | None) -> None:
+    if align_corners is None:
+        warn(
+            f"{name}: align_corners is not given, and False: -1 and 1 are the edges of images, not the middles of corners"
+        )
 
 
 def _lines(n: int, like: Any, align_corners: bool) -> Any:
@@ -315,7 +331,10 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
         )
     if min(size) <= 0:
         raise ValueError(f"affine_grid: Expected non-zero, positive output size. Got {tuple(size)}")
+    _warn_of_corners("affine_grid", align_corners)
     sizes = tuple(size[2:])
+    if align_corners and 1 in sizes:
+        warn("affine_grid: a size of 1 has no two corners to align: its one coordinate is 0, in the middle")
     axes = [_lines(n, theta, bool(align_corners)) for n in sizes]
     points = [a.reshape([-1 if d == e else 1 for e in range(dims)]).expand(sizes) for d, a in enumerate(axes)][::-1]
     base = FUNCTIONS["stack"](points, -1).reshape(1, prod(sizes), dims)
@@ -453,6 +472,7 @@ def grid_sample(
         raise RuntimeError(f"grid_sample: expected input to have non-empty spatial dimensions, got {list(input.shape)}")
     if mode == "bicubic" and dims == 3:
         raise RuntimeError("grid_sample: bicubic interpolation only supports 4D input")
+    _warn_of_corners("grid_sample", align_corners)
     return _sampled(input, grid, mode, padding_mode, bool(align_corners))
 
 

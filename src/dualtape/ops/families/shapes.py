@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...arrays import Batched
 from ...arrays.kernels.basics import add_reduce, contiguous
 from ...arrays.kernels.sums import sum_axis
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
+from ..formulas import is_whole, normal_dim, normal_dims, use, zeros_like_shape
 from ..samples import real, sample
 from ..table import GENERAL, LINEAR, LISTED, composite, op
 
@@ -554,7 +555,8 @@ def tensor_split(
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input._array.shape[normal_dim(dim, input.ndim)]
-    if isinstance(indices_or_sections, int):
+    if is_whole(indices_or_sections):
+        indices_or_sections = index(indices_or_sections)
         if indices_or_sections < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
         small, more = divmod(n, indices_or_sections)
@@ -653,7 +655,7 @@ def adjoint(input: Any) -> Any:
     >>> dt.adjoint(dt.tensor([[1j]]))
     tensor([[0.-1.j]])
     """
-    return transpose(input, -2, -1).conj()
+    return _matrix(input, "adjoint()").conj()  # type: ignore[attr-defined]
 
 
 def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
@@ -714,7 +716,20 @@ def _transposed_property(name: str, doc: str, view: Any) -> None:
 
 
 def _reversed(x: Tensor) -> Tensor:
+    if x.ndim != 2:
+        _warn_of_transpose("T", x.ndim)
     return permute(x, tuple(reversed(range(x.ndim))))
+
+
+def _warn_of_transpose(name: str, ndim: int) -> None:
+    if not ndim:
+        instead = "it is the tensor itself" if name[-1] == "T" else "use x.conj()"
+        errors.warn(f"x.{name} of a tensor without dimensions is deprecated: {instead}")
+    else:
+        errors.warn(
+            f"The use of `x.T` on tensors of dimension other than 2 is deprecated, got {ndim}: use x.mT for batches of"
+            " matrices, or x.permute(*range(x.ndim)[::-1]) for the dimensions in reverse order"
+        )
 
 
 def _conjugate_transpose(x: Tensor) -> Tensor:
@@ -731,6 +746,8 @@ def _matrix(x: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor."
         )
+    if not x.ndim:
+        _warn_of_transpose(name, 0)
     return transpose(x, -2, -1) if x.ndim else x
 
 

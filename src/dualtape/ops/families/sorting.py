@@ -579,10 +579,16 @@ def unique(
 @composite(
     "unique_consecutive",
     complex=False,
-    samples=(edge(exact_index([1, 1, 2, 2, 1]), return_inverse=True, return_counts=True), edge(ints(3, 4, high=2))),
-)
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The elements in row-major order, each run of equal ones once.
+    samples=(
+        edge(exact_index([1, 1, 2, 2, 1]), return_inverse=True, return_counts=True), edge(ints(3, 4, high=2)),
+        edge(exact_index([[1, 1], [1, 1], [2, 1]]), return_inverse=True, return_counts=True, dim=0),
+        edge(exact_index([[1, 1, 2], [3, 3, 3]]), dim=-1),
+    ),
+)  # fmt: skip
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements in row-major order (or, with ``dim``, the slices), each run of equal ones once.
 
     Examples
     --------
@@ -590,12 +596,25 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     >>> dt.unique_consecutive(dt.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    flat = input._array.reshape(-1)
-    first = _first_of_runs(flat)
+    if dim is None:
+        flat = input._array.reshape(-1)
+        first = _first_of_runs(flat)
+        values, shape = flat[first], input._array.shape
+    else:
+        if not input.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        d = normal_dim(dim, input.ndim)
+        if not input._array.size and any(n == 0 for k, n in enumerate(input._array.shape) if k != d):
+            raise RuntimeError("unique_consecutive: there are 0 sized dimensions, and they aren't selected")
+        slices = np.moveaxis(input._array, d, 0)
+        first = full_like_shape(slices.shape[:1], True, bool, slices)
+        first[1:] = (slices[1:] != slices[:-1]).any(axis=tuple(range(1, slices.ndim)))
+        values, shape = np.moveaxis(slices[first], 0, d).copy(), first.shape
+        flat = first
     if not return_inverse and not return_counts:
-        return underived("unique_consecutive", new_tensor(flat[first]), input)
-    inverse = (np.cumsum(first) - 1).reshape(input._array.shape)
+        return underived("unique_consecutive", new_tensor(values), input)
+    inverse = (np.cumsum(first) - 1).reshape(shape)
     starts = np.flatnonzero(first)
-    counts = np.concatenate([starts[1:], asarray_like([flat.size], flat)]) - starts
-    parts = [flat[first], inverse, counts]
+    counts = np.concatenate([starts[1:], asarray_like([flat.size], flat, LONG)]) - starts
+    parts = [values, inverse, counts]
     return _several("unique_consecutive", input, parts, [True, return_inverse, return_counts])

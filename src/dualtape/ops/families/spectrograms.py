@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import all_samples, full_like_shape
+from ...errors import warn
 from ..dispatch import FUNCTIONS, NAMESPACES
 from ..samples import positive, real, sample
 from ..table import TABLE, composite
@@ -30,6 +31,10 @@ def _steps(name: str, n_fft: int, hop_length: int | None, win_length: int | None
 def _whole_window(name: str, window: Any, like: Any, dtype: Any, length: int, n_fft: int) -> Any:
     """The window, ones if there is none, with zeros on both sides up to ``n_fft`` entries."""
     if window is None:
+        warn(
+            f"{name}: a window was not provided, and is one of ones: frequencies leak into one another; pass"
+            " hann_window(n_fft) or the like, the same to stft and istft, or ones if they are meant"
+        )
         window = new_tensor(full_like_shape((length,), 1, dtype, raw(like)))
     elif window.ndim != 1 or window.shape[0] != length:
         raise RuntimeError(
@@ -70,6 +75,8 @@ def stft(
         if not is_complex:
             raise RuntimeError("stft requires the return_complex parameter be given for real inputs: pass True")
         return_complex = True
+    if not return_complex:
+        warn("stft with return_complex=False is deprecated: take view_as_real of the complex result")
     if is_complex and onesided:
         raise RuntimeError("stft: Cannot have onesided output if window or input is complex")
     if align_to_window is not None and center:

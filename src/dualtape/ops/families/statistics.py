@@ -13,6 +13,7 @@ from ...arrays.brief import cast
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.sums import sum_point
 from ...autograd.underived import underived
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import restore
 from ..samples import edge, exact, exact_index, real, sample
@@ -28,6 +29,8 @@ def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
         line, n = x.ravel(), x.size
         mean = sum_point(line) / x.dtype.type(n)
         off = line - mean
+        if n <= correction:
+            _warn_of_freedom("var, std", n, correction)
         return off.dot(off) / x.dtype.type(max(n - correction, 0)), mean
     if x.dtype.kind not in "fc":
         raise RuntimeError(
@@ -36,6 +39,8 @@ def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
     wide = x.astype(SINGLE) if x.dtype == HALF else x
     axis = axes(dim, x.ndim)
     n = count(x.shape, dim)
+    if n <= correction:
+        _warn_of_freedom("var, std", n, correction)
     mean = np.true_divide(add_reduce(wide, axis, None, None, True), n)
     off = wide - mean
     variance = _mean_square(off, axis, n - correction, keepdim)
@@ -49,6 +54,13 @@ def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
         off -= np.true_divide(add_reduce(off, axis, None, None, True), n)
         variance = _mean_square(off, axis, n - correction, keepdim)
     return variance, mean if keepdim else mean.reshape(variance.shape)
+
+
+def _warn_of_freedom(name: str, n: int, correction: Any) -> None:
+    warn(
+        f"{name}: degrees of freedom is <= 0: correction ({correction}) should be less than the number of values ({n});"
+        " the result is no number"
+    )
 
 
 # numbers in all from which it is worth a look, and times the deviation from which a mean in single precision is too
@@ -319,6 +331,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     if weights is None:
         off = x - x.mean(1, True)
         weighted, norm = off, max(n - correction, 0)
+        if n <= correction:
+            _warn_of_freedom("cov", n, correction)
     else:
         whole = weights.sum()
         off = x - (x * weights).sum(1, True) / whole

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import types
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 from weakref import ref
 
 from ..._tensor.tensor import Tensor
+from ...errors import warn
 from ..optimizer import Optimizer, _to_scalar
 
 EPOCH_DEPRECATION_WARNING = (
@@ -109,22 +109,20 @@ class LRScheduler:
         """
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-                warnings.warn(
+                warn(
                     "the optimizer's step was overridden since the schedule was made: whether it comes before the"
                     " schedule's, as it should, is not known",
                     UserWarning,
-                    stacklevel=2,
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn(
+                warn(
                     "the schedule made its step before the optimizer, so that its first rate was never used: call"
                     " optimizer.step() first",
                     UserWarning,
-                    stacklevel=2,
                 )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
@@ -209,10 +207,9 @@ def of_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 def warn_outside_step(scheduler: LRScheduler) -> None:
     """``get_lr()`` computes the next rates: who asks for the last ones asks elsewhere."""
     if not scheduler._get_lr_called_within_step:
-        warnings.warn(
+        warn(
             "get_lr() computes the next rates: get_last_lr() has those that are set",
             UserWarning,
-            stacklevel=3,
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from math import inf
 from typing import Any, Literal, SupportsFloat
 
+from ...errors import warn
 from ..optimizer import Optimizer
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, rates, set_rate
 
@@ -88,7 +88,7 @@ class ReduceLROnPlateau(LRScheduler):
         """
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         better, resting = self._is_better(current, self.best), self.in_cooldown
         self.best = current if better else self.best

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from math import ceil
 from multiprocessing import connection as pipes
@@ -11,6 +10,7 @@ from multiprocessing import context as contexts
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any, Generic, TypeVar
 
+from ...errors import warn
 from ...random import Generator
 from ._utils import fetch, worker
 from ._utils.collate import default_collate, default_convert
@@ -186,9 +186,8 @@ class DataLoader(Generic[T_co]):
         """Warn if there are to be more workers than processors."""
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers and (count is None or self.num_workers > count):
-            warnings.warn(
+            warn(
                 f"{self.num_workers} workers are more than the {count} processors here: with fewer it may be quicker",
-                stacklevel=3,
             )
 
 
@@ -232,9 +231,8 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader: DataLoader) -> None:
         if loader.pin_memory:
-            warnings.warn(
+            warn(
                 "pin_memory=True, but memory is not pinned here: batches are in ordinary memory",
-                stacklevel=4,
             )
         self._loader_kind = loader._dataset_kind
         self._dataset = loader.dataset
@@ -260,10 +258,9 @@ class _BaseDataLoaderIter:
         data = self._next_data()
         self._num_yielded += 1
         if self._expected is not None and self._num_yielded > self._expected:
-            warnings.warn(
+            warn(
                 f"{self._num_yielded} samples have come of {type(self._dataset).__name__}, whose length is"
                 f" {self._expected}: each worker may have loaded all of it",
-                stacklevel=2,
             )
         return data
 

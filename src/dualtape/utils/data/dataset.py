@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -10,6 +9,7 @@ from math import floor, isclose
 from typing import Any, Generic, TypeVar
 
 from ..._tensor.tensor import Tensor
+from ...errors import warn
 from ...random import Generator, default_generator, randperm
 
 __all__ = [
@@ -269,7 +269,7 @@ def random_split(
             counts[k % len(counts)] += 1
         for k, count in enumerate(counts):
             if count == 0:
-                warnings.warn(f"part {k} of the split has no samples", stacklevel=2)
+                warn(f"part {k} of the split has no samples")
         lengths = counts
     if sum(lengths) != total:
         raise ValueError(f"the lengths add up to {sum(lengths)}, and there are {total} samples")
