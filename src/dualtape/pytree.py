@@ -68,10 +68,11 @@ class TreeSpec:
         return self.kind is None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeSpec) and (self.kind, self.context, self.children) == (
-            other.kind,
-            other.context,
-            other.children,
+        return (
+            isinstance(other, TreeSpec)
+            and (self.kind, self.context, self.children) == (other.kind, other.context, other.children)
+            # 1, 1.0 and True are one key to a dictionary, and not to who reads it
+            and (type(self.context) is not list or [*map(type, self.context)] == [*map(type, other.context)])
         )
 
     def __hash__(self) -> int:
@@ -111,6 +112,11 @@ def register_pytree_node(
     if cls in _KINDS:
         raise ValueError(f"{cls.__name__} is already registered as a pytree node")
     _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
+
+
+def is_registered(cls: type) -> bool:
+    """Whether instances of ``cls`` are nodes."""
+    return cls in _KINDS
 
 
 def register_dataclass(
@@ -215,6 +221,34 @@ def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
     if spec.kind is None:
         return next(leaves)
     return _KINDS[spec.kind].unflatten([_unflatten(leaves, child) for child in spec.children], spec.context)
+
+
+def tree_nodes(tree: Any) -> Iterable[Any]:
+    """The containers in a tree, itself included."""
+    waiting = [tree]
+    while waiting:
+        kind = _kind_of(node := waiting.pop())
+        if kind is not None:
+            yield node
+            waiting.extend(_KINDS[kind].flatten(node)[0])
+
+
+def tree_exchange(
+    tree: Any, spec: TreeSpec, change: Callable[[Any], Any], copies: list[tuple[Any, Any]] | None = None
+) -> Any:
+    """``tree``, whose spec this is, with other leaves; containers in which nothing has changed are the same ones, and
+    of the others ``copies`` gets the pairs, innermost first.
+    """
+    if spec.kind is None:
+        return change(tree)
+    copies = [] if copies is None else copies
+    children = list(_KINDS[spec.kind].flatten(tree)[0])
+    new = [tree_exchange(child, inner, change, copies) for child, inner in zip(children, spec.children, strict=True)]
+    if all([a is b for a, b in zip(children, new, strict=True)]):
+        return tree
+    made = _KINDS[spec.kind].unflatten(new, spec.context)
+    copies.append((tree, made))
+    return made
 
 
 def _children_as(tree: Any, spec: TreeSpec) -> list:

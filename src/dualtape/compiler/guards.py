@@ -19,9 +19,10 @@ import numpy as np
 
 from .. import nn
 from .._tensor.tensor import Tensor
-from .environment import IN_BYTES, PLAIN, Environment, is_library
+from .environment import IN_BYTES, PLAIN, Environment, is_library, is_spelled
 
-_IN_PLACE = (list, dict, set, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
+_IN_PLACE = (list, dict, set, frozenset, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
+_APART = (list, dict, deque, types.FunctionType)  # what is known by what it holds, not by which one it is
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
 _OF_MODULES = frozenset({
     "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks", "_backward_hooks",
@@ -54,7 +55,10 @@ class Guard:
         self.sources: list[str] = []
         self.places = environment.places
         self._keys = environment.keys
-        self.watches_grads = not _ABOUT_GRADS.isdisjoint(environment.names)
+        self.watches_grads = environment.every_name or not _ABOUT_GRADS.isdisjoint(environment.names)
+        self._compares = environment.compares or any(
+            [isinstance(key, types.FunctionType) for key in environment.keys.values()]
+        )
         self.check: Callable[[Any, Any], Any] = lambda f, leaves: None
         known: dict[int, int] = {}
         for place in self.places:
@@ -72,12 +76,13 @@ class Guard:
         """
         self.used = sorted(used)
         body: list[str] = []
-        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
+        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_Parameter": nn.Parameter}
         names: dict[str, str] = {}
         named: dict[int, str] = {}
         objects: dict[int, str] = {}
         empty: dict[str, list[str]] = {}  # by object: containers that nothing is in, of which modules have many
         left: list[str] = []
+        apart: list[str] = []  # things that were different ones
         for place in self.places:
             value, path = place.value, place.path
             number = self._numbers.get(id(value)) if isinstance(value, (Tensor, np.ndarray)) else None
@@ -108,6 +113,7 @@ class Guard:
                 body.append(f"if {name} is not {named[number]}: return None")
             elif number is not None:
                 named[number] = name
+                apart.append(name)
                 state = self._states[number]
                 body.extend(
                     _tensor_checks(name, state, number in grads or self.watches_grads, space)
@@ -118,8 +124,11 @@ class Guard:
                 body.append(f"if {name} is not {objects[id(value)]}: return None")
             else:
                 objects[id(value)] = name
+                if isinstance(value, _APART) and (self._compares or path.startswith("leaves[")):
+                    apart.append(name)
                 body.extend(_value_checks(name, value, self._contents.get(id(value)), space))
         body += [f"if {' or '.join(each)}: return None" for each in empty.values()]
+        body += _distinct(apart)
         given = "".join(f"{named[number]}, " for number in self.used)
         self._body, self._space, self._result = body, space, f"return ({given})"
         self.check = self._written(body)
@@ -249,11 +258,24 @@ def _content(value: Any) -> Any:
     """What something that changes in place holds, as far as that is no place of its own."""
     if isinstance(value, np.ndarray):
         return value.tobytes()
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, (dict, types.MappingProxyType)) and all([type(key) in (str, int) for key in value]):
-        return tuple(value)  # with their order
+    if isinstance(value, (dict, set, frozenset, types.MappingProxyType)):
+        return eval(_members("value", value))
     return bytes(value) if isinstance(value, (bytearray, *IN_BYTES)) else len(value)
+
+
+def _members(name: str, value: Any) -> str:
+    """How the keys of a dictionary, or the members of a set, are told from others, with their order."""
+    if all([type(key) is str for key in value]):
+        return f"tuple({name})"
+    return f"repr([*{name}])" if all(map(is_spelled, value)) else f"tuple(map(id, {name}))"
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """That different things are different ones again."""
+    if len(names) < 4:
+        pairs = [f"{a} is {b}" for k, a in enumerate(names) for b in names[:k]]
+        return [f"if {' or '.join(pairs)}: return None"] if pairs else []
+    return [f"if len({{{', '.join(f'id({name})' for name in names)}}}) != {len(names)}: return None"]
 
 
 def kinds() -> tuple[type, ...]:
@@ -292,9 +314,9 @@ def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) ->
     dtype = f"d{state['dtype'][1:]}"
     space[dtype] = np.dtype(state["dtype"])
     asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
-    kind = "_Tensor" if state["kind"] is Tensor else "_kinds[1]"
+    kind = "_Tensor" if state["kind"] is Tensor else "_Parameter"
     wrong = [
-        f"type({name}) is not {kind} and type({name}) not in _kinds",
+        f"type({name}) is not {kind}",
         f"type(a := {name}._array) is not _ndarray",
         f"a.shape != {state['shape']!r}",
         f"a.dtype is not {dtype} and a.dtype != {dtype}",
@@ -329,21 +351,22 @@ def _value_checks(name: str, value: Any, content: Any, space: dict) -> list[str]
     space[f"{held}t"] = type(value)
     if isinstance(value, PLAIN):
         space[held] = value
-        if value != value:
-            return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
+        if value != value:  # of a complex number, one part may be a number
+            return [f"if type({name}) is not {held}t or str({name}) != {str(value)!r}: return None"]
         signed = (
             isinstance(value, (complex, np.complexfloating)) or isinstance(value, (float, np.floating)) and not value
         )
         same_zero = f" or str({name}) != {str(value)!r}" if signed else ""
         return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
-    if isinstance(value, (list, tuple, dict, deque, types.MappingProxyType)):
-        if type(content) is tuple and (len(content) > 1 or type(value) is not dict):
-            space[held] = content
-            return [f"if type({name}) is not {held}t or tuple({name}) != {held}: return None"]
+    if isinstance(value, (dict, set, frozenset, types.MappingProxyType)):
+        members = _members(name, value)
+        # a single key is looked up
+        if type(value) is dict and len(value) == 1 and members == f"tuple({name})" or not value:
+            return [f"if type({name}) is not {held}t or len({name}) != {len(value)}: return None"]
+        space[held] = content
+        return [f"if type({name}) is not {held}t or {members} != {held}: return None"]
+    if isinstance(value, (list, tuple, deque)):
         return [f"if type({name}) is not {held}t or len({name}) != {len(value)}: return None"]
-    if isinstance(value, (set, frozenset)):
-        space[held] = value if content is None else content
-        return [f"if type({name}) is not {held}t or {name} != {held}: return None"]
     if isinstance(value, types.MethodType):  # made at each look; its function and its object have their own checks
         return [f"if type({name}) is not {held}t: return None"]
     if isinstance(value, types.FunctionType) and not is_library(value):  # so have its defaults and its closure
