@@ -566,6 +566,49 @@ def generators_that_begin_anywhere(c: Callable) -> Iterator[Any]:
         yield len({f(dt.ones(1)).item() for _ in range(4)})
 
 
+@program
+def code_that_only_a_library_calls(c: Callable) -> Iterator[Any]:
+    scales = [2.0]
+
+    class Square(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x**2 * scales[0]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * scales[0]
+
+    class Layer(dt.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return self.scaled(x)
+
+        def scaled(self, x: Any) -> Any:
+            return x * scales[0]
+
+    layer = Layer()
+    f, g, h = c(lambda x: Square.apply(x).sum()), c(layer), c(dt.nn.Sequential(layer))
+    for scale in (2.0, 3.0, 2.0):
+        scales[0] = scale
+        x = dt.ones(2, requires_grad=True)
+        f(x).backward()
+        yield x.grad, f(x).detach(), g(dt.ones(2)), h(dt.ones(2))
+
+
+@program
+def results_that_a_function_keeps(c: Callable) -> Iterator[Any]:
+    scales = [2.0]
+
+    @functools.lru_cache
+    def scaled(k: float) -> float:
+        return k * scales[0]
+
+    def change() -> None:
+        scales[0] = 5.0
+
+    yield from changed(c, lambda x: x * scaled(3.0), change, scaled.cache_clear)
+
+
 # --- what calls leave behind ----------------------------------------------------------------------
 
 
@@ -777,6 +820,28 @@ def numbers_of_every_size(c: Callable) -> Iterator[Any]:
                 yield x.grad
 
 
+@program
+def rounds_that_are_counted(c: Callable) -> Iterator[Any]:
+    total = [0]
+
+    def counts(h: Any, x: Any) -> Any:
+        total[0] += 1
+        return h + x, h
+
+    def turns(xs: Any) -> Any:
+        done = [0]
+
+        def body(h: Any, x: Any) -> Any:
+            done[0] += 1
+            return h + x * (2 if done[0] > 5 else 1), h
+
+        return dt.control_flow.scan(body, dt.zeros(2), xs)[0]
+
+    f, g = c(lambda xs: dt.control_flow.scan(counts, dt.zeros(2), xs)[0]), c(turns)
+    for _ in range(4):
+        yield f(dt.ones(20, 2)), total[0], g(dt.ones(20, 2))
+
+
 # --- derivatives ----------------------------------------------------------------------------------
 
 
@@ -804,6 +869,40 @@ def second_derivatives_of_what_draws_and_writes(c: Callable) -> Iterator[Any]:
         (g,) = dt.autograd.grad(f(x), x, create_graph=True)
         (h,) = dt.autograd.grad(g.sum(), x)
         yield [t.detach().mul(1e3).round() for t in (g, h, norm.running_mean)], total.clone(), dt.rand(1)
+
+
+@program
+def functions_whose_backward_changes_something(c: Callable) -> Iterator[Any]:
+    log: list[int] = []
+
+    class Logs(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            log.append(1)
+            return g * 2
+
+    class Counts(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.count = [0]
+            return x**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            ctx.count[0] += 1
+            return g * ctx.count[0]
+
+    f, g = c(lambda x: Logs.apply(x).sum()), c(lambda x: Counts.apply(x).sum())
+    for _ in range(3):
+        x = dt.ones(2, requires_grad=True)
+        for y in (f(x), g(x)):
+            y.backward(retain_graph=True)
+            y.backward(retain_graph=True)
+        yield x.grad, len(log)
 
 
 @program

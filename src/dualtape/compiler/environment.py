@@ -143,6 +143,7 @@ class Environment:
         self._codes: set[types.CodeType] = set()
         self.keys: dict[str, Any] = {}  # what names in paths stand for
         self._key_names: dict[int, str] = {}
+        self._bare_calls: set[str] = set()  # what is called without arguments
         self._stored: set[str] = set()  # attributes that are set
         self.every_name = False
         self._catches = False  # whether there is code that goes on where an attribute is missing
@@ -189,7 +190,7 @@ class Environment:
         """What ``value`` leads to."""
         if hasattr(type(value), "__next__"):
             raise TooMuch(f"it refers to a {type(value).__name__}, which is another at each call")
-        if _is_source(value):
+        if _is_source(value) and (value.__name__ in self._bare_calls or value is random.SystemRandom):
             raise TooMuch(f"it makes a {value.__name__} of its own: draw from dualtape's generators")
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
             raise TooMuch("it refers to an array of Python objects")
@@ -311,14 +312,15 @@ class Environment:
     def _of_class(self, path: str, cls: type) -> Iterator[tuple[str, Any]]:
         named = {name: value for name, value in vars(cls).items() if not _is_special(name)}
         yield f"len(vars({path}))", len(vars(cls))  # what is not there may come, and hide what a base has
-        yield from self._no_others(f"vars({path})", named, counted=False)
+        every = self.every_name or _is_read_by_libraries(cls)
+        yield from self._no_others(f"vars({path})", named, every, counted=False)
         for name, value in vars(cls).items():
             special = _is_special(name)
             if special and not (callable(value) or hasattr(value, "__get__") or name in self.names):
                 continue
             if special and isinstance(value, type) and name not in self.names:
                 continue  # __class__ and the like
-            if special or name in self.names or self.every_name:
+            if special or name in self.names or every:
                 for part, behind in _parts(value):
                     if not isinstance(behind, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                         yield f"vars({path})[{name!r}]{part}", behind
@@ -384,8 +386,12 @@ class Environment:
             return
         self._codes.add(code)
         self.names.update(code.co_names)
-        before = ""
+        before, loaded = "", ""
         for i in dis.get_instructions(code):
+            if i.opname == "CALL" and not i.arg:
+                self._bare_calls.add(loaded)
+            elif i.opname not in ("PRECALL", "PUSH_NULL"):
+                loaded = i.argval if i.opname in _LOADS or i.opname in _GLOBALS else ""
             if i.opname in _LOADS:
                 self._attributes.add(i.argval)
             elif i.opname in _STORES_NAMED:
@@ -424,6 +430,12 @@ def only_computes(function: Any) -> bool:
     return not stores and all([isinstance(place.value, _STILL) or place.value is function for place in around.places])
 
 
+def _depends_on_nothing(function: Any) -> bool:
+    """Whether a function's results are those of its arguments: what it reaches are functions like itself."""
+    places = Environment(function, []).places
+    return all([isinstance(p.value, _CODE) or p.value is None or "isdisjoint(" in p.path for p in places])
+
+
 def _is_module(value: Any) -> bool:
     """Whether something is a module of ``nn``, without reading that."""
     home = sys.modules.get("dualtape.nn.modules.module")
@@ -433,6 +445,7 @@ def _is_module(value: Any) -> bool:
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _STORES = frozenset({"STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "STORE_SUBSCR", "DELETE_GLOBAL", "DELETE_SUBSCR"})
 _STILL = (*PLAIN, Tensor, tuple, type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CellType)
+_CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
 _STORES_NAMED = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 _BUILTIN = (list, tuple, dict, deque, set, frozenset, bytearray)
 _OF_MODULES = frozenset({"__builtins__", "__spec__", "__loader__", "__cached__", "__annotations__"})
@@ -477,6 +490,8 @@ def _of_library(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, contextvars.ContextVar):
         yield f"{path}.get(None)", value.get(None)
     elif isinstance(value, functools._lru_cache_wrapper):
+        if not _depends_on_nothing(value.__wrapped__):
+            raise TooMuch("it calls a function that keeps its results, which may be older than what they depend on")
         yield f"{path}.__wrapped__", value.__wrapped__
         yield f"{path}.cache_info().misses", value.cache_info().misses
     elif not isinstance(value, IN_BYTES):

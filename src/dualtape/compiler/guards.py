@@ -199,6 +199,22 @@ class Guard:
                     return place.path
         return None
 
+    def put_back(self, function: Any, leaves: list) -> Callable[[], None]:
+        """What makes everything what it is now, as far as that can be done: lists, dictionaries, sets, attributes."""
+        held = [(p.value, p.value.copy()) for p in self.places if isinstance(p.value, (list, dict, set, deque))]
+        space = {**self._keys, "f": function, "leaves": leaves}
+        places = [(p.path, p.value) for p in self.places if not isinstance(p.value, (list, dict, set, deque))]
+
+        def restore() -> None:
+            for container, copy in held:
+                container.clear()
+                container.extend(copy) if isinstance(container, (list, deque)) else container.update(copy)
+            for path, value in places:
+                if path.endswith(("]", ".cell_contents")) and _now(path, space) is not value:
+                    exec(f"{path} = _value", {**space, "_value": value})
+
+        return restore
+
     def remember(self) -> None:
         """Note what may change in place, and where generators are in their streams."""
         self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import random
 import sys
 import time
@@ -18,6 +19,7 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
+from ..autograd.function import FunctionCtx
 from ..autograd.node import AccumulateGrad, Freed
 from ..autograd.versions import bump
 from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_nodes, tree_unflatten
@@ -293,9 +295,19 @@ def _built(
         wanted = [k for k, x in enumerate(guard.inputs) if isinstance(x, Tensor) and x.requires_grad]
         needing = [guard.inputs[k] for k in wanted]
         _check_hooks(recorded)
+        contexts = [node for node in _behind(recorded) if isinstance(node, FunctionCtx)]
+        restore = guard.put_back(function, leaves_in) if contexts else None
+        before = [_attributes(node) for node in contexts]
         ways = [_pulled_back(session, recorded, needing)]
         if 1 < len(recorded) <= _SINGLE:
             ways += [_pulled_back(session, [tensor], needing) for tensor in recorded]
+        if restore is not None:  # the way back of a Function is Python's
+            if (changed := guard.same_objects(function, leaves_in, written)) is not None:
+                restore()
+                raise Untraceable(f"its backward changes {readable(changed)!r}, which a replay would not do again")
+            for node, attributes in zip(contexts, before, strict=True):
+                if _put_back(node, attributes):
+                    raise Untraceable("the backward of a Function changes its context, which a replay would not do")
         for way in ways:
             saved += _read_by(way, session, filled, saved)
     forward = replay.live(tape.instructions[:ended], [*computed, *saved], strict=True)
@@ -408,6 +420,30 @@ def _behind(tensors: list[Tensor]) -> Iterator[Any]:
 def _is_freed(tensor: Tensor) -> bool:
     """Whether a backward inside the function has freed part of the graph behind ``tensor``."""
     return any(type(node._saved) is Freed for node in _behind([tensor]))
+
+
+def _attributes(node: Any) -> tuple[dict, list]:
+    """What the context of a Function holds, and what is in the containers there."""
+    own = dict(node.__dict__)
+    return own, [(value, value.copy()) for value in own.values() if isinstance(value, (list, dict, set))]
+
+
+def _put_back(node: Any, attributes: tuple[dict, list]) -> bool:
+    """Give a context what it held; whether that was something else."""
+    own, containers = attributes
+    changed = node.__dict__.keys() != own.keys() or any([node.__dict__[name] is not own[name] for name in own])
+    node.__dict__.clear()
+    node.__dict__.update(own)
+    for container, copy in containers:
+        if len(container) != len(copy) or any(map(operator.is_not, _items(container), _items(copy))):
+            changed = True
+            container.clear()
+            container.extend(copy) if isinstance(container, list) else container.update(copy)
+    return changed
+
+
+def _items(container: Any) -> list:
+    return list(container.values() if isinstance(container, dict) else container)
 
 
 def _check_hooks(tensors: list[Tensor]) -> None:
