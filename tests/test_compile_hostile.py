@@ -806,6 +806,14 @@ def arrays_that_become_tensors(c: Callable) -> Iterator[Any]:
 
 
 @program
+def zeros_with_signs_and_infinities(c: Callable) -> Iterator[Any]:
+    x = dt.tensor([-0.0, 0.0, float("-inf"), float("inf"), -1.0])
+    for function in (lambda x: x.relu(), lambda x: x**0.5, lambda x: dt.maximum(x, x.flip(0)), functional.elu):
+        f = c(function)
+        yield [(f(x), f(x).signbit()) for _ in range(2)]
+
+
+@program
 def numbers_of_every_size(c: Callable) -> Iterator[Any]:
     for dtype in (dt.float16, dt.float32, dt.float64, dt.int16, dt.uint8, dt.bool):
         for function in (lambda x: x.expand(3, 4).clone(), lambda x: x[2:].clone(), lambda x: x.flip(0)):
@@ -975,3 +983,28 @@ def test_a_derivative_is_not_taken_of_a_call_whose_inputs_were_written_since() -
         with pytest.raises(RuntimeError, match=r"has changed since the call: a tensor that it uses was written to"):
             dt.autograd.grad(result, x, create_graph=True)
         assert dt.autograd.grad(result, x)[0].tolist() == [4.0, 4.0]
+
+
+def test_what_the_backward_of_a_function_depends_on_has_not_changed_since_the_call() -> None:
+    scales = [2.0]
+
+    class Twice(dt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * scales[0]
+
+    f = dt.compile(lambda x: Twice.apply(x).sum())
+    for _ in range(2):
+        scales[0] = 2.0
+        x = dt.ones(2, requires_grad=True)
+        y = f(x)
+        scales[0] = 5.0
+        with pytest.raises(RuntimeError, match=r"has changed since the call.*is 5\.0"):
+            y.backward()
+        scales[0] = 2.0
+        y.backward()
+        assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]

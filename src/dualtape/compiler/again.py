@@ -67,6 +67,10 @@ class Again:
             )
         return (leaves, {}) if spec is None else tree_unflatten(leaves, spec)
 
+    def holds(self, found: tuple, call: tuple) -> bool:
+        """Whether all that the function depends on, beside values, is as it was in a call."""
+        return self._guard.why_not_again(self.function, call[0], found) is None
+
     @contextmanager
     def as_then(self, found: tuple, before: Any) -> Iterator[None]:
         """Generators and what is written to as they were before a call, for a while."""

@@ -129,15 +129,18 @@ class Derivative:
         The inputs that gradients go to.
     outputs : list
         Shape and dtype of each result that has a history; ``pick`` finds them in what the function gives.
+    calls : bool
+        Whether the way back calls Python code of the user's, a Function's backward or a hook: what that depends on may
+        have changed since the call.
     """
 
     def __init__(
         self, again: Again, ways: list[Way], places: list[int], external: list[int], results: list[int],
-        inputs: list[int], outputs: list[tuple], pick: Callable[[Any], list[Tensor]],
+        inputs: list[int], outputs: list[tuple], pick: Callable[[Any], list[Tensor]], calls: bool,
     ) -> None:  # fmt: skip
         self.again, self.ways, self.pick = again, ways, pick
         self.places, self.external, self.inputs, self.outputs = places, external, inputs, outputs
-        self.results = results
+        self.results, self.calls = results, calls
 
     def way(self, grads: list) -> Way | None:
         """The way for the gradients that have come: what has none gives none, rather than zero."""
@@ -198,9 +201,11 @@ class CompiledBackward(Node):
 
     def _by_program(self, grads: list) -> Any:
         """The gradients by the compiled program; None if that does not know these."""
-        entries, saved, *_ = check_not_freed(self)
+        entries, saved, found, call, *_ = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
+        if derivative.calls and not derivative.again.holds(found, call):
+            return None
         if any([g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads]) or reports_errors():
             return None
         way = derivative.way(grads)

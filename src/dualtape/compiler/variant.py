@@ -283,6 +283,7 @@ def _built(
     filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
     saved: list[Value] = []
     ways: list[Way] = []
+    calls = False
     wanted: list[int] = []
     if outs:
         variant.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
@@ -296,6 +297,7 @@ def _built(
         needing = [guard.inputs[k] for k in wanted]
         _check_hooks(recorded)
         contexts = [node for node in _behind(recorded) if isinstance(node, FunctionCtx)]
+        calls = bool(contexts) or any(map(_has_hooks, _behind(recorded)))
         restore = guard.put_back(function, leaves_in) if contexts else None
         before = [_attributes(node) for node in contexts]
         ways = [_pulled_back(session, recorded, needing)]
@@ -366,7 +368,7 @@ def _built(
         variant.again = again if again.changes else None
         variant.derivative = Derivative(
             again, ways, places, external, results, [order[k] for k in wanted],
-            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick,
+            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick, calls,
         )  # fmt: skip
         session.saved = [v.array for v in own_saved]
         if any(array is None for array in session.saved):
@@ -446,10 +448,14 @@ def _items(container: Any) -> list:
     return list(container.values() if isinstance(container, dict) else container)
 
 
+def _has_hooks(node: Any) -> bool:
+    return node._extra is not None and not isinstance(node, AccumulateGrad)
+
+
 def _check_hooks(tensors: list[Tensor]) -> None:
     """Hooks in a graph run when its way back is traced, and must not be noticed then."""
     for node in _behind(tensors):
-        if node._extra is not None and not isinstance(node, AccumulateGrad):
+        if _has_hooks(node):
             extra = node._extra
             for hooks in (extra.pre_hooks, extra.post_hooks, *extra.tensor_hooks.values()):
                 if not all(map(only_computes, hooks.values())):
