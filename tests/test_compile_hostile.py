@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from dualtape import pytree
 from dualtape.nn import functional
 
 PROGRAMS: list[Callable] = []
@@ -529,6 +530,39 @@ def methods_of_containers(c: Callable) -> Iterator[Any]:
         yield f(Scaled(dt.ones(2)))
 
 
+class Tagged:
+    """A node of trees that holds more than its children."""
+
+    def __init__(self, x: Any, tag: float = 1.0) -> None:
+        self.x, self.tag = x, tag
+
+
+pytree.register_pytree_node(Tagged, lambda t: ([t.x], None), lambda children, _: Tagged(*children))
+
+
+@program
+def what_containers_lead_to(c: Callable) -> Iterator[Any]:
+    class Key:
+        scale = 2.0
+
+    key, f, g = Key(), c(lambda t: t.x * t.tag), c(lambda x: Tagged(x * 2, 7.0))
+    for tag in (1.0, 2.0):
+        yield f(Tagged(dt.ones(2), tag)), g(dt.ones(2)).tag
+    f, g = c(lambda d: sum(x * k.scale for k, x in d.items())), c(lambda d: d["x"] * d.default_factory())
+    made = collections.defaultdict(lambda: key.scale, x=dt.ones(2))
+    for scale in (2.0, 5.0):
+        key.scale = scale
+        yield f({key: dt.ones(2)}), g(made)
+    f = c(lambda d: sum(d.values()))
+    yield [f({w: dt.ones(2)}) for w in (dt.ones(2), dt.zeros(2))]
+
+
+@program
+def strides_that_lead_nowhere(c: Callable) -> Iterator[Any]:
+    f = c(lambda x: list(x.stride()))
+    yield [f(x) for x in (dt.ones(1, 1), dt.ones(5, 1)[::5], dt.ones(1, 5)[:, ::5])]
+
+
 @program
 def arrays_of_python_objects(c: Callable) -> Iterator[Any]:
     inside, by = [2.0], [3.0]
@@ -779,6 +813,21 @@ def streams_that_are_forked(c: Callable) -> Iterator[Any]:
 
     f = c(f)
     yield [f(dt.ones(2)) for _ in range(3)], dt.rand(1)
+
+
+@program
+def draws_whose_shapes_vary(c: Callable) -> Iterator[Any]:
+    for make in (lambda a: dt.distributions.Gamma(a, a), dt.distributions.Dirichlet, dt.distributions.Poisson):
+
+        def f(a: Any, make: Any = make) -> Any:
+            made = make(a)
+            return made.rsample() if made.has_rsample else made.sample()
+
+        f = c(f)
+        for _ in range(2):
+            a = dt.tensor([0.7, 1.3], requires_grad=True)
+            drawn = f(a)
+            yield drawn.detach(), dt.autograd.grad(drawn[0], a) if drawn.requires_grad else None
 
 
 @program

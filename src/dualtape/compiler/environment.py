@@ -155,8 +155,8 @@ class Environment:
             self._missing: dict[int, tuple[str, set[str]]] = {}  # of globals: how they are reached, names not in them
             for k, leaf in enumerate(leaves):
                 self._follow(f"leaves[{k}]", leaf)
-            for cls in _classes_of(spec):
-                self._follow(self._key(cls), cls)
+            for thing in {id(thing): thing for thing in _beside_leaves(spec)}.values():
+                self._follow(self._key(thing), thing)
             self._follow("f", function)
             if (len(self._codes), self.every_name) == known:
                 break
@@ -407,15 +407,20 @@ class Environment:
                 self._read(constant)
 
 
-def _classes_of(spec: TreeSpec | None) -> list[type]:
-    """The user's classes among the containers of the arguments: their methods are code that may run."""
-    found: list[type] = []
+def _beside_leaves(spec: TreeSpec | None) -> list[Any]:
+    """What containers of the arguments lead to beside what they hold: their classes, whose methods are code that may
+    run, keys that are objects, what makes missing items.
+    """
+    found: list[Any] = []
     waiting = [] if spec is None else [spec]
     while waiting:
         spec = waiting.pop()
         cls = spec.context if isinstance(spec.context, type) else spec.kind
-        if isinstance(cls, type) and not is_library(cls) and cls not in found:
+        if isinstance(cls, type) and not is_library(cls):
             found.append(cls)
+        if type(spec.context) is list:
+            keys = [key for part in spec.context for key in (part if type(part) is list else (part,))]
+            found.extend([key for key in keys if not is_spelled(key)])
         waiting.extend(spec.children)
     return found
 

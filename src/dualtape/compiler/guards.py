@@ -24,6 +24,7 @@ from .environment import IN_BYTES, PLAIN, Environment, is_library, is_spelled
 _IN_PLACE = (list, dict, set, frozenset, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
 _APART = (list, dict, deque, types.FunctionType)  # what is known by what it holds, not by which one it is
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
+_ABOUT_STRIDES = frozenset({"stride", "strides", "__array_interface__"})
 _OF_MODULES = frozenset({
     "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks", "_backward_hooks",
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -56,6 +57,7 @@ class Guard:
         self.places = environment.places
         self._keys = environment.keys
         self.watches_grads = environment.every_name or not _ABOUT_GRADS.isdisjoint(environment.names)
+        self._strides = environment.every_name or not _ABOUT_STRIDES.isdisjoint(environment.names)
         self._compares = environment.compares or any(
             [isinstance(key, types.FunctionType) for key in environment.keys.values()]
         )
@@ -116,7 +118,7 @@ class Guard:
                 apart.append(name)
                 state = self._states[number]
                 body.extend(
-                    _tensor_checks(name, state, number in grads or self.watches_grads, space)
+                    _tensor_checks(name, state, number in grads or self.watches_grads, space, self._strides)
                     if isinstance(value, Tensor)
                     else _array_checks(name, value, None if number in used else self._contents[id(value)], space)
                 )
@@ -325,8 +327,10 @@ def _state(thing: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) -> list[str]:
-    """A tensor is as it was: the kinds of things that lead a program elsewhere."""
+def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict, strides: bool) -> list[str]:
+    """A tensor is as it was: the kinds of things that lead a program elsewhere; ``strides``: also if they lead nowhere,
+    in an array with one element or none.
+    """
     dtype = f"d{state['dtype'][1:]}"
     space[dtype] = np.dtype(state["dtype"])
     asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
@@ -337,7 +341,7 @@ def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) ->
         f"a.shape != {state['shape']!r}",
         f"a.dtype is not {dtype} and a.dtype != {dtype}",
         f"a.strides != {state['strides']!r}"
-        + (" and a.size > 1" if 0 in state["shape"] or 1 in state["shape"] else ""),
+        + (" and a.size > 1" if not strides and (0 in state["shape"] or 1 in state["shape"]) else ""),
         f"({name}._view is None) is {state['view']}",
         f"{asked} is not {state['requires_grad']}",
     ]

@@ -9,7 +9,7 @@ from .._tensor.tensor import SAME, Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import Value
 from ..autograd.views import DEFAULT, MULTI_OUTPUT
-from ..pytree import tree_flatten, tree_nodes
+from ..pytree import tree_flatten, tree_holds_all, tree_nodes
 from .environment import PLAIN
 from .session import Session, Untraceable
 
@@ -78,6 +78,8 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
 def _check_containers(session: Session, result: Any) -> None:
     """Lists and dictionaries of a result are made anew by each replay: none may be known elsewhere."""
     found = [id(node) for node in tree_nodes(result) if not isinstance(node, tuple)]
+    if not all(map(tree_holds_all, tree_nodes(result))):
+        raise Untraceable("it returns an object that holds more than it is registered to hold")
     if len(set(found)) < len(found):
         raise Untraceable("it returns one list or dictionary twice")
     if not session.containers.isdisjoint(found):

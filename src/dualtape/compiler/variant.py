@@ -22,7 +22,7 @@ from ..autograd.api import grad
 from ..autograd.function import FunctionCtx
 from ..autograd.node import AccumulateGrad, Freed
 from ..autograd.versions import bump
-from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_nodes, tree_unflatten
+from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_holds_all, tree_nodes, tree_unflatten
 from . import backends, replay
 from .again import Again, go_to, stream, version
 from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidden
@@ -172,6 +172,8 @@ def trace(
         given = tree_exchange((args, kwargs), spec, lambda leaf: _given(leaf, session), copies)
         session.containers = {id(node) for pair in ((args, kwargs), given) for node in tree_nodes(pair)}
         session.containers |= {id(p.value) for p in guard.places if isinstance(p.value, (list, dict, deque))}
+        if not all(map(tree_holds_all, tree_nodes(given))):
+            session.tape.fail("it is given an object that holds more than it is registered to hold")
         leaves_given, spec_given = tree_flatten(given)
         result = session.run(lambda: function(*given[0], **given[1]))
         leaves_now, spec_now = tree_flatten(given)
