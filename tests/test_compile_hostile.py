@@ -6,6 +6,7 @@ A program is a generator that is given what compiles a function (or leaves it al
 from __future__ import annotations
 
 import collections
+import contextvars
 import copy
 import dataclasses
 import enum
@@ -400,6 +401,19 @@ def what_containers_are_beside_what_they_hold(c: Callable) -> Iterator[Any]:
 
 
 @program
+def variables_of_a_context(c: Callable) -> Iterator[Any]:
+    scale: contextvars.ContextVar = contextvars.ContextVar("scale")
+
+    def f(x: Any) -> Any:
+        try:
+            return x * (7.0 if scale.get() is None else scale.get())
+        except LookupError:
+            return x
+
+    yield from changed(c, f, lambda: scale.set(None), lambda: scale.set(5.0))
+
+
+@program
 def names_that_are_put_together(c: Callable) -> Iterator[Any]:
     space: dict[str, Any] = {"SCALE": 2.0}
     exec("def f(x): return eval('x * SCALE')\ndef g(x): return x * globals()['SCALE']", space)
@@ -786,6 +800,12 @@ def errors_that_hang_on_values(c: Callable) -> Iterator[Any]:
     yield [f(dt.arange(3.0), dt.tensor([k, 0])) for k in (7, 1, 8)]
     f = c(lambda x, k: (x[k], x * 2)[1])
     yield [tried(f, dt.arange(3.0), dt.tensor([k, 0])) for k in (1, 7, 1)]
+
+
+@program
+def classes_that_are_not_there(c: Callable) -> Iterator[Any]:
+    f = c(lambda x, y: functional.cross_entropy(x, y))
+    yield [tried(f, dt.ones(2, 3), dt.tensor(y)) for y in ([0, 2], [5, 0], [1, 1], [7, 0])]
 
 
 @program

@@ -493,7 +493,7 @@ def _of_library(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, weakref.ref):
         yield f"{path}()", value()
     elif isinstance(value, contextvars.ContextVar):
-        yield f"{path}.get(None)", value.get(None)
+        yield f"{path}.get(...)", value.get(...)  # None is a value like any other
     elif isinstance(value, functools._lru_cache_wrapper):
         if not _depends_on_nothing(value.__wrapped__):
             raise TooMuch("it calls a function that keeps its results, which may be older than what they depend on")

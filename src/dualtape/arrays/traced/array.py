@@ -142,6 +142,14 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         self._looked_at()
         return self.values.tobytes(order)
 
+    @property
+    def flat(self) -> Any:
+        """Its elements, one after the other, to be looked at."""
+        self._looked_at()
+        seen = self.values.copy()
+        seen.flags.writeable = False
+        return seen.flat
+
     def __len__(self) -> int:
         return len(self.values)
 
