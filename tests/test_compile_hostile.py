@@ -776,6 +776,30 @@ def what_hangs_on_tensors(c: Callable) -> Iterator[Any]:
 
 
 @program
+def results_that_are_the_same_in_every_call(c: Callable) -> Iterator[Any]:
+    w = dt.ones(2, requires_grad=True)
+
+    def f(x: Any) -> Any:
+        made = dt.ones(2) * 3
+        return made, made, made[1:], x * made, np.arange(2.0) * 2
+
+    def back(x: Any) -> Any:
+        (w * 3).sum().backward()
+        return x
+
+    f, g = c(f), c(back)
+    for _ in range(3):
+        made, same, part, other, array = f(dt.ones(2))
+        yield made, same is made, part, other, array.tolist()
+        made.add_(1)
+        array[0] = 9
+        g(dt.ones(2))
+        yield w.grad, made, part
+        w.grad.add_(5)  # type: ignore[union-attr]
+        w.grad = None
+
+
+@program
 def errors_that_hang_on_values(c: Callable) -> Iterator[Any]:
     def caught(x: Any) -> Any:
         try:
@@ -1077,3 +1101,18 @@ def test_what_the_backward_of_a_function_depends_on_has_not_changed_since_the_ca
         scales[0] = 2.0
         y.backward()
         assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_result_that_is_always_the_same_may_not_be_written_before_the_way_back_reads_it() -> None:
+    def f(x: Any) -> Any:
+        scale = dt.ones(2) * 3
+        return (x * scale).sum(), scale
+
+    f = dt.compile(f)
+    for _ in range(3):
+        x = dt.ones(2, requires_grad=True)
+        y, scale = f(x)
+        assert scale.tolist() == [3.0, 3.0]
+        scale.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()

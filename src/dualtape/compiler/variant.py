@@ -362,7 +362,8 @@ def _built(
             for k, x in enumerate(session.values)
             if k in order and isinstance(guard.inputs[k], Tensor) and any(v.memory is x.memory for v in saved)
         ]
-        results = [k for k, value in enumerate(values[: variant.count]) if any(v.memory is value.memory for v in saved)]
+        read = {id(v.memory) for v in (*saved, *[v for way in ways for i in way.instructions for v in i.reads])}
+        results = [k for k, value in enumerate(values[: variant.count]) if id(value.memory) in read]
         again = Again(
             function, guard, variant.generators, [order[k] for k in guard.used if session.values[k].memory.written],
             external, [guard.inputs[k] for k in guard.used],
@@ -542,7 +543,7 @@ def _settle_others(tape: Tape) -> None:
 
 def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     """The results of the traced run, as a replay gives them."""
-    arrays = [value.array for value in session.outputs]
+    arrays = _given_away(session.outputs)
     results = [wrap(array) for array in arrays[: variant.count]]
     variant.mark(results)
     for k in variant.freed:
@@ -551,6 +552,8 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     for k, place in variant.grads:
         if place is not None and place < variant.count:
             found[k]._grad = results[place]
+        elif place is not None:
+            found[k]._grad._array = arrays[place]
     for k, place in variant.own_grads:
         results[k]._grad = results[place] if place < variant.count else wrap(arrays[place])
     if variant.derivative is not None:
@@ -558,6 +561,15 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
         before = None if variant.again is None else session.before(variant.guard.used, variant.again)
         variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call, before)
     return variant.tree(results, found)
+
+
+def _given_away(values: list[Value]) -> list[Any]:
+    """The arrays of a traced run's results: of what is the same in every run, copies, since the program keeps it."""
+    copies: dict[tuple, Any] = {}
+    for value in values:
+        if value.constant is not None and value.array is not None:
+            copies.setdefault((id(value.memory), value.offset, value.shape, value.strides), value.array.copy("K"))
+    return [copies.get((id(v.memory), v.offset, v.shape, v.strides), v.array) for v in values]
 
 
 def _foreign_states(*before: Any) -> tuple:
