@@ -278,3 +278,19 @@ def test_threads_may_run_one_loop_at_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         for mine, theirs in zip(pool.map(lambda case: gradients(compiled, case)[1], cases), expected, strict=True):
             compare(mine, theirs)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_loop_of_loops_that_carry_numbers(backend: str) -> None:
+    w = dt.tensor(0.5, requires_grad=True)
+
+    def f(xs: Any) -> Any:
+        return dt.control_flow.map(
+            lambda x: dt.control_flow.scan(lambda h, z: (h + z * w, h * z), dt.zeros(()), x)[0], xs
+        ).sum()
+
+    g = dt.compile(f, backend=backend)
+    for n in (3, 12, 12):
+        xs = (dt.arange(n * 10.0).reshape(n, 10) / 50).requires_grad_()
+        for mine, plain in zip(dt.autograd.grad(g(xs), [xs, w]), dt.autograd.grad(f(xs), [xs, w]), strict=True):
+            assert np.allclose(mine.numpy(), plain.numpy())

@@ -68,10 +68,11 @@ class TreeSpec:
         return self.kind is None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeSpec) and (self.kind, self.context, self.children) == (
-            other.kind,
-            other.context,
-            other.children,
+        return (
+            isinstance(other, TreeSpec)
+            and self.kind is other.kind
+            and _same_context(self.context, other.context)
+            and self.children == other.children
         )
 
     def __hash__(self) -> int:
@@ -82,6 +83,24 @@ class TreeSpec:
             return "*"
         name = "namedtuple" if self.kind is _NAMED else self.kind.__name__
         return f"TreeSpec({name}, {self.context!r}, [{', '.join(map(repr, self.children))}])"
+
+
+def _same_context(a: Any, b: Any) -> bool:
+    """Whether what belongs to two nodes is the same: 1, 1.0 and True are one key to a dictionary, and not to who reads
+    it; tensors are keys by themselves, not by what they hold.
+    """
+    if a is b:
+        return True
+    if type(a) is not list or type(b) is not list:
+        return bool(a == b)
+    return len(a) == len(b) and all(
+        [x is y or type(x) is type(y) and (_same_context(x, y) if type(x) is list else _equal(x, y)) for x, y in
+         zip(a, b, strict=True)]
+    )  # fmt: skip
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return not hasattr(a, "_array") and bool(a == b)
 
 
 _LEAF = TreeSpec(None, None, [])
@@ -111,6 +130,11 @@ def register_pytree_node(
     if cls in _KINDS:
         raise ValueError(f"{cls.__name__} is already registered as a pytree node")
     _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
+
+
+def is_registered(cls: type) -> bool:
+    """Whether instances of ``cls`` are nodes."""
+    return cls in _KINDS
 
 
 def register_dataclass(
@@ -215,6 +239,54 @@ def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
     if spec.kind is None:
         return next(leaves)
     return _KINDS[spec.kind].unflatten([_unflatten(leaves, child) for child in spec.children], spec.context)
+
+
+def tree_nodes(tree: Any) -> Iterable[Any]:
+    """The containers in a tree, itself included."""
+    waiting = [tree]
+    while waiting:
+        kind = _kind_of(node := waiting.pop())
+        if kind is not None:
+            yield node
+            waiting.extend(_KINDS[kind].flatten(node)[0])
+
+
+def tree_holds_all(node: Any) -> bool:
+    """Whether the children of a node, and what belongs to it beside them, are all that an object has."""
+    own = getattr(node, "__dict__", None)
+    kind = _kind_of(node)
+    if not own or kind in (None, _NAMED):
+        return True
+    children, context = _KINDS[kind].flatten(node)
+    children = list(children)
+    beside = list(context.values()) if isinstance(context, dict) else context
+    known = {
+        id(part)
+        for part in (*children, *tree_leaves(children), *(beside if isinstance(beside, (list, tuple)) else (beside,)))
+    }
+
+    def is_held(value: Any) -> bool:
+        return id(value) in known or _kind_of(value) is not None and all(map(is_held, tree_leaves(value)))
+
+    return all(map(is_held, own.values()))
+
+
+def tree_exchange(
+    tree: Any, spec: TreeSpec, change: Callable[[Any], Any], copies: list[tuple[Any, Any]] | None = None
+) -> Any:
+    """``tree``, whose spec this is, with other leaves; containers in which nothing has changed are the same ones, and
+    of the others ``copies`` gets the pairs, innermost first.
+    """
+    if spec.kind is None:
+        return change(tree)
+    copies = [] if copies is None else copies
+    children = list(_KINDS[spec.kind].flatten(tree)[0])
+    new = [tree_exchange(child, inner, change, copies) for child, inner in zip(children, spec.children, strict=True)]
+    if all([a is b for a, b in zip(children, new, strict=True)]):
+        return tree
+    made = _KINDS[spec.kind].unflatten(new, spec.context)
+    copies.append((tree, made))
+    return made
 
 
 def _children_as(tree: Any, spec: TreeSpec) -> list:

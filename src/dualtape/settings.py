@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import errors
+from . import errors, modes
 from ._tensor import dtypes
 from ._tensor.device import cupy
 from ._tensor.device import device as _device
@@ -28,6 +28,13 @@ def _blas() -> Any:
     return threadpoolctl
 
 
+def _not_traced() -> None:
+    """What a program is told here may be something else when it is replayed."""
+    tracing = modes.current().tracing
+    if tracing is not None:
+        tracing.tape.fail("it asks for a setting of the process")
+
+
 def get_num_threads() -> int:
     """How many threads a product of matrices and a native kernel may use.
 
@@ -44,6 +51,7 @@ def get_num_threads() -> int:
 
     control = _blas()
     pools = [] if control is None else [p["num_threads"] for p in control.threadpool_info() if p["user_api"] == "blas"]
+    _not_traced()
     return max(pools, default=threads.wanted())
 
 
@@ -136,6 +144,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> dt.are_deterministic_algorithms_enabled()
     False
     """
+    _not_traced()
     return _settings["deterministic"] > 0
 
 
@@ -148,6 +157,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     >>> dt.is_deterministic_algorithms_warn_only_enabled()
     False
     """
+    _not_traced()
     return _settings["deterministic"] == 1
 
 
@@ -179,6 +189,7 @@ def get_deterministic_debug_mode() -> int:
     >>> dt.get_deterministic_debug_mode()
     0
     """
+    _not_traced()
     return _settings["deterministic"]
 
 
@@ -204,6 +215,7 @@ def get_float32_matmul_precision() -> str:
     >>> dt.get_float32_matmul_precision()
     'highest'
     """
+    _not_traced()
     return _settings["precision"]
 
 
@@ -243,6 +255,7 @@ def is_warn_always_enabled() -> bool:
     >>> dt.is_warn_always_enabled()
     False
     """
+    _not_traced()
     return _settings["warn_always"]
 
 

@@ -400,6 +400,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     >>> t = dt.from_numpy(a); a[0] = 5; t
     tensor([5., 0.], dtype=dualtape.float64)
     """
+    if getattr(array, "tape", None) is not None:  # that of a program that is traced
+        return new_tensor(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__}): use as_tensor for other data")
     dtypes.of(array.dtype)

@@ -249,6 +249,9 @@ class Tensor(Memory, Layouts, Protocols):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated."""
+        tracing = current().tracing
+        if tracing is not None:
+            tracing.about_grads.add(id(self))
         if self._grad is None and self._edge is not None and not self.retains_grad:
             warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad won't be"

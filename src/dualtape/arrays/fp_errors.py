@@ -35,3 +35,11 @@ except (ImportError, TypeError):
     restore_fp_errors = lambda before: np.seterr(**before)
 else:
     fp_errors, restore_fp_errors = _extobj_contextvar.get, _extobj_contextvar.set
+
+_AT_FIRST = fp_errors()
+_QUIET = ("ignore", "warn")
+
+
+def reports_errors() -> bool:
+    """Whether floating-point errors are to be raised, or told to somebody, rather than passed over."""
+    return fp_errors() is not _AT_FIRST and any([what not in _QUIET for what in np.geterr().values()])

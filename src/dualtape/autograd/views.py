@@ -373,7 +373,7 @@ def check_write(tensor: Tensor, op: str, recording: bool, overlap: bool = False)
     """
     check_change(tensor, op, recording)
     array = tensor._array
-    if type(array) is np.ndarray and not array.flags.writeable:
+    if not getattr(getattr(array, "flags", None), "writeable", True):  # also of an array that is traced
         raise errors.read_only(op)
     if not overlap and 0 in getattr(array, "strides", ()) and array.size > 1:
         if any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True)):

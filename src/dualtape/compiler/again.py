@@ -26,27 +26,30 @@ class Again:
         What the function draws from.
     writes : list of int
         The inputs that it writes to.
-    looks : bool
-        Whether it goes by values: then no input may have been written to since the call.
-    read : list of int
-        The inputs that the way back reads.
+    watched : list of int
+        The other inputs that may not have been written to since the call, and that the way back does not read: what
+        it reads says so itself.
     """
 
     def __init__(
-        self, function: Any, guard: Guard, generators: list, writes: list[int], looks: bool, read: list[int]
+        self, function: Any, guard: Guard, generators: list, writes: list[int], read: list[int], inputs: list[Any]
     ) -> None:
         self.function, self._guard = function, guard
-        self.generators, self.writes, self._looks = generators, writes, looks
+        self.generators, self.writes = generators, writes
+        self.watched = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and k not in (*writes, *read)]
         self._clash = not set(writes).isdisjoint(read)
         self._settings = (modes.current().layout, dtypes.default_float())
-        self.changes = bool(generators or writes or looks)
+        self.changes = bool(generators or writes)
 
     def before(self, found: tuple, drawn: list) -> tuple:
-        """What a call is about to change, and what it goes by; ``drawn`` is where its generators are."""
-        versions = [version(x) for x in found] if self._looks else []
-        return drawn, [_array(found[k]).copy() for k in self.writes], versions
+        """What a call is about to change; ``drawn`` is where its generators are."""
+        return drawn, [_array(found[k]).copy() for k in self.writes]
 
-    def arguments(self, found: tuple, call: tuple, before: Any) -> tuple[tuple, dict]:
+    def versions(self, found: tuple) -> list[int]:
+        """How often what is watched was written to."""
+        return [0 if (counter := found[k]._version_counter) is None else counter[0] for k in self.watched]
+
+    def arguments(self, found: tuple, call: tuple, versions: list[int]) -> tuple[tuple, dict]:
         """The arguments of a call, if the function can still run as it did; otherwise an error."""
         leaves, spec = call
         reason = self._guard.why_not_again(self.function, leaves, found)
@@ -54,10 +57,8 @@ class Again:
             reason = "the default dtype, or another setting"
         if self._clash:
             reason = "it writes to a tensor that its derivative reads"
-        elif reason is None and self._looks:
-            for k, (x, count) in enumerate(zip(found, before[2], strict=True)):
-                if k not in self.writes and version(x) != count:
-                    reason = "a tensor that it uses was written to, and it goes by values"
+        elif reason is None and self.versions(found) != versions:
+            reason = "a tensor that it uses was written to"
         if reason is not None:
             raise RuntimeError(
                 "the derivative of a compiled call that is differentiated itself, or by vmap, runs the function again,"
@@ -66,13 +67,17 @@ class Again:
             )
         return (leaves, {}) if spec is None else tree_unflatten(leaves, spec)
 
+    def holds(self, found: tuple, call: tuple) -> bool:
+        """Whether all that the function depends on, beside values, is as it was in a call."""
+        return self._guard.why_not_again(self.function, call[0], found) is None
+
     @contextmanager
     def as_then(self, found: tuple, before: Any) -> Iterator[None]:
         """Generators and what is written to as they were before a call, for a while."""
         if before is None:
             yield
             return
-        states, arrays, _ = before
+        states, arrays = before
         now = self.before(found, [stream(g) for g in self.generators])
         counts = [(x._version_counter, version(x)) for x in found if isinstance(x, Tensor) and x._version_counter]
         try:

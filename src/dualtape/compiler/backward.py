@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
+from ..arrays.fp_errors import reports_errors
 from ..arrays.traced.tape import Value
 from ..autograd.api import grad
 from ..autograd.node import Freed, Node, check_not_freed, edge_of, next_sequence
@@ -128,15 +129,18 @@ class Derivative:
         The inputs that gradients go to.
     outputs : list
         Shape and dtype of each result that has a history; ``pick`` finds them in what the function gives.
+    calls : bool
+        Whether the way back calls Python code of the user's, a Function's backward or a hook: what that depends on may
+        have changed since the call.
     """
 
     def __init__(
         self, again: Again, ways: list[Way], places: list[int], external: list[int], results: list[int],
-        inputs: list[int], outputs: list[tuple], pick: Callable[[Any], list[Tensor]],
+        inputs: list[int], outputs: list[tuple], pick: Callable[[Any], list[Tensor]], calls: bool,
     ) -> None:  # fmt: skip
         self.again, self.ways, self.pick = again, ways, pick
         self.places, self.external, self.inputs, self.outputs = places, external, inputs, outputs
-        self.results = results
+        self.results, self.calls = results, calls
 
     def way(self, grads: list) -> Way | None:
         """The way for the gradients that have come: what has none gives none, rather than zero."""
@@ -159,7 +163,7 @@ class Derivative:
         if self.results:
             entries += tuple([output_entry(results[k]) for k in self.results])
         saved = tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places])
-        node._saved = (entries, saved, found, call, before)
+        node._saved = (entries, saved, found, call, before, self.again.versions(found))
         node._extra = None
         node._derivative = self
         node._seq = next_sequence()
@@ -197,10 +201,12 @@ class CompiledBackward(Node):
 
     def _by_program(self, grads: list) -> Any:
         """The gradients by the compiled program; None if that does not know these."""
-        entries, saved, _, _, _ = check_not_freed(self)
+        entries, saved, found, call, *_ = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
-        if any([g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads]):
+        if derivative.calls and not derivative.again.holds(found, call):
+            return None
+        if any([g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads]) or reports_errors():
             return None
         way = derivative.way(grads)
         if way is None:
@@ -229,10 +235,10 @@ class CompiledBackward(Node):
         """The gradients by the function itself, run again: with a history of their own, by a kind of array that the
         program does not know, or where a value that the backward looks at is another one.
         """
-        entries, _, found, call, before = check_not_freed(self)
+        entries, _, found, call, before, versions = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
-        args, kwargs = derivative.again.arguments(found, call, before)
+        args, kwargs = derivative.again.arguments(found, call, versions)
         inputs = [found[k] for k in derivative.inputs]
         edges = [x._edge for x in inputs]
         with modes.enable_grad(), hooks_hidden(inputs):

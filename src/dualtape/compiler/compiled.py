@@ -17,6 +17,7 @@ import numpy as np
 from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor
+from ..arrays.fp_errors import reports_errors
 from ..arrays.malloc import give_back
 from ..nn import Module
 from ..pytree import tree_flatten
@@ -74,7 +75,7 @@ class Compiled:
         if mode.profiler is not None:
             with watched(mode.profiler):
                 return mode.profiler.program(f"compiled: {self._name}", mode, lambda: self(*args, **kwargs))
-        if not mode.plain or mode.batches:
+        if not mode.plain or mode.batches or reports_errors():
             return self._function(*args, **kwargs)  # inside a transform, a mode, or another traced function
         leaves: Any = args
         spec = None

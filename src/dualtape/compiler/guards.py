@@ -19,10 +19,12 @@ import numpy as np
 
 from .. import nn
 from .._tensor.tensor import Tensor
-from .environment import IN_BYTES, PLAIN, Environment, is_library
+from .environment import IN_BYTES, PLAIN, Environment, is_library, is_spelled
 
-_IN_PLACE = (list, dict, set, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
+_IN_PLACE = (list, dict, set, frozenset, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
+_APART = (list, dict, deque, types.FunctionType)  # what is known by what it holds, not by which one it is
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
+_ABOUT_STRIDES = frozenset({"stride", "strides", "__array_interface__"})
 _OF_MODULES = frozenset({
     "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks", "_backward_hooks",
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -54,7 +56,11 @@ class Guard:
         self.sources: list[str] = []
         self.places = environment.places
         self._keys = environment.keys
-        self.watches_grads = not _ABOUT_GRADS.isdisjoint(environment.names)
+        self.watches_grads = environment.every_name or not _ABOUT_GRADS.isdisjoint(environment.names)
+        self._strides = environment.every_name or not _ABOUT_STRIDES.isdisjoint(environment.names)
+        self._compares = environment.compares or any(
+            [isinstance(key, types.FunctionType) for key in environment.keys.values()]
+        )
         self.check: Callable[[Any, Any], Any] = lambda f, leaves: None
         known: dict[int, int] = {}
         for place in self.places:
@@ -72,12 +78,13 @@ class Guard:
         """
         self.used = sorted(used)
         body: list[str] = []
-        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_kinds": kinds()}
+        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_Parameter": nn.Parameter}
         names: dict[str, str] = {}
         named: dict[int, str] = {}
         objects: dict[int, str] = {}
         empty: dict[str, list[str]] = {}  # by object: containers that nothing is in, of which modules have many
         left: list[str] = []
+        apart: list[str] = []  # things that were different ones
         for place in self.places:
             value, path = place.value, place.path
             number = self._numbers.get(id(value)) if isinstance(value, (Tensor, np.ndarray)) else None
@@ -108,9 +115,10 @@ class Guard:
                 body.append(f"if {name} is not {named[number]}: return None")
             elif number is not None:
                 named[number] = name
+                apart.append(name)
                 state = self._states[number]
                 body.extend(
-                    _tensor_checks(name, state, number in grads or self.watches_grads, space)
+                    _tensor_checks(name, state, number in grads or self.watches_grads, space, self._strides)
                     if isinstance(value, Tensor)
                     else _array_checks(name, value, None if number in used else self._contents[id(value)], space)
                 )
@@ -118,8 +126,11 @@ class Guard:
                 body.append(f"if {name} is not {objects[id(value)]}: return None")
             else:
                 objects[id(value)] = name
+                if isinstance(value, _APART) and (self._compares or path.startswith("leaves[")):
+                    apart.append(name)
                 body.extend(_value_checks(name, value, self._contents.get(id(value)), space))
         body += [f"if {' or '.join(each)}: return None" for each in empty.values()]
+        body += _distinct(apart)
         given = "".join(f"{named[number]}, " for number in self.used)
         self._body, self._space, self._result = body, space, f"return ({given})"
         self.check = self._written(body)
@@ -190,6 +201,22 @@ class Guard:
                     return place.path
         return None
 
+    def put_back(self, function: Any, leaves: list) -> Callable[[], None]:
+        """What makes everything what it is now, as far as that can be done: lists, dictionaries, sets, attributes."""
+        held = [(p.value, p.value.copy()) for p in self.places if isinstance(p.value, (list, dict, set, deque))]
+        space = {**self._keys, "f": function, "leaves": leaves}
+        places = [(p.path, p.value) for p in self.places if not isinstance(p.value, (list, dict, set, deque))]
+
+        def restore() -> None:
+            for container, copy in held:
+                container.clear()
+                container.extend(copy) if isinstance(container, (list, deque)) else container.update(copy)
+            for path, value in places:
+                if path.endswith(("]", ".cell_contents")) and _now(path, space) is not value:
+                    exec(f"{path} = _value", {**space, "_value": value})
+
+        return restore
+
     def remember(self) -> None:
         """Note what may change in place, and where generators are in their streams."""
         self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}
@@ -249,11 +276,24 @@ def _content(value: Any) -> Any:
     """What something that changes in place holds, as far as that is no place of its own."""
     if isinstance(value, np.ndarray):
         return value.tobytes()
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, (dict, types.MappingProxyType)) and all([type(key) in (str, int) for key in value]):
-        return tuple(value)  # with their order
+    if isinstance(value, (dict, set, frozenset, types.MappingProxyType)):
+        return eval(_members("value", value))
     return bytes(value) if isinstance(value, (bytearray, *IN_BYTES)) else len(value)
+
+
+def _members(name: str, value: Any) -> str:
+    """How the keys of a dictionary, or the members of a set, are told from others, with their order."""
+    if all([type(key) is str for key in value]):
+        return f"tuple({name})"
+    return f"repr([*{name}])" if all(map(is_spelled, value)) else f"tuple(map(id, {name}))"
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """That different things are different ones again."""
+    if len(names) < 4:
+        pairs = [f"{a} is {b}" for k, a in enumerate(names) for b in names[:k]]
+        return [f"if {' or '.join(pairs)}: return None"] if pairs else []
+    return [f"if len({{{', '.join(f'id({name})' for name in names)}}}) != {len(names)}: return None"]
 
 
 def kinds() -> tuple[type, ...]:
@@ -287,19 +327,21 @@ def _state(thing: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict) -> list[str]:
-    """A tensor is as it was: the kinds of things that lead a program elsewhere."""
+def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict, strides: bool) -> list[str]:
+    """A tensor is as it was: the kinds of things that lead a program elsewhere; ``strides``: also if they lead nowhere,
+    in an array with one element or none.
+    """
     dtype = f"d{state['dtype'][1:]}"
     space[dtype] = np.dtype(state["dtype"])
     asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
-    kind = "_Tensor" if state["kind"] is Tensor else "_kinds[1]"
+    kind = "_Tensor" if state["kind"] is Tensor else "_Parameter"
     wrong = [
-        f"type({name}) is not {kind} and type({name}) not in _kinds",
+        f"type({name}) is not {kind}",
         f"type(a := {name}._array) is not _ndarray",
         f"a.shape != {state['shape']!r}",
         f"a.dtype is not {dtype} and a.dtype != {dtype}",
         f"a.strides != {state['strides']!r}"
-        + (" and a.size > 1" if 0 in state["shape"] or 1 in state["shape"] else ""),
+        + (" and a.size > 1" if not strides and (0 in state["shape"] or 1 in state["shape"]) else ""),
         f"({name}._view is None) is {state['view']}",
         f"{asked} is not {state['requires_grad']}",
     ]
@@ -329,21 +371,22 @@ def _value_checks(name: str, value: Any, content: Any, space: dict) -> list[str]
     space[f"{held}t"] = type(value)
     if isinstance(value, PLAIN):
         space[held] = value
-        if value != value:
-            return [f"if type({name}) is not {held}t or {name} == {name}: return None"]
+        if value != value:  # of a complex number, one part may be a number
+            return [f"if type({name}) is not {held}t or str({name}) != {str(value)!r}: return None"]
         signed = (
             isinstance(value, (complex, np.complexfloating)) or isinstance(value, (float, np.floating)) and not value
         )
         same_zero = f" or str({name}) != {str(value)!r}" if signed else ""
         return [f"if type({name}) is not {held}t or {name} != {held}{same_zero}: return None"]
-    if isinstance(value, (list, tuple, dict, deque, types.MappingProxyType)):
-        if type(content) is tuple and (len(content) > 1 or type(value) is not dict):
-            space[held] = content
-            return [f"if type({name}) is not {held}t or tuple({name}) != {held}: return None"]
+    if isinstance(value, (dict, set, frozenset, types.MappingProxyType)):
+        members = _members(name, value)
+        # a single key is looked up
+        if type(value) is dict and len(value) == 1 and members == f"tuple({name})" or not value:
+            return [f"if type({name}) is not {held}t or len({name}) != {len(value)}: return None"]
+        space[held] = content
+        return [f"if type({name}) is not {held}t or {members} != {held}: return None"]
+    if isinstance(value, (list, tuple, deque)):
         return [f"if type({name}) is not {held}t or len({name}) != {len(value)}: return None"]
-    if isinstance(value, (set, frozenset)):
-        space[held] = value if content is None else content
-        return [f"if type({name}) is not {held}t or {name} != {held}: return None"]
     if isinstance(value, types.MethodType):  # made at each look; its function and its object have their own checks
         return [f"if type({name}) is not {held}t: return None"]
     if isinstance(value, types.FunctionType) and not is_library(value):  # so have its defaults and its closure

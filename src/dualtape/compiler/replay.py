@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
+from ..arrays.traced.array import is_whole
 from ..arrays.traced.tape import CALL, DRAW, GETITEM, METHOD, READ, SETITEM, SHAPE, Instruction, Value, leaves
 
 _REUSED = 256  # bytes from which on a dead array is written over
@@ -28,8 +29,11 @@ class Raised(Mismatch):
     """The program has raised an error: the function itself raises it in the right place."""
 
 
-def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[Instruction]:
-    """The instructions that ``outputs``, memory from outside and checks depend on, in their order."""
+def live(instructions: Sequence[Instruction], outputs: Sequence[Value], strict: bool = False) -> list[Instruction]:
+    """The instructions that ``outputs``, memory from outside and checks depend on, in their order.
+
+    ``strict``: and those that may raise an error, whether or not what they give is used.
+    """
     needed: set[int] = {id(value) for value in outputs}
     written: set[int] = {id(value.memory) for value in outputs}
     kept = []
@@ -41,7 +45,7 @@ def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[
         elif not results:  # a write: to memory that is looked at later, or is not the program's own
             wanted = any(target.memory.external or id(target.memory) in written for target in written_by(instruction))
         else:
-            wanted = any(id(value) in needed for value in results)
+            wanted = strict and _may_raise(instruction) or any(id(value) in needed for value in results)
         if wanted and results and all(is_constant(value) for value in results):
             wanted = False
         if wanted:
@@ -51,6 +55,13 @@ def live(instructions: Sequence[Instruction], outputs: Sequence[Value]) -> list[
                 written.add(id(value.memory))
     kept.reverse()
     return kept
+
+
+def _may_raise(instruction: Instruction) -> bool:
+    """Whether what arrays hold may be wrong for a call: places that are not there, matrices that have no inverse."""
+    if instruction.kind == GETITEM:
+        return bool(leaves(instruction.args[1]))
+    return instruction.kind == CALL and is_whole(instruction.function)
 
 
 def is_constant(value: Value) -> bool:
@@ -90,7 +101,7 @@ class Writer:
             elif value.constant is not None:
                 held = self.held(value.constant)
                 if value.memory.written:
-                    self.lines.append(f"{known} = {held}.copy()")
+                    self.lines.append(f"{known} = {held}.copy('K')")
                 else:
                     self.names[id(value)] = known = held
         return known
@@ -270,7 +281,7 @@ def function(
         text = writer.name(value)
         spread = name == "backward" and any(s == 0 and n > 1 for n, s in zip(value.shape, value.strides, strict=True))
         if is_constant(value) or spread:  # a gradient has memory for each of its elements
-            text = f"{text}.copy()"
+            text = f"{text}.copy('K')"
         results.append(text if value.shape else f"_asarray({text})")
     body = [*writer.lines, f"return ({''.join(f'{text}, ' for text in results)})"]
     if backups:

@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .._tensor.tensor import Tensor, wrap
+from .._tensor.tensor import SAME, Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import Value
 from ..autograd.views import DEFAULT, MULTI_OUTPUT
-from ..pytree import tree_flatten
+from ..pytree import tree_flatten, tree_holds_all, tree_nodes
 from .environment import PLAIN
-from .session import Session
+from .session import Session, Untraceable
 
 # where a result comes from
 ARRAY, TENSOR, INPUT, VIEW, PART, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "plain"
-
-
-class Untraceable(Exception):
-    """Why a function runs as it is: the reason, and the line."""
-
-    def __init__(self, reason: str, where: tuple[str, int] | None = None, again: bool = False) -> None:
-        super().__init__(reason)
-        self.reason, self.where, self.again = reason, where, again
 
 
 def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
@@ -32,6 +24,7 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
         found, variant.spec = [result], None
     else:
         found, variant.spec = tree_flatten(result)
+    _check_containers(session, result)
     tensors: list[Tensor] = []
     values: list[Value] = []
     known: dict[int, int] = {}
@@ -57,6 +50,8 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
             array = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(leaf, Tensor) and (type(leaf) is not Tensor or type(array) is not Traced):
                 raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
+            if isinstance(leaf, Tensor):
+                _check_bare(leaf)
             if array.value.memory.external:
                 variant.results.append((VIEW, _as_view(leaf, session)))
                 continue
@@ -78,6 +73,28 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
         else:
             raise Untraceable(f"it returns a {type(leaf).__name__}")
     return tensors, values
+
+
+def _check_containers(session: Session, result: Any) -> None:
+    """Lists and dictionaries of a result are made anew by each replay: none may be known elsewhere."""
+    found = [id(node) for node in tree_nodes(result) if not isinstance(node, tuple)]
+    if not all(map(tree_holds_all, tree_nodes(result))):
+        raise Untraceable("it returns an object that holds more than it is registered to hold")
+    if len(set(found)) < len(found):
+        raise Untraceable("it returns one list or dictionary twice")
+    if not session.containers.isdisjoint(found):
+        raise Untraceable("it returns a list or dictionary that it was given or refers to, rather than a new one")
+
+
+def _check_bare(tensor: Tensor) -> None:
+    """Nothing hangs on a result that a replay would not give it."""
+    if tensor.__dict__:
+        raise Untraceable("it returns a tensor with an attribute of its own")
+    extra = tensor._extra
+    if tensor.retains_grad and not tensor.is_leaf:
+        raise Untraceable("it returns a tensor that retains its gradient")
+    if extra is not None and (extra.hooks or extra.post_hooks or extra.grad_dtype is not SAME):
+        raise Untraceable("it returns a tensor with hooks, or with another dtype of gradients")
 
 
 def _array_of(leaf: Any) -> Any:

@@ -25,6 +25,14 @@ from .backward import InputBackward
 _SLOTS = ("_edge", "_requires_grad", "_view", "_extra")
 
 
+class Untraceable(Exception):
+    """Why a function runs as it is: the reason, and the line."""
+
+    def __init__(self, reason: str, where: tuple[str, int] | None = None, again: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.where, self.again = reason, where, again
+
+
 class Session:
     """One traced run of a function.
 
@@ -41,8 +49,11 @@ class Session:
         self.backend = backend
         self.used: list[Tensor] | None = None  # the tensors that ops use, as long as somebody wants to know
         self.inputs = inputs
+        self.containers: set[int] = set()  # lists and dictionaries from outside, by id
+        self.about_grads: set[int] = set()  # tensors that were asked for their gradient, by id
         self.values: list[Value] = []
         self.traced: list[Traced] = []
+        self._overlap = False  # whether some of their memory is the same, and nothing says where
         self._memories: list[tuple[Any, Memory]] = []
         for thing in inputs:
             array = thing._array if isinstance(thing, Tensor) else thing
@@ -63,6 +74,7 @@ class Session:
         for known, memory in self._memories:
             if known is root:
                 return memory
+        self._overlap |= any([np.may_share_memory(known, root) for known, _ in self._memories])
         address = root.__array_interface__["data"][0]
         memory = Memory(address, external=True)
         self._memories.append((root, memory))
@@ -78,7 +90,7 @@ class Session:
             if isinstance(thing, Tensor):
                 edge_of(thing)  # of a view: what its base has become since
                 slots = [getattr(thing, name) for name in _SLOTS]
-                self._before.append((*slots, _hooks(thing), thing._grad, version(thing)))
+                self._before.append((*slots, _hooks(thing), thing._grad, version(thing), dict(thing.__dict__)))
                 thing._array = traced
                 if thing._edge is not None and thing.requires_grad:
                     thing._edge = (InputBackward(thing, self._passed), 0)
@@ -175,8 +187,7 @@ class Session:
 
     def before(self, used: list[int], again: Again) -> tuple:
         """What ``again`` keeps of a call whose inputs are the ``used`` ones: of this run."""
-        versions = [0 if self._before[k] is None else self._before[k][6] for k in used]
-        return list(self.drawn.values()), [self._copies[used[k]] for k in again.writes], versions
+        return list(self.drawn.values()), [self._copies[used[k]] for k in again.writes]
 
     def scan(self, *loop: Any) -> loops.Begun:
         """A loop through the elements of tensors: all of it as one instruction, or its beginning (:mod:`.loops`)."""
@@ -197,17 +208,23 @@ class Session:
                 continue
             if thing._array is not traced:
                 return "a tensor from outside is given other memory"
-            *slots, hooks, grad, count, edge = before
+            *slots, hooks, grad, count, attributes, edge = before
             now = [getattr(thing, name) for name in _SLOTS]
             if now[0] is not edge or any(a is not b for a, b in zip(now[1:], slots[1:], strict=True)):
                 return "a tensor from outside gets a history, or another state, by what is written to it"
             if _hooks(thing) != hooks:
                 return "it registers hooks on a tensor from outside"
+            if thing.__dict__.keys() != attributes.keys() or any(
+                [value is not attributes[name] for name, value in thing.__dict__.items()]
+            ):
+                raise Untraceable("it sets an attribute of a tensor from outside", again=True)
             if version(thing) != count and id(thing._version_counter) not in counted:
                 counted.add(id(thing._version_counter))
                 writes.append((k, version(thing) - count))
             if thing._grad is not grad:
                 grads.append((k, thing._grad))
+        if self._overlap and any([value.memory.written for value in self.values]):
+            return "it writes to memory that several arrays look at, none of which is a view of another"
         return writes, grads
 
 
@@ -231,7 +248,11 @@ class _Source:
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             tape = self._session.tape
-            result = method(*plain(args), **plain(kwargs))
+            try:
+                result = method(*plain(args), **plain(kwargs))
+            except ValueError:
+                tape.fail("drawing raises an error, and it goes on")
+                raise
             if not tape.open:
                 return result
             if not isinstance(result, (np.ndarray, np.generic, float, int)):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import operator
 import random
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,16 +19,17 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
 from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
+from ..autograd.function import FunctionCtx
 from ..autograd.node import AccumulateGrad, Freed
 from ..autograd.versions import bump
-from ..pytree import TreeSpec, tree_flatten, tree_unflatten
+from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_holds_all, tree_nodes, tree_unflatten
 from . import backends, replay
 from .again import Again, go_to, stream, version
 from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidden
 from .environment import Environment, only_computes
 from .guards import Guard, kinds, readable
-from .results import ARRAY, INPUT, PART, TENSOR, VIEW, Untraceable, input_of, sort_results, viewed
-from .session import Session
+from .results import ARRAY, INPUT, PART, TENSOR, VIEW, input_of, sort_results, viewed
+from .session import Session, Untraceable
 
 _SINGLE = 8  # results that have a way back of their own, for a backward that comes from one of them alone
 
@@ -58,6 +61,7 @@ class Variant:
         self.counts: list[tuple[int, int]] = []  # those that were written to, and how often
         self.writes: list[tuple[int, int]] = []
         self.grads: list[tuple[int, Any]] = []
+        self.own_grads: list[tuple[int, int]] = []  # results that have gradients
         self.derivative: Derivative | None = None
         self.differentiable: list[int] = []  # the arrays that have a history
         self.freed: list[int] = []  # and those whose history a backward inside has freed
@@ -86,7 +90,9 @@ class Variant:
         and their tree, None if they stand one after the other.
         """
         given = [x._array if isinstance(x, Tensor) else x for x in found]
-        if self.writes and _sharing(given, self.writes) != self.shared:
+        if self.writes and (
+            _sharing(given, self.writes) != self.shared or not all([given[k].flags.writeable for k, _ in self.writes])
+        ):
             raise replay.Mismatch
         drawn = [stream(g) for g in self.generators] if self.generators else []
         before = None if self.again is None else self.again.before(found, drawn)
@@ -116,6 +122,8 @@ class Variant:
             counter[0] += count - 1
         for k, place in self.grads:
             found[k]._grad = None if place is None else results[place] if place < self.count else wrap(arrays[place])
+        for k, place in self.own_grads:
+            results[k]._grad = results[place] if place < self.count else wrap(arrays[place])
         for k in self.freed:
             free(results[k])
 
@@ -155,7 +163,7 @@ def trace(
     """Run ``function`` once, as it is: what it gives, and the variant, or why there is none."""
     begun = time.perf_counter()
     try:
-        environment = Environment(function, leaves_in)
+        environment = Environment(function, leaves_in, spec)
     except Exception as error:
         return function(*args, **kwargs), f"what it depends on could not be followed: {error}"
     for place in environment.places:
@@ -167,11 +175,21 @@ def trace(
     states = _foreign_states()
     collecting = gc.isenabled()
     default = dtypes.default_float()
+    copies: list[tuple[Any, Any]] = []
     try:
         gc.disable()  # nothing of what is written down is garbage
         session.begin()
-        given = tree_unflatten([_given(leaf, session) for leaf in leaves_in], spec)
+        given = tree_exchange((args, kwargs), spec, lambda leaf: _given(leaf, session), copies)
+        session.containers = {id(node) for pair in ((args, kwargs), given) for node in tree_nodes(pair)}
+        session.containers |= {id(p.value) for p in guard.places if isinstance(p.value, (list, dict, deque))}
+        if not all(map(tree_holds_all, tree_nodes(given))):
+            session.tape.fail("it is given an object that holds more than it is registered to hold")
+        leaves_given, spec_given = tree_flatten(given)
         result = session.run(lambda: function(*given[0], **given[1]))
+        leaves_now, spec_now = tree_flatten(given)
+        if spec_now != spec_given or any(a is not b for a, b in zip(leaves_now, leaves_given, strict=True)):
+            session.tape.fail("it changes a list or dictionary that it was given")
+            _write_back(copies)
         if default is not dtypes.default_float():
             session.tape.fail("it sets the default dtype")
         if _foreign_states(*states) != states:
@@ -210,6 +228,24 @@ def _given(leaf: Any, session: Session) -> Any:
     return session.array(leaf) if type(leaf) is np.ndarray else leaf
 
 
+def _write_back(copies: list[tuple[Any, Any]]) -> None:
+    """What was done to containers that stood for others is done to those."""
+    originals = {id(copy): original for original, copy in copies}
+
+    def own(item: Any) -> Any:
+        return item.values if type(item) is Traced else originals.get(id(item), item)
+
+    for original, copy in copies:
+        if isinstance(original, (list, deque)):
+            items = [own(item) for item in copy]
+            original.clear()
+            original.extend(items)
+        elif isinstance(original, dict):
+            pairs = [(key, own(item)) for key, item in copy.items()]
+            original.clear()
+            original.update(pairs)
+
+
 def _sentence(reason: str, where: tuple[str, int] | None) -> str:
     return reason if where is None else f"{reason} ({where[0]}, line {where[1]})"
 
@@ -243,11 +279,23 @@ def _built(
             raise Untraceable("a gradient from outside is given a history, or memory from outside")
         variant.grads.append((k, len(values)))
         values.append(new._array.value)
+    for k, tensor in enumerate(outs):
+        own = tensor._grad
+        if own is None:
+            continue
+        if any(own is out for out in outs):
+            variant.own_grads.append((k, [own is out for out in outs].index(True)))
+            continue
+        if own._edge is not None or type(own._array) is not Traced or own._array.value.memory.external:
+            raise Untraceable("a result has a gradient with a history, or with memory from outside")
+        variant.own_grads.append((k, len(values)))
+        values.append(own._array.value)
     computed = _told_apart(variant, outs, values)
     ended = len(tape.instructions)
     filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
     saved: list[Value] = []
     ways: list[Way] = []
+    calls = False
     wanted: list[int] = []
     if outs:
         variant.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
@@ -260,19 +308,31 @@ def _built(
         wanted = [k for k, x in enumerate(guard.inputs) if isinstance(x, Tensor) and x.requires_grad]
         needing = [guard.inputs[k] for k in wanted]
         _check_hooks(recorded)
+        contexts = [node for node in _behind(recorded) if isinstance(node, FunctionCtx)]
+        calls = bool(contexts) or any(map(_has_hooks, _behind(recorded)))
+        restore = guard.put_back(function, leaves_in) if contexts else None
+        before = [_attributes(node) for node in contexts]
         ways = [_pulled_back(session, recorded, needing)]
         if 1 < len(recorded) <= _SINGLE:
             ways += [_pulled_back(session, [tensor], needing) for tensor in recorded]
+        if restore is not None:  # the way back of a Function is Python's
+            if (changed := guard.same_objects(function, leaves_in, written)) is not None:
+                restore()
+                raise Untraceable(f"its backward changes {readable(changed)!r}, which a replay would not do again")
+            for node, attributes in zip(contexts, before, strict=True):
+                if _put_back(node, attributes):
+                    raise Untraceable("the backward of a Function changes its context, which a replay would not do")
         for way in ways:
             saved += _read_by(way, session, filled, saved)
-    forward = replay.live(tape.instructions[:ended], [*computed, *saved])
+    forward = replay.live(tape.instructions[:ended], [*computed, *saved], strict=True)
     used = {id(value) for i in forward for value in i.reads} | {id(value) for value in saved}
     numbers = {id(value): k for k, value in enumerate(session.values)}
     inputs = {k for key, k in numbers.items() if key in used}
     inputs |= {input_of(kind, what) for kind, what in variant.results} - {None}  # type: ignore[arg-type]
     inputs |= {k for k, _ in (*writes, *variant.grads)}
     inputs |= set(wanted)
-    guard.write(inputs, {k for k, _ in variant.grads})
+    asked = {k for k, thing in enumerate(guard.inputs) if id(thing) in session.about_grads}
+    guard.write(inputs, asked.union([k for k, _ in variant.grads]))
     order = {k: place for place, k in enumerate(guard.used)}
     variant.results = [
         (kind, order[what] if kind is INPUT else (order[what[0]], what[1]) if kind is VIEW else what)
@@ -286,7 +346,13 @@ def _built(
     entering = [session.values[k] for k in guard.used]
     variant.forward = backends.program("forward", backend, forward, entering, [*computed, *own_saved], variant.facts)
     variant.changes = bool(
-        variant.requires or variant.counts or variant.linked or variant.writes or variant.grads or variant.freed
+        variant.requires
+        or variant.counts
+        or variant.linked
+        or variant.writes
+        or variant.grads
+        or variant.own_grads
+        or variant.freed
     )
     variant.single = variant.spec is None and variant.results[0][0] is TENSOR
     variant.facts |= {
@@ -306,15 +372,16 @@ def _built(
             for k, x in enumerate(session.values)
             if k in order and isinstance(guard.inputs[k], Tensor) and any(v.memory is x.memory for v in saved)
         ]
-        results = [k for k, value in enumerate(values[: variant.count]) if any(v.memory is value.memory for v in saved)]
+        read = {id(v.memory) for v in (*saved, *[v for way in ways for i in way.instructions for v in i.reads])}
+        results = [k for k, value in enumerate(values[: variant.count]) if id(value.memory) in read]
         again = Again(
             function, guard, variant.generators, [order[k] for k in guard.used if session.values[k].memory.written],
-            any(i.kind in (READ, SHAPE) for i in forward), external,
+            external, [guard.inputs[k] for k in guard.used],
         )  # fmt: skip
         variant.again = again if again.changes else None
         variant.derivative = Derivative(
             again, ways, places, external, results, [order[k] for k in wanted],
-            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick,
+            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick, calls,
         )  # fmt: skip
         session.saved = [v.array for v in own_saved]
         if any(array is None for array in session.saved):
@@ -370,10 +437,38 @@ def _is_freed(tensor: Tensor) -> bool:
     return any(type(node._saved) is Freed for node in _behind([tensor]))
 
 
+def _attributes(node: Any) -> tuple[dict, list]:
+    """What the context of a Function holds, and what is in the containers there."""
+    own = dict(node.__dict__)
+    return own, [(value, value.copy()) for value in own.values() if isinstance(value, (list, dict, set))]
+
+
+def _put_back(node: Any, attributes: tuple[dict, list]) -> bool:
+    """Give a context what it held; whether that was something else."""
+    own, containers = attributes
+    changed = node.__dict__.keys() != own.keys() or any([node.__dict__[name] is not own[name] for name in own])
+    node.__dict__.clear()
+    node.__dict__.update(own)
+    for container, copy in containers:
+        if len(container) != len(copy) or any(map(operator.is_not, _items(container), _items(copy))):
+            changed = True
+            container.clear()
+            container.extend(copy) if isinstance(container, list) else container.update(copy)
+    return changed
+
+
+def _items(container: Any) -> list:
+    return list(container.values() if isinstance(container, dict) else container)
+
+
+def _has_hooks(node: Any) -> bool:
+    return node._extra is not None and not isinstance(node, AccumulateGrad)
+
+
 def _check_hooks(tensors: list[Tensor]) -> None:
     """Hooks in a graph run when its way back is traced, and must not be noticed then."""
     for node in _behind(tensors):
-        if node._extra is not None and not isinstance(node, AccumulateGrad):
+        if _has_hooks(node):
             extra = node._extra
             for hooks in (extra.pre_hooks, extra.post_hooks, *extra.tensor_hooks.values()):
                 if not all(map(only_computes, hooks.values())):
@@ -439,13 +534,13 @@ def _read_by(way: Way, session: Session, filled: set[int], known: list[Value]) -
 
 def _settled(result: Any) -> Any:
     """The results of a run that cannot be replayed, over arrays of NumPy's."""
-    found, spec = tree_flatten(result)
-    for k, leaf in enumerate(found):
+
+    def settled(leaf: Any) -> Any:
         if isinstance(leaf, Tensor) and type(leaf._array) is Traced:
             leaf._array = leaf._array.values
-        elif type(leaf) is Traced:
-            found[k] = leaf.values
-    return tree_unflatten(found, spec)
+        return leaf.values if type(leaf) is Traced else leaf
+
+    return tree_exchange(result, tree_flatten(result)[1], settled)
 
 
 def _settle_others(tape: Tape) -> None:
@@ -458,7 +553,7 @@ def _settle_others(tape: Tape) -> None:
 
 def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     """The results of the traced run, as a replay gives them."""
-    arrays = [value.array for value in session.outputs]
+    arrays = _given_away(session.outputs)
     results = [wrap(array) for array in arrays[: variant.count]]
     variant.mark(results)
     for k in variant.freed:
@@ -467,11 +562,24 @@ def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
     for k, place in variant.grads:
         if place is not None and place < variant.count:
             found[k]._grad = results[place]
+        elif place is not None:
+            found[k]._grad._array = arrays[place]
+    for k, place in variant.own_grads:
+        results[k]._grad = results[place] if place < variant.count else wrap(arrays[place])
     if variant.derivative is not None:
         saved = session.saved
         before = None if variant.again is None else session.before(variant.guard.used, variant.again)
         variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call, before)
     return variant.tree(results, found)
+
+
+def _given_away(values: list[Value]) -> list[Any]:
+    """The arrays of a traced run's results: of what is the same in every run, copies, since the program keeps it."""
+    copies: dict[tuple, Any] = {}
+    for value in values:
+        if value.constant is not None and value.array is not None:
+            copies.setdefault((id(value.memory), value.offset, value.shape, value.strides), value.array.copy("K"))
+    return [copies.get((id(v.memory), v.offset, v.shape, v.strides), v.array) for v in values]
 
 
 def _foreign_states(*before: Any) -> tuple:

@@ -20,6 +20,11 @@ def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) 
     rng = source(generator)
     if modes.current().batches:
         raise NotImplementedError(f"{name}: not supported inside of vmap: draw outside of it")
+    if (tracing := modes.current().tracing) is not None:
+        from ..arrays.traced.array import plain
+
+        tracing.tape.fail(f"it draws from a distribution whose shapes vary ({name})")
+        parameters = plain(parameters)
     if any(type(p) is not np.ndarray for p in parameters):
         raise NotImplementedError(f"{name}: the parameters must be NumPy's arrays")
     shape = np.broadcast_shapes(*[p.shape for p in parameters])

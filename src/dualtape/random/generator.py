@@ -96,6 +96,7 @@ class Generator:
         >>> dt.Generator().manual_seed(3).initial_seed()
         3
         """
+        _not_traced("looks at the seed of")
         return self._seed
 
     def get_state(self) -> Tensor:
@@ -249,12 +250,16 @@ def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Itera
     """
     # What draws is exchanged, not its state: an interrupt comes before two assignments or after them.
     now = default_generator._rng, default_generator._seed
+    # a program that is replayed knows of states alone
+    state = default_generator.get_state() if enabled and modes.current().tracing is not None else None
     try:
         if enabled:
             default_generator.set_state(default_generator.get_state())
         yield
     finally:
-        if enabled:
+        if state is not None:
+            default_generator.set_state(state)
+        elif enabled:
             default_generator._bits, default_generator._seed = now
 
 

@@ -109,7 +109,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return recorded(GETITEM, None, (self, key), {}, static=not _has_mask(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.values[plain(key)] = plain(value)
+        try:
+            self.values[plain(key)] = plain(value)
+        except _BY_VALUE as error:
+            _raised(tape_of((self, key, value)), error)
+            raise
         written(self, SETITEM, None, (self, key, value), {})
 
     def fill(self, value: Any) -> None:
@@ -137,6 +141,14 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def tobytes(self, order: Any = "C") -> bytes:
         self._looked_at()
         return self.values.tobytes(order)
+
+    @property
+    def flat(self) -> Any:
+        """Its elements, one after the other, to be looked at."""
+        self._looked_at()
+        seen = self.values.copy()
+        seen.flags.writeable = False
+        return seen.flat
 
     def __len__(self) -> int:
         return len(self.values)
@@ -278,8 +290,12 @@ def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool =
     out = kwargs.get("out")
     if kwargs and isinstance(out, tuple) and len(out) == 1:
         out = out[0]
-    result = _done(kind, function, plain(args), plain(kwargs))
     tape = tape_of((args, kwargs))
+    try:
+        result = _done(kind, function, plain(args), plain(kwargs))
+    except _BY_VALUE as error:
+        _raised(tape, error)
+        raise
     if out is not None:
         return written(out, kind, function, args, kwargs) if tape is not None else out
     if tape is None:
@@ -305,6 +321,11 @@ def called(function: Any, args: tuple) -> Any:
 _whole: dict[Any, Any] = {}  # functions that are called as a whole, with their results as programs take them
 
 
+def is_whole(function: Any) -> bool:
+    """Whether an instruction's function is one that is called as a whole."""
+    return type(function) is functools.partial and function.func is _densely
+
+
 def _densely(function: Any, *args: Any) -> Any:
     """What ``function`` gives, without gaps in its memory: where programs keep it there are none."""
     return mapped(function(*args), _dense)
@@ -320,6 +341,16 @@ def _done(kind: str, function: Any, raw: tuple, kwargs: dict) -> Any:
     if kind == GETITEM:
         return raw[0][raw[1]]
     return getattr(raw[0], function)(*raw[1:], **kwargs)
+
+
+# errors that may come of what arrays hold, rather than of what they are
+_BY_VALUE = (IndexError, ValueError, ArithmeticError)
+
+
+def _raised(tape: Tape | None, error: Exception) -> None:
+    """A call has raised: with other values it may not, and who goes on would go another way."""
+    if tape is not None:
+        tape.fail(f"an operation raises {type(error).__name__}, and it goes on")
 
 
 _PLAIN = {int, float, bool, str, type(None), numpy.dtype, type(Ellipsis)}
@@ -367,7 +398,11 @@ def _recorded_simply(
     kind: str, function: Any, kwargs: dict, static: bool, tape: Tape, raw: list, inputs: tuple, operands: list,
     fixed: bool,
 ) -> Any:  # fmt: skip
-    result = _done(kind, function, raw, kwargs)  # type: ignore[arg-type]
+    try:
+        result = _done(kind, function, raw, kwargs)  # type: ignore[arg-type]
+    except _BY_VALUE as error:
+        _raised(tape, error)
+        raise
     if type(result) is not _ndarray:
         return _given(tape, kind, function, (inputs, kwargs), operands, fixed, result, static)
     value = Value(result, _memory_of(result, operands), result if fixed else None)
@@ -429,7 +464,11 @@ def _elementwise(ufunc: Any, inputs: tuple) -> Any:
         else:
             raw.append(i)
         taken_in.append(i)
-    result = ufunc(*raw)
+    try:
+        result = ufunc(*raw)
+    except _BY_VALUE as error:
+        _raised(tape, error)
+        raise
     if tape is None:
         return result
     for k, i in enumerate(taken_in):
@@ -516,7 +555,7 @@ _STATIC = {
 def constant(array: numpy.ndarray, tape: Tape) -> Traced:
     """A new array of the program that is the same in every run, until it is written to."""
     values = np.array(array)
-    return Traced(values, Value(values, constant=values.copy()), tape)
+    return Traced(values, Value(values, constant=values.copy("K")), tape)
 
 
 # --- what stands for the module that owns this kind of array --------------------------------------

@@ -164,7 +164,7 @@ class Tape:
         """An array that is the same in every run."""
         known: Any = self._constants.get(id(array))
         if known is None or known[0] is not array or not np.array_equal(known[1].constant, array):
-            copy = array.copy()
+            copy = array.copy("K")
             known = self._constants[id(array)] = (array, Value(copy, constant=copy))
         return known[1]
 

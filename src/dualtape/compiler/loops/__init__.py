@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from ... import modes
 from ..._tensor.tensor import Tensor
 from ...arrays.traced.array import Traced
+from ..environment import Environment
+from ..guards import Guard
 from .body import Body, Part, Round
 from .loop import Loop
 from .node import written_down
@@ -36,6 +38,21 @@ def _traceable(tensors: list) -> bool:
     return not any(special) and all([isinstance(x, Tensor) and type(x._array) is Traced for x in tensors])
 
 
+def _watched(*functions: Callable) -> Callable[[], bool]:
+    """What says whether all that ``functions`` can reach is as it was: a round that changes Python objects is not
+    the same as the next.
+    """
+    guards = []
+    try:
+        held = [cell.cell_contents for function in functions for cell in function.__closure__ or ()]
+        for function in filter(callable, held):  # what the user gave, inside of what calls it
+            guards.append((function, Guard(Environment(function, []))))
+            guards[-1][1].remember()
+    except Exception:  # whatever cannot be followed, for whatever reason, may have changed
+        return lambda: False
+    return lambda: all([guard.same_objects(function, []) is None for function, guard in guards])
+
+
 def scan(
     session: Any, step: Callable[[list, list], tuple[list, list]], carry: list, xs: list, reverse: bool, every: int,
     again: Callable[[list, list], tuple[list, list]],
@@ -50,13 +67,14 @@ def scan(
         state, results = step(given[:many], given[many:])
         return [*state, *results]
 
+    unchanged = _watched(step)
     elements = [[x[k] for x in xs] for k in ((-1, -2) if reverse else (0, 1))]
     first = Round(session, one, [*carry, *elements[0]])
     if not first.fits:
         return Begun(first.found[:many], [first.found[many:]])
     second = Round(session, one, [*first.found[:many], *elements[1]])
     so_far = Begun(second.found[:many], [first.found[many:], second.found[many:]])
-    if not first.like(second):
+    if not first.like(second) or not unchanged():
         return so_far
     loop = _loop(session, one, [*carry, *xs], [*carry, *elements[0]], many, second, at, (length, reverse, every))
     if loop is None:
@@ -73,6 +91,7 @@ def repeat(
         return Begun(carry, [])
     tape = session.tape
     at = len(tape.instructions)
+    unchanged = _watched(step, test)
     asking = Round(session, lambda given: [test(given)], carry)
     if not asking.fits or not _goes_on(asking.found[0]):
         return _after(carry, asking)
@@ -87,7 +106,7 @@ def repeat(
         if not rounds[-1].fits or not _goes_on(rounds[-1].found[-1]):
             return _after(rounds[-1].found[:-1], *rounds)
     so_far = _after(rounds[-1].found[:-1], *rounds)
-    if not rounds[1].like(rounds[2]):
+    if not rounds[1].like(rounds[2]) or not unchanged():
         return so_far
     asked = Body(session, lambda given: [test(given)], [x._array.values for x in carry], [False] * len(carry))
     begin = Part([*asked.instructions, *asked.copying], [x._array for x in asked.given], asked.dense, asked.born)

@@ -43,14 +43,14 @@ class Rounds:
         if length:
             test = np.empty((), bool) if self._tested else None
             self._rounds(states, moving, staying, results, test, 0, length, -1 if keep else 1, until=False)
-        return states if keep else [state[length & 1] for state in states]
+        return states if keep else [state[length & 1, ...] for state in states]
 
     def until(self, first: Sequence, staying: Sequence, test: np.ndarray) -> tuple[list[np.ndarray], int]:
         """Run as long as the ``test`` says: the state after the last round, and how many there were."""
         states, count = self._begun(first, 2), 0
         while test:
             count = self._rounds(states, (), staying, (), test, count, count + _AT_ONCE, 1, until=True)
-        return [state[count & 1] for state in states], count
+        return [state[count & 1, ...] for state in states], count
 
     def _rounds(
         self, states: Sequence, moving: Sequence, staying: Sequence, results: Sequence, test: np.ndarray | None,
@@ -69,7 +69,8 @@ class Rounds:
                 self._native[key] = backends.rounds(self._run, moves, len(arrays) - 1 if until else -1)
             return self._native[key](arrays, first, limit)
         for k in range(first, limit):
-            found = self._run(*[state[k & mask] for state in states], *[x[k] for x in moving], *staying)
+            # with ...: an element of an array with one axis is an array, too
+            found = self._run(*[state[k & mask, ...] for state in states], *[x[k, ...] for x in moving], *staying)
             for state, new in zip(states, found, strict=False):
                 state[(k + 1) & mask] = new
             for x, new in zip(results, found[self._carried :], strict=False):

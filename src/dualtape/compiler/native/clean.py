@@ -34,7 +34,8 @@ from .ir import (
     steps,
 )  # fmt: skip
 
-_COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "equal", "not_equal"})
+# not maximum and minimum: of 0.0 and -0.0, they give the second
+_COMMUTATIVE = frozenset({"add", "multiply", "logical_and", "logical_or", "equal", "not_equal"})
 _SPARSE = 64  # elements from which on x + (zeros but for a region) is a write
 _UNIQUE = frozenset({INPUT, CONST, EMPTY, CALL, GIVEN, TOUCHED, CHECK})
 

@@ -502,6 +502,8 @@ class Lowering:
             raise NotNative("a result is looked at as another type")
         strides = steps(value.shape, _elements(value))
         access = (number, (value.offset - low) // value.dtype.itemsize, tuple([strides[d] for d in order]))
+        if value.dtype not in NATIVE and (access[1] or access[2] != dense(shape)):
+            raise NotNative("a result of a type that has no loops is a part of something, or repeats it")
         return access, shape, value.dtype, order
 
 

@@ -86,11 +86,12 @@ def _clone(x: Any, memory_format: Any = None) -> Any:
         return _channels_last(x, "clone")
     if memory_format is contiguous_format or type(x) is np.ndarray and x.flags.c_contiguous:
         return x.copy()
-    expanded = type(x) is np.ndarray and any([not s and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
+    strides = getattr(x, "strides", None)
+    expanded = strides and any([not s and n > 1 for s, n in zip(strides, x.shape, strict=True)])
     return _expanded_copy(x) if expanded else x.copy(order="K")
 
 
-def _expanded_copy(x: np.ndarray) -> np.ndarray:
+def _expanded_copy(x: Any) -> Any:
     """A copy whose axes lie as those of ``x`` do; those along which it was expanded tell nothing, and are passed over."""
     strides, order = x.strides, list(reversed(range(x.ndim)))  # the innermost first
     for start in range(1, x.ndim):
@@ -103,9 +104,7 @@ def _expanded_copy(x: np.ndarray) -> np.ndarray:
                 order[place], order[at] = order[at], order[place]
                 place = at
     order.reverse()
-    out = np.empty([x.shape[axis] for axis in order], x.dtype).transpose(np.argsort(order))
-    out[...] = x
-    return out
+    return x.transpose(tuple(order)).copy().transpose(tuple(sorted(range(x.ndim), key=order.__getitem__)))
 
 
 def _channels_last(x: Any, name: str) -> Any:
