@@ -21,7 +21,7 @@ from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
 from ..autograd.function import FunctionCtx
 from ..autograd.node import AccumulateGrad, Freed
-from ..autograd.versions import bump
+from ..autograd.versions import caller
 from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_holds_all, tree_nodes, tree_unflatten
 from . import backends, replay
 from .again import Again, go_to, stream, version
@@ -31,6 +31,7 @@ from .guards import Guard, kinds, readable
 from .results import ARRAY, INPUT, PART, TENSOR, VIEW, input_of, sort_results, viewed
 from .session import Session, Untraceable
 
+_OWNING, _WRITEABLE = 0x4, 0x400  # bits of NumPy's flags
 _SINGLE = 8  # results that have a way back of their own, for a backward that comes from one of them alone
 
 
@@ -90,9 +91,7 @@ class Variant:
         and their tree, None if they stand one after the other.
         """
         given = [x._array if isinstance(x, Tensor) else x for x in found]
-        if self.writes and (
-            _sharing(given, self.writes) != self.shared or not all([given[k].flags.writeable for k, _ in self.writes])
-        ):
+        if self.writes and not self._may_write(given):
             raise replay.Mismatch
         drawn = [stream(g) for g in self.generators] if self.generators else []
         before = None if self.again is None else self.again.before(found, drawn)
@@ -113,13 +112,30 @@ class Variant:
             self.derivative.attach(results, self.differentiable, found, arrays, call, before)
         return results[0] if self.single else self.tree(results, found)
 
+    def _may_write(self, given: list) -> bool:
+        """Whether what is written to may be, and shares memory with the same others as when it was traced."""
+        flags = [a.flags.num for a in given]
+        for k, _ in self.writes:
+            if not flags[k] & _WRITEABLE:
+                return False
+        owners = given
+        if not all([f & _OWNING for f in flags]):
+            owners = [a if a.base is None else a.base for a in given]
+            if not all([type(owner) is np.ndarray and owner.flags.owndata for owner in owners]):
+                owners = []
+        if owners and len(set(map(id, owners))) == len(owners):
+            return not self.shared  # each has memory of its own
+        return _sharing(given, self.writes) == self.shared
+
     def _change(self, results: list[Tensor], found: tuple, arrays: tuple) -> None:
         """What a call does beside giving tensors."""
         self.mark(results)
-        for k, count in self.writes:
-            counter = found[k]._shared_counter
-            bump(counter)
-            counter[0] += count - 1
+        if self.writes:
+            where = caller()
+            for k, count in self.writes:
+                counter = found[k]._version_counter or found[k]._shared_counter
+                counter[0] += count
+                counter[1] = where
         for k, place in self.grads:
             found[k]._grad = None if place is None else results[place] if place < self.count else wrap(arrays[place])
         for k, place in self.own_grads:
@@ -477,11 +493,6 @@ def _check_hooks(tensors: list[Tensor]) -> None:
 
 def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Which inputs look at memory that another of them is written through."""
-    owners = [a if a.base is None else a.base for a in arrays]
-    if len({id(owner) for owner in owners}) == len(owners) and all(
-        [type(owner) is np.ndarray and owner.flags.owndata for owner in owners]
-    ):
-        return []  # each has memory of its own
     return [
         (k, j) for k, _ in writes for j, other in enumerate(arrays) if j != k and np.may_share_memory(arrays[k], other)
     ]
