@@ -291,3 +291,32 @@ def test_a_number_of_numpys_that_does_not_fit_is_refused() -> None:
 
 def test_the_conjugate_of_a_truth_value_is_one() -> None:
     assert dt.conj_physical(dt.tensor([True])).dtype == dt.bool
+
+
+def test_a_truth_value_is_no_dimension() -> None:
+    x = dt.ones(2, 3)
+    for call in (x.sum, x.mean, x.amax, x.unbind, x.cumsum):
+        with pytest.raises(TypeError, match="did you mean keepdim=True"):
+            call(True)
+    assert x.sum(1, True).shape == (2, 1)
+
+
+@needs_torch
+def test_the_divisors_gradient_of_a_remainder_counts_as_the_remainder_does() -> None:
+    import torch
+
+    found = []
+    for library in (dt, torch):
+        x = library.tensor([1.0, 0.3, -0.7, 0.75], dtype=library.float64)
+        y = library.tensor([0.1, 0.1, 0.1, -np.inf], dtype=library.float64, requires_grad=True)
+        library.remainder(x, y).sum().backward()
+        found.append(y.grad.tolist())
+    assert found[0] == found[1] == [-9.0, -2.0, 7.0, 1.0]
+
+
+def test_points_of_an_integral_have_no_more_dimensions_than_its_values() -> None:
+    y = dt.ones(2, 3)
+    assert dt.trapezoid(dt.ones(2, 2, 3), dt.ones(2, 3).cumsum(1)).shape == (2, 2)
+    for x in (dt.ones(2, 2, 3), dt.ones(())):
+        with pytest.raises(RuntimeError, match="trapezoid: x must have one dimension, or those of y"):
+            dt.trapezoid(y, x)

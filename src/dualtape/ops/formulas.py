@@ -71,7 +71,7 @@ def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """``dim`` (None, an int or several) as a tuple of axes from 0 up; raises IndexError out of range."""
     if dim is None:
         return tuple(range(ndim))
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (index(dim),)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim if isinstance(dim, bool) else index(dim),)
     return tuple(normal_dim(d, ndim) for d in dims) if dims else tuple(range(ndim))
 
 
@@ -83,6 +83,8 @@ def is_whole(value: Any) -> bool:
 def normal_dim(dim: int, ndim: int) -> int:
     """``dim`` counted from the front; a 0-d tensor counts as having one dimension."""
     bound = max(ndim, 1)
+    if dim is True or dim is False:
+        raise TypeError(f"argument 'dim' must be int, not bool: got {dim}, did you mean keepdim={dim}?")
     if not -bound <= dim < bound:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
     return dim % bound

@@ -32,7 +32,7 @@ _KINKED = (
     sample(apart(3, 4)),
     sample(apart()),
     sample(apart(3, 4, layout="F")),
-    edge(exact([0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0])),
+    edge(exact([0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, np.nan])),
 )
 
 
@@ -195,7 +195,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _ELU_SAMPLES = (*_KINKED, edge(exact([200.0, -200.0])))
 
 _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-   lambda g, x, alpha: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))),
+   lambda g, x, alpha: np.where(x <= 0, g * (alpha * np.exp(np.minimum(x, 0))), g),
    inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x) - 1) below.
 
@@ -204,7 +204,7 @@ _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minim
    tensor([-0.6321,  2.0000])
    """)  # fmt: skip
 _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
-   lambda g, x: g * _SELU_SCALE * np.where(x > 0, 1, _SELU_ALPHA * np.exp(np.minimum(x, 0))), inplace=True, samples=_ELU_SAMPLES,
+   lambda g, x: g * _SELU_SCALE * np.where(x <= 0, _SELU_ALPHA * np.exp(np.minimum(x, 0)), 1), inplace=True, samples=_ELU_SAMPLES,
    node="EluBackward0",
    doc="""elu with the two constants that keep mean and variance.
 
@@ -221,7 +221,7 @@ def _celu(x: Any, alpha: float = 1.0) -> Any:
 
 
 _masked("celu", _celu,
-   lambda g, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(x, 0) / alpha)),
+   lambda g, x, alpha: np.where(x <= 0, g * np.exp(np.minimum(x, 0) / alpha), g),
    inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x / alpha) - 1) below.
 

@@ -172,10 +172,10 @@ trunc_divide = op("trunc_divide", _trunc_divide, kind=BROADCASTING, promote=COMM
    doc="The quotient rounded towards zero.")  # fmt: skip
 op("remainder", _remainder, kind=BROADCASTING, promote=COMMON, node=("RemainderBackward0", "RemainderBackward1"),
     variant=tensor_divisor,
-   vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.floor(x / y)),
-   jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.floor(x / y)),
+   vjp=dict(x=lambda g: g, y=lambda g, x, y: -g * np.floor_divide(x, y)),
+   jvp=dict(x=lambda t: t, y=lambda t, x, y: -t * np.floor_divide(x, y)),
    samples=(sample(apart(3, 4), exact([0.43, -0.31, 0.27, 2.1])), sample(apart(3), 0.29),
-       edge(exact([1.0, -1.0]), exact([0.0, 1.0]))),
+       edge(exact([1.0, -1.0]), exact([0.0, 1.0])), edge(exact([1.0, 0.75, -0.75]), exact([0.1, -np.inf, np.inf]))),
    complex=False,
    doc="""What floor division leaves, with the divisor's sign.
 

@@ -436,7 +436,11 @@ def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> tuple[Any, int]:
                 f" {y._array.shape[d]}"
             )
         x = x.reshape((-1,) + (1,) * (y.ndim - d - 1))
-    at = d - y.ndim  # x may have fewer or more dimensions: they line up at the end
+    elif not 0 < x.ndim <= y.ndim:
+        raise RuntimeError(
+            f"trapezoid: x must have one dimension, or those of y: got {list(x.shape)} for y of {list(y.shape)}"
+        )
+    at = d - y.ndim  # x may have fewer dimensions: they line up at the end
     points = x._array.shape[at]
     return sums * (x.narrow(at, 1, points - 1) - x.narrow(at, 0, points - 1)), d
 
