@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,30 +54,26 @@ class Step:
 
 
 class _Blocks:
-    """Blocks of memory that nobody has at the moment."""
+    """Blocks of memory that nobody has at the moment: as many as programs have run at once, and soon all of them as
+    large as the largest needs. Lists are changed in one step, so that threads and forks find them whole.
+    """
 
     def __init__(self) -> None:
         self._free: list[np.ndarray] = []
-        self._lock = Lock()
 
     def take(self, size: int) -> np.ndarray:
-        """A block of at least ``size`` bytes; where none is free, a new one in the place of the largest that is."""
-        with self._lock:
-            self._free.sort(key=len)
-            for k, block in enumerate(self._free):
-                if len(block) >= size:
-                    return self._free.pop(k)
-            if self._free:
-                self._free.pop()
-        return np.empty(size, np.uint8)
+        """A block of at least ``size`` bytes; one that is too small is given up for it."""
+        try:
+            block = self._free.pop()
+        except IndexError:
+            return np.empty(size, np.uint8)
+        return block if len(block) >= size else np.empty(size, np.uint8)
 
     def give_back(self, block: np.ndarray) -> None:
-        with self._lock:
-            self._free.append(block)
+        self._free.append(block)
 
     def clear(self) -> None:
-        with self._lock:
-            self._free.clear()
+        self._free.clear()
 
 
 blocks = _Blocks()
