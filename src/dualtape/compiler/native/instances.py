@@ -65,9 +65,12 @@ class _Blocks:
         """A block of at least ``size`` bytes; one that is too small is given up for it."""
         try:
             block = self._free.pop()
+            if len(block) >= size:
+                return block
+            del block  # before there is another
         except IndexError:
-            return np.empty(size, np.uint8)
-        return block if len(block) >= size else np.empty(size, np.uint8)
+            pass  # there is none
+        return np.empty(size, np.uint8)
 
     def give_back(self, block: np.ndarray) -> None:
         self._free.append(block)
