@@ -204,6 +204,37 @@ def test_long_sums_are_as_exact_as_eager_ones() -> None:
             assert (abs(columns - exact / 10) <= allowed * unit).all()
 
 
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(500_000, 4), (9_973, 10), (20_000, 100), (1000, 1000), (1024, 1024), (4, 500_000), (300, 7, 300), (3, 3001)],
+)
+def test_sums_of_everything_are_exact_whatever_else_their_loop_computes(shape: tuple, dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, row = (dt.tensor(rng.random(s), dtype=dtype) for s in (shape, shape[-1:]))
+    product = (x * row).numpy().astype(np.longdouble)
+    found = native(lambda x, row: ((x * row).sum(), (x * row).max(), (x * row).sum(0)), x, row)
+    exact = product.sum()
+    assert abs(found[0].item() - exact) <= 2 * np.spacing(np.asarray(exact, x.numpy().dtype))
+    assert found[1].item() == float(product.max())
+    np.testing.assert_allclose(found[2].numpy(), product.sum(0).astype(float), 1e-5 if dtype is dt.float32 else 1e-12)
+
+
+def test_a_sum_is_the_same_whatever_the_number_of_threads() -> None:
+    x = dt.tensor(np.random.default_rng(0).standard_normal((1500, 1100)), dtype=dt.float32)
+    compiled = dt.compile(lambda x: ((x * 2).tanh().sum(), x.exp().mean(), x.amin()), fullgraph=True)
+    before, found = dt.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            dt.set_num_threads(threads)
+            found.append([t.item() for t in compiled(x)])
+    finally:
+        dt.set_num_threads(before)
+    compiled(x)
+    assert found[1] == found[2] == [t.item() for t in compiled(x)]
+    np.testing.assert_allclose(found[0], found[1], 1e-6)
+
+
 def test_a_stream_that_repeats_itself_is_cut_at_its_periods() -> None:
     period = list(range(60))
     cuts = repetitions([-1, -2, *period * 20, -3], 160)

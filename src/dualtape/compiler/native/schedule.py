@@ -35,6 +35,7 @@ from .ir import (
     dense,
     is_whole,
 )  # fmt: skip
+from .parts import split
 from .recompute import Recompute
 
 TINY_NODES = 160  # of one straight piece of code
@@ -96,6 +97,7 @@ class Schedule:
         self.place: list[int] = []
         self._cluster()
         Recompute(self).run()
+        split(self)
         self._nest()
         memory.allocate(self)
 
