@@ -11,7 +11,7 @@ import pytest
 
 import dualtape as dt
 from dualtape import _lazy
-from dualtape._tensor import creation, queries
+from dualtape._tensor import creation, queries, shaped
 
 
 def loaded(code: str) -> set[str]:
@@ -46,7 +46,7 @@ def test_every_name_that_loads_later_is_there_when_asked_for(name: str) -> None:
 
 
 def test_every_public_name_of_the_modules_behind_the_package_is_in_it() -> None:
-    for module in (creation, queries, dt.random):
+    for module in (creation, shaped, queries, dt.random):
         for name in set(module.__all__) - {"fork_rng"}:  # PyTorch has it in torch.random alone
             assert hasattr(dt, name), f"{module.__name__} has {name}, the package not"
 

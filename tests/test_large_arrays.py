@@ -14,7 +14,7 @@ import scipy.special
 
 import dualtape as dt
 from benchmarks import rounding
-from dualtape.arrays.kernels import approximations, updates
+from dualtape.arrays.kernels import approximations, convolutions, updates
 from dualtape.arrays.kernels.approximations import erf_single
 from dualtape.arrays.kernels.basics import add_at, added_along_rows, taken_along_rows
 from dualtape.arrays.kernels.masks import either, kept
@@ -431,17 +431,17 @@ def test_a_convolution_of_flat_images_is_that_of_windows(
     attributes = ((1,) * len(padding), padding, dilation, groups)
 
     def products() -> list[np.ndarray]:
-        out = convolution._convolution(x, weight, bias, *attributes)
+        out = convolutions._convolution(x, weight, bias, *attributes)
         g = np.cos(np.arange(out.size)).reshape(out.shape).astype(dtype)
         return [
-            out, convolution._transposed(g, weight, None, x_shape[2:], *attributes),
-            convolution._weight(g, x, weight_shape, *attributes),
+            out, convolutions._transposed(g, weight, None, x_shape[2:], *attributes),
+            convolutions._weight(g, x, weight_shape, *attributes),
             convolution._channel_sum_arrays(g),
         ]  # fmt: skip
 
     flat = products()
-    monkeypatch.setattr(convolution, "_flat", lambda *given: None)
-    monkeypatch.setattr(convolution, "BLOCK", 10**12)
+    monkeypatch.setattr(convolutions, "_flat", lambda *given: None)
+    monkeypatch.setattr(convolutions, "BLOCK", 10**12)
     for found, expected in zip(flat, products(), strict=True):
         assert found.shape == expected.shape and found.dtype == expected.dtype
         tolerance = 2e-5 if dtype is np.float32 else 1e-12
@@ -457,9 +457,9 @@ def test_products_in_small_parts_are_products(result: int, inner: int, length: i
         numbers(3, 2, inner, length, dtype=np.float64, seed=1),
     )
     out = np.empty((3, 2, result, length + 5))
-    convolution._thin_product(matrix, columns, out[..., :length])
+    convolutions._thin_product(matrix, columns, out[..., :length])
     close(out[..., :length], matrix @ columns)
-    close(convolution._long_product(columns, out[..., :length]), columns @ out[..., :length].swapaxes(-1, -2))
+    close(convolutions._long_product(columns, out[..., :length]), columns @ out[..., :length].swapaxes(-1, -2))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

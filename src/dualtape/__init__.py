@@ -13,6 +13,7 @@ from ._lazy import __getattr__ as __getattr__
 from ._tensor import creation as _creation
 from ._tensor import properties as _properties
 from ._tensor import queries as _queries
+from ._tensor import shaped as _shaped
 from ._tensor.creation import *  # noqa: F403 - what its __all__ names
 from ._tensor.device import channels_last as channels_last
 from ._tensor.device import contiguous_format as contiguous_format
@@ -29,6 +30,7 @@ from ._tensor.dtypes import iinfo as iinfo
 from ._tensor.dtypes import promote_types as promote_types
 from ._tensor.dtypes import set_default_dtype as set_default_dtype
 from ._tensor.queries import *  # noqa: F403 - as above
+from ._tensor.shaped import *  # noqa: F403 - as above
 from ._tensor.size import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from .modes import enable_grad as enable_grad
@@ -44,7 +46,7 @@ __version__ = "0.1.0"
 
 pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), float("nan"), None
 
-for _name in {*_creation.__all__, *_queries.__all__} - {"is_tensor"}:  # which nothing overrides
+for _name in {*_creation.__all__, *_shaped.__all__, *_queries.__all__} - {"is_tensor"}:  # which nothing overrides
     globals()[_name] = _overridable(globals()[_name], leaf=True)
 globals().update(_NAMED)
 globals().update(_FUNCTIONS)

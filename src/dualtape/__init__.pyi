@@ -7,27 +7,12 @@ from typing import Any, NamedTuple
 from . import autograd as autograd
 from . import errors as errors
 from . import modes as modes
-from ._tensor.creation import arange as arange
 from ._tensor.creation import as_tensor as as_tensor
 from ._tensor.creation import asarray as asarray
-from ._tensor.creation import empty as empty
-from ._tensor.creation import empty_like as empty_like
-from ._tensor.creation import eye as eye
 from ._tensor.creation import from_dlpack as from_dlpack
 from ._tensor.creation import from_numpy as from_numpy
 from ._tensor.creation import frombuffer as frombuffer
-from ._tensor.creation import full as full
-from ._tensor.creation import full_like as full_like
-from ._tensor.creation import linspace as linspace
-from ._tensor.creation import logspace as logspace
-from ._tensor.creation import ones as ones
-from ._tensor.creation import ones_like as ones_like
-from ._tensor.creation import scalar_tensor as scalar_tensor
 from ._tensor.creation import tensor as tensor
-from ._tensor.creation import tril_indices as tril_indices
-from ._tensor.creation import triu_indices as triu_indices
-from ._tensor.creation import zeros as zeros
-from ._tensor.creation import zeros_like as zeros_like
 from ._tensor.device import channels_last as channels_last
 from ._tensor.device import contiguous_format as contiguous_format
 from ._tensor.device import device as device
@@ -56,6 +41,21 @@ from ._tensor.queries import is_signed as is_signed
 from ._tensor.queries import is_tensor as is_tensor
 from ._tensor.queries import numel as numel
 from ._tensor.queries import result_type as result_type
+from ._tensor.shaped import arange as arange
+from ._tensor.shaped import empty as empty
+from ._tensor.shaped import empty_like as empty_like
+from ._tensor.shaped import eye as eye
+from ._tensor.shaped import full as full
+from ._tensor.shaped import full_like as full_like
+from ._tensor.shaped import linspace as linspace
+from ._tensor.shaped import logspace as logspace
+from ._tensor.shaped import ones as ones
+from ._tensor.shaped import ones_like as ones_like
+from ._tensor.shaped import scalar_tensor as scalar_tensor
+from ._tensor.shaped import tril_indices as tril_indices
+from ._tensor.shaped import triu_indices as triu_indices
+from ._tensor.shaped import zeros as zeros
+from ._tensor.shaped import zeros_like as zeros_like
 from ._tensor.size import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from .modes import enable_grad as enable_grad
@@ -210,13 +210,13 @@ class _cummin_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
-class _frexp_result(NamedTuple):
-    mantissa: Tensor
-    exponent: Tensor
-
 class _slogdet_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
+
+class _frexp_result(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
 
 class _sort_result(NamedTuple):
     values: Tensor

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensor import creation as _creation
+from ._tensor import shaped as _shaped
 from ._tensor.tensor import Tensor
 from .ops import namespace
 from .ops.formulas import is_whole as _is_whole
@@ -31,7 +31,7 @@ def _frequencies(
         raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {n}")
     if dtype is not None and not dtype.is_floating_point:
         raise RuntimeError(f"{name} requires a floating point dtype, got {dtype!r}")
-    steps = _creation.arange(float(n // 2 + 1 if half else n), dtype=dtype, layout=layout, device=device)
+    steps = _shaped.arange(float(n // 2 + 1 if half else n), dtype=dtype, layout=layout, device=device)
     result = (steps if half else steps - (steps >= (n + 1) // 2) * n) * float(np.divide(1.0, n * d))
     if out is not None:
         return TABLE["into"].function(result, out=out)

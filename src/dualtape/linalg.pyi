@@ -10,6 +10,11 @@ class _slogdet_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
+class _linalg_lu_factor_ex_result(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class _linalg_eigh_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -18,11 +23,6 @@ class _linalg_svd_result(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
-
-class _linalg_lu_factor_ex_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
 
 class _linalg_eig_result(NamedTuple):
     eigenvalues: Tensor

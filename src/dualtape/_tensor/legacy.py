@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arrays import is_array
 from . import dtypes
-from .creation import _inferred, _sizes, as_class
+from .creation import _inferred, as_class
+from .shaped import _sizes
 from .size import Size
 from .tensor import Tensor, wrap
 

@@ -18,13 +18,13 @@ class _cummin_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
-class _frexp_result(NamedTuple):
-    mantissa: Tensor
-    exponent: Tensor
-
 class _slogdet_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
+
+class _frexp_result(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
 
 class _sort_result(NamedTuple):
     values: Tensor

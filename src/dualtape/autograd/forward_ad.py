@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import modes
-from .._tensor.creation import zeros_like
+from .._tensor.shaped import zeros_like
 from .._tensor.tensor import Tensor
 from ..modes import ModeContext, Switch
 from .tangents import STILL, ForwardLevel, set_tangent, tangent

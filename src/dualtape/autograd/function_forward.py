@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import modes
-from .._tensor import creation
+from .._tensor import shaped
 from .._tensor.tensor import Tensor
 from .api import grad
 from .function import Function, FunctionCtx, _leaves, _mapped
@@ -44,7 +44,7 @@ def _tangent_of(leaf: Any, level: ForwardLevel, ctx: FunctionCtx) -> Tensor | No
 
 
 def _like(tensor: Tensor, name: str) -> Tensor:
-    return getattr(creation, name)(tensor, requires_grad=False)
+    return getattr(shaped, name)(tensor, requires_grad=False)
 
 
 def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:

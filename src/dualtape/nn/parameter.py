@@ -9,8 +9,8 @@ from typing import Any
 
 from .._tensor import device as devices
 from .._tensor import dtypes
-from .._tensor.creation import empty
 from .._tensor.printing import tensor_repr
+from .._tensor.shaped import empty
 from .._tensor.tensor import Tensor, alias
 from ..arrays.absent import Absent
 from ..ops.codegen.source import plain_types

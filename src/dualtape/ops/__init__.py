@@ -23,7 +23,8 @@ from .families import index
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
 AT_IMPORT = (
-    "elementwise", "arithmetic", "shapes", "joins", "indexing", "conversion", "products", "reductions", "softmax",
+    "elementwise", "arithmetic", "shapes", "parts", "joins", "indexing", "conversion", "products", "reductions",
+    "softmax",
 )  # fmt: skip
 
 

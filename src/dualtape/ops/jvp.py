@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from .._tensor.creation import zeros_like
+from .._tensor.shaped import zeros_like
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Batched, is_array
 from ..arrays.batched.array import holds, innermost, newest

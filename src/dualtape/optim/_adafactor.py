@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import modes
-from .._tensor.creation import zeros_like
 from .._tensor.dtypes import finfo
+from .._tensor.shaped import zeros_like
 from .._tensor.tensor import Tensor
 from . import passes
 from .elementwise import Elementwise, scalar

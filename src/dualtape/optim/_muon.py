@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 from .. import modes
-from .._tensor.creation import zeros_like
+from .._tensor.shaped import zeros_like
 from .._tensor.tensor import Tensor
 from .elementwise import Elementwise
 from .optimizer import ParamsT, _get_value, check_lr, op

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.creation import full_like
+from .._tensor.shaped import full_like
 from .._tensor.tensor import Tensor
 from . import passes
 from .elementwise import Elementwise, check_fused, scalar

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
-from .._tensor.creation import full, zeros_like
+from .._tensor.shaped import full, zeros_like
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import zeros
 from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable

@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import modes
 from .._tensor import dtypes
-from .._tensor.creation import _finished, _numpy_dtype, _size_of, _sizes, in_dtype_of, plain_memory
+from .._tensor.creation import _finished, _numpy_dtype, in_dtype_of, plain_memory
+from .._tensor.shaped import _size_of, _sizes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
 from ..arrays.batched.array import holds

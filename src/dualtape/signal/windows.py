@@ -14,6 +14,7 @@ import numpy as np
 
 from .._tensor import creation as _creation
 from .._tensor import dtypes as _dtypes
+from .._tensor import shaped as _shaped
 from ..ops.formulas import is_whole as _is_whole
 from ..overrides.watching import overridable as _overridable
 
@@ -27,7 +28,7 @@ def _made(values: _Array, options: dict) -> Any:
     if options.keys() != _OPTIONS.keys():
         raise TypeError(f"got an unexpected keyword argument {min(options.keys() - _OPTIONS.keys())!r}")
     dtype = _dtypes.default_float() if options["dtype"] is None else options["dtype"].numpy
-    made = _creation.empty(len(values), **{k: v for k, v in options.items() if k != "requires_grad"})
+    made = _shaped.empty(len(values), **{k: v for k, v in options.items() if k != "requires_grad"})
     made.copy_(_creation.from_numpy(values.astype(dtype)))
     return made.requires_grad_() if options["requires_grad"] else made
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import random
-from .._tensor import creation, dtypes
+from .._tensor import dtypes, shaped
 from .._tensor.device import preserve_format
 from .._tensor.tensor import Tensor, wrap
 
@@ -54,7 +54,7 @@ def make_tensor(
     result = values.to(kind)
     if exclude_zero:
         tiny = 1 if kind.numpy.kind in "iub" else dtypes.finfo(kind.to_real()).tiny
-        result = result.where(result != 0, creation.full((), tiny, dtype=kind))  # type: ignore[attr-defined]
+        result = result.where(result != 0, shaped.full((), tiny, dtype=kind))  # type: ignore[attr-defined]
     if noncontiguous and sizes:
         result = result[..., ::2]
     if memory_format not in (None, preserve_format):

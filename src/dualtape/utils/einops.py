@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._tensor import creation
+from .._tensor import creation, shaped
 from .._tensor.tensor import Tensor
 from ..ops import FUNCTIONS, load
 
@@ -50,7 +50,7 @@ class DualtapeBackend(AbstractBackend):
         return x.detach().numpy()
 
     def arange(self, start: int, stop: int) -> Tensor:
-        return creation.arange(start, stop)
+        return shaped.arange(start, stop)
 
     def shape(self, x: Tensor) -> tuple[int, ...]:
         return tuple(x.shape)

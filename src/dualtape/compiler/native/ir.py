@@ -23,6 +23,11 @@ CALL, GIVEN, TOUCHED, CHECK = "call", "given", "touched", "check"
 SPECIAL = frozenset({INPUT, CONST, FILL, EMPTY, REDUCE, WRITE, MATMUL, CALL, GIVEN, TOUCHED, CHECK})
 _KEPT = frozenset({INPUT, CONST, CALL, GIVEN, TOUCHED, CHECK})
 TINY = 32  # elements of arrays that live in registers
+NATIVE = {np.dtype(name) for name in ("f4", "f8", "i4", "i8", "?")}
+
+
+class Unsupported(Exception):
+    """The instruction is no loop: it stays a call."""
 
 
 class Node:

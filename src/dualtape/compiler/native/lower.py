@@ -1,7 +1,8 @@
 """Lowering: from NumPy's calls, as they were traced, to nodes over memory.
 
 What has a meaning as loops (elementwise functions, reductions, products, copies, writes of regions) becomes nodes;
-views become accesses; everything else stays the call it was, on arrays over the program's memory.
+views become accesses; everything else stays the call it was, on arrays over the program's memory. Functions that are
+neither ufuncs nor reductions are in ``rules``.
 """
 
 from __future__ import annotations
@@ -14,34 +15,34 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.kernels.approximations import normal_share
 from ...arrays.traced import tape
 from ...arrays.traced.tape import Instruction, Memory, Value, mapped
 from ..replay import is_constant, written_by
+from .geometry import _differs, _element_steps, _elements, _memory_order, _number, _order, _region
 from .ir import (
     CALL,
     CAST,
     CHECK,
     CONST,
     COPY,
-    EMPTY,
     FILL,
     GIVEN,
     INPUT,
     MATMUL,
+    NATIVE,
     REDUCE,
     SCALAR,
-    SELECT,
     TOUCHED,
     WRITE,
     Access,
     Node,
+    Unsupported,
     dense,
     steps,
 )  # fmt: skip
 from .maths import FLOAT_OPS, INT_OPS, PREDICATES
+from .rules import RULES
 
-NATIVE = {np.dtype(name) for name in ("f4", "f8", "i4", "i8", "?")}
 _NAMES = {"true_divide": "divide", "abs": "absolute", "fabs": "absolute", "bitwise_and": "logical_and",
           "bitwise_or": "logical_or", "invert": "logical_not", "bitwise_xor": "not_equal"}  # fmt: skip
 _REDUCTIONS = {
@@ -54,10 +55,6 @@ _WITHOUT_DTYPE = {np.max, np.amax, np.min, np.amin, np.any, np.all}
 
 
 _MANY = 512  # summands from which on columns are added up in double precision
-
-
-class Unsupported(Exception):
-    """The instruction is no loop: it stays a call."""
 
 
 class NotNative(Exception):
@@ -509,168 +506,6 @@ class Lowering:
 
 BOOL_OPS = {"logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "multiply", "add"}
 
-RULES: dict[Any, Callable] = {}
-
-
-def _rule(*functions: Any) -> Callable:
-    def register(rule: Callable) -> Callable:
-        for function in functions:
-            RULES[function] = rule
-        return rule
-
-    return register
-
-
-@_rule(np.where)
-def _where(low: Lowering, result: Value, condition: Any, *values: Any) -> None:
-    if len(values) != 2 or result.dtype not in NATIVE or not isinstance(condition, Value) or condition.dtype != bool:
-        raise Unsupported
-    order = _order(result)
-    shape = tuple([result.shape[d] for d in order])
-    chosen = [low._over(v, result.shape, order, result.dtype) for v in values]
-    chosen = [(SCALAR, _number(a[1], result.dtype)) if a[0] == SCALAR else a for a in chosen]
-    low._made(result, low.add(SELECT, result.dtype, shape, (low._over(condition, result.shape, order), *chosen)))
-
-
-@_rule(normal_share)
-def _normal_share(low: Lowering, result: Value, x: Any) -> None:
-    if type(x) is not Value or result.dtype != np.float32 or x.dtype != np.float32:
-        raise Unsupported
-    order = _order(result)
-    shape = tuple([result.shape[d] for d in order])
-    low._made(result, low.add("normal_share", result.dtype, shape, (low._over(x, result.shape, order),)))
-
-
-@_rule(np.clip)
-def _clip(
-    low: Lowering, result: Value, x: Any, lower: Any = None, upper: Any = None, out: Any = None, **more: Any
-) -> None:
-    lower, upper = more.pop("min", lower), more.pop("max", upper)
-    if out is not None or more or result.dtype.kind != "f" or result.dtype not in NATIVE or lower is upper is None:
-        raise Unsupported
-    order = _order(result)
-    shape = tuple([result.shape[d] for d in order])
-    access = low._over(x, result.shape, order, result.dtype)
-    for name, bound in (("maximum", lower), ("minimum", upper)):
-        if bound is not None:
-            other = low._over(bound, result.shape, order, result.dtype)
-            access = (low.add(name, result.dtype, shape, (access, other)), 0, dense(shape))
-    low._made(result, access[0])
-
-
-@_rule(np.concatenate)
-def _concatenate(low: Lowering, result: Value, arrays: Any, axis: Any = 0, out: Any = None, **more: Any) -> None:
-    if out is not None or more or axis is None or result.dtype not in NATIVE:
-        raise Unsupported
-    if steps(result.shape, _elements(result)) != dense(result.shape) or not all(type(a) is Value for a in arrays):
-        raise Unsupported
-    axis %= len(result.shape)
-    low._made(result, low.add(EMPTY, result.dtype, (prod(result.shape),)))
-    _written_side_by_side(low, result, [(a, a.shape[axis]) for a in arrays], axis)
-
-
-@_rule(np.stack)
-def _stack(low: Lowering, result: Value, arrays: Any, axis: int = 0, out: Any = None, **more: Any) -> None:
-    if out is not None or more or result.dtype not in NATIVE:
-        raise Unsupported
-    if steps(result.shape, _elements(result)) != dense(result.shape) or not all(type(a) is Value for a in arrays):
-        raise Unsupported
-    axis %= len(result.shape)
-    low._made(result, low.add(EMPTY, result.dtype, (prod(result.shape),)))
-    _written_side_by_side(low, result, [(a, None) for a in arrays], axis)
-
-
-def _written_side_by_side(low: Lowering, result: Value, parts: list, axis: int) -> None:
-    at = 0
-    for part, width in parts:
-        region = _region(result, (slice(None),) * axis + ((slice(at, at + width)) if width is not None else at,))
-        at += 1 if width is None else width
-        source = low._over(part, region.shape, list(range(len(region.shape))))
-        low._write(region, source, part.dtype if source[0] != SCALAR else None)
-
-
-@_rule(np.mean)
-def _mean(
-    low: Lowering, result: Value, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
-) -> None:
-    if (
-        dtype is not None
-        or out is not None
-        or type(x) is not Value
-        or x.dtype != result.dtype
-        or not prod(result.shape)
-    ):
-        raise Unsupported
-    count = prod(x.shape) // prod(result.shape)
-    if not count:
-        raise Unsupported
-    low._reduce(np.sum, (x,), {"axis": axis}, result)
-    summed = low._versions[id(result.memory)]
-    shape = low.nodes[summed].shape
-    low._made(result, low.add("divide", result.dtype, shape, ((summed, 0, dense(shape)), (SCALAR, float(count)))))
-
-
-@_rule(np.ravel)
-def _ravel(low: Lowering, result: Value, x: Any, order: str = "C") -> None:
-    if order != "C" or type(x) is not Value:
-        raise Unsupported
-    low._copied(x, result, in_order=True)
-
-
-@_rule(np.reshape)
-def _reshape(low: Lowering, result: Value, x: Any, *shape: Any, order: str = "C", **more: Any) -> None:
-    if order != "C" or type(x) is not Value or more.keys() - {"newshape", "shape"}:
-        raise Unsupported
-    low._copied(x, result, in_order=True)
-
-
-@_rule(np.copy)
-def _copy(low: Lowering, result: Value, x: Any, *order: Any, **more: Any) -> None:
-    if type(x) is not Value:
-        raise Unsupported
-    low._copied(x, result, in_order=False)
-
-
-@_rule(np.zeros_like, np.ones_like, np.full_like, np.empty_like)
-def _like(low: Lowering, result: Value, *args: Any, **more: Any) -> None:
-    raise Unsupported  # those of constants are constants; others are filled by calls until told apart below
-
-
-@_rule(np.dot)
-def _dot(low: Lowering, result: Value, a: Any, b: Any, out: Any = None) -> None:
-    if (
-        out is not None
-        or type(a) is not Value
-        or type(b) is not Value
-        or not a.shape
-        or not b.shape
-        or len(b.shape) > 2
-    ):
-        raise Unsupported
-    if len(a.shape) > 2:
-        raise Unsupported
-    low._product("matmul", (a, b), result)
-
-
-@_rule(np.tensordot)
-def _tensordot(low: Lowering, result: Value, a: Any, b: Any, axes: Any = 2) -> None:
-    if type(a) is not Value or type(b) is not Value:
-        raise Unsupported
-    rank_a, rank_b = len(a.shape), len(b.shape)
-    if isinstance(axes, int):
-        first, second = list(range(rank_a - axes, rank_a)), list(range(axes))
-    else:
-        first, second = [[i] if isinstance(i, int) else list(i) for i in axes]
-    first, second = [i % rank_a for i in first], [i % rank_b for i in second]
-    left, right = [d for d in range(rank_a) if d not in first], [d for d in range(rank_b) if d not in second]
-    if len(first) != 1 or len(left) > 1 or len(right) > 1:
-        raise Unsupported
-    m, n = [prod([v.shape[d] for d in ds]) for v, ds in ((a, left), (b, right))]
-    k = a.shape[first[0]]
-    low._contract(a, b, result, lambda a, b: (
-        (), m, k, n, [(left[0] if left else -1, m), (first[0], k)], [(second[0], k), (right[0] if right else -1, n)],
-    ))  # fmt: skip
-
 
 def _matmul(a: Value, b: Value) -> tuple:
     rank_a, rank_b = len(a.shape), len(b.shape)
@@ -695,35 +530,6 @@ def _vecdot(a: Value, b: Value) -> tuple:
     return batch, 1, k, 1, [*lead, (-1, 1), (last, k)], [*lead, (last, k), (-1, 1)]
 
 
-# --- geometry -------------------------------------------------------------------------------------
-
-
-def _elements(value: Value) -> tuple:
-    """Strides in elements."""
-    size = value.dtype.itemsize
-    return tuple([s // size for s in value.strides])
-
-
-@lru_cache(4096)
-def _element_steps(shape: tuple, strides: tuple, dtype: np.dtype) -> tuple:
-    """Strides in elements, 0 along what has one element."""
-    size = dtype.itemsize
-    return tuple([0 if n == 1 else s // size for n, s in zip(shape, strides, strict=True)])
-
-
-@lru_cache(4096)
-def _axes(shape: tuple, strides: tuple, dtype: np.dtype) -> list[int]:
-    """The axes in the order of memory, the slowest first."""
-    axes = list(range(len(shape)))
-    if _element_steps(shape, strides, dtype) == dense(shape):
-        return axes
-    return sorted(axes, key=lambda d: (-abs(strides[d]) if shape[d] != 1 else 0, d))
-
-
-def _order(value: Value) -> list[int]:
-    return _axes(value.shape, value.strides, value.dtype)
-
-
 @lru_cache(4096)
 def _loop_of(ufunc: np.ufunc, *kinds: Any) -> tuple[str, np.dtype, np.dtype] | None:
     """The op that a ufunc is for arguments of these types, what it computes in, what it gives; None: none of ours."""
@@ -738,39 +544,3 @@ def _loop_of(ufunc: np.ufunc, *kinds: Any) -> tuple[str, np.dtype, np.dtype] | N
         return None
     known = FLOAT_OPS if inner.kind == "f" else INT_OPS if inner.kind == "i" else BOOL_OPS
     return (name, inner, given) if name in known and (given == inner or name in PREDICATES) else None
-
-
-def _memory_order(array: np.ndarray) -> np.ndarray:
-    """The elements of an array that owns its memory, as they lie there."""
-    return (
-        array
-        if array.flags.c_contiguous
-        else array.transpose(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
-    )
-
-
-def _differs(flat: np.ndarray) -> bool:
-    """Whether not all elements are the same, to the sign of zero."""
-    bits = np.ascontiguousarray(flat).reshape(-1).view(f"u{flat.dtype.itemsize}")
-    return bool(bits[0] != bits[-1] or (bits != bits[0]).any())
-
-
-def _number(number: Any, dtype: np.dtype) -> Any:
-    return np.asarray(number).astype(dtype).item()
-
-
-def _region(value: Value, key: Any) -> Value:
-    """The part of ``value`` that ``key``, of numbers and slices, names."""
-    keys = key if isinstance(key, tuple) else (key,)
-    if any(
-        not isinstance(part, (int, np.integer, slice, type(None), type(Ellipsis))) or isinstance(part, bool)
-        for part in keys
-    ):
-        raise Unsupported
-    stand_in = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), value.shape, value.strides)
-    part = stand_in[(*keys, Ellipsis) if Ellipsis not in keys else keys]
-    region = object.__new__(Value)
-    region.shape, region.strides, region.dtype, region.memory = part.shape, part.strides, value.dtype, value.memory
-    region.offset = value.offset + part.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]
-    region.constant, region._array, region.scalar = None, None, False
-    return region

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..._tensor.creation import empty_like
 from ..._tensor.device import device as Device
 from ..._tensor.device import memory_format as MemoryFormat
 from ..._tensor.dtypes import dtype as Dtype
+from ..._tensor.shaped import empty_like
 from ..._tensor.tensor import Tensor
 from ...errors import warn
 from ...modes import no_grad

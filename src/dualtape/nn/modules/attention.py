@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._tensor.creation import empty
+from ..._tensor.shaped import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

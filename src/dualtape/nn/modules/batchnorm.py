@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._tensor.creation import empty, ones, tensor, zeros
+from ..._tensor.creation import tensor
 from ..._tensor.dtypes import NAMED
+from ..._tensor.shaped import empty, ones, zeros
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter

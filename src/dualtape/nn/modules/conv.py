@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..._tensor.creation import empty
+from ..._tensor.shaped import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter

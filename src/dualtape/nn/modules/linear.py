@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..._tensor.creation import empty
+from ..._tensor.shaped import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter

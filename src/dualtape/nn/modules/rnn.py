@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from ..._tensor.creation import empty, zeros
+from ..._tensor.shaped import empty, zeros
 from ...errors import warn
 from ...ops import FUNCTIONS, load
 from .. import init

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._tensor.creation import empty
+from ..._tensor.shaped import empty
 from ...modes import no_grad
 from .. import functional as F
 from .. import init

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ..._tensor.creation import full
+from ..._tensor.shaped import full
 from ...errors import warn
 from ...modes import is_grad_enabled
 from ...ops import FUNCTIONS

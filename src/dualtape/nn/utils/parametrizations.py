@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._tensor.creation import eye, zeros_like
 from ..._tensor.dtypes import finfo
+from ..._tensor.shaped import eye, zeros_like
 from ..._tensor.tensor import Tensor
 from ...modes import no_grad
 from ...ops import FUNCTIONS

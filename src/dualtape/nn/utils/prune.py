@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..._tensor.creation import ones_like
+from ..._tensor.shaped import ones_like
 from ...modes import no_grad
 from ...ops import FUNCTIONS
 from ...random import rand, rand_like

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..._tensor.creation import arange, empty_like, full, tensor
+from ..._tensor.creation import tensor
 from ..._tensor.dtypes import NAMED
+from ..._tensor.shaped import arange, empty_like, full
 from ..._tensor.tensor import Tensor, wrap
 from ...ops import FUNCTIONS
 

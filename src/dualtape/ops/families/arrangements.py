@@ -20,7 +20,7 @@ from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, normal_dim, use
 from ..samples import edge, exact_index, ints, ours, real, sample
 from ..table import GENERAL, LINEAR, composite, op
-from . import diagonals, joins, shapes
+from . import diagonals, joins, parts, shapes
 from .indexing import index_at
 
 # --- turned ---------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _cut(name: str, axis: int, least: int) -> Callable:
                 f"{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not"
                 f" divisible by the split_size {where}!"
             )
-        return shapes.tensor_split(input, where, dim)
+        return parts.tensor_split(input, where, dim)
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -210,7 +210,7 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> An
     >>> dt.split_with_sizes(dt.arange(3), [1, 2])
     (tensor([0]), tensor([1, 2]))
     """
-    return shapes.split(input, list(split_sizes), dim)
+    return parts.split(input, list(split_sizes), dim)
 
 
 def _unsafe(name: str, safe: Callable, second: str, samples: Sequence) -> None:
@@ -235,9 +235,9 @@ def _unsafe(name: str, safe: Callable, second: str, samples: Sequence) -> None:
     composite(name, samples=samples)(function)
 
 
-_unsafe("unsafe_split", shapes.split, "split_size", (sample(real(5, 3), 2), sample(real(4, 3), 2, dim=1)))
+_unsafe("unsafe_split", parts.split, "split_size", (sample(real(5, 3), 2), sample(real(4, 3), 2, dim=1)))
 _unsafe("unsafe_split_with_sizes", split_with_sizes, "split_sizes", (sample(real(5, 3), [1, 4]),))
-_unsafe("unsafe_chunk", shapes.chunk, "chunks", (sample(real(5, 3), 2), sample(real(4, 3), 3, 1)))
+_unsafe("unsafe_chunk", parts.chunk, "chunks", (sample(real(5, 3), 2), sample(real(4, 3), 3, 1)))
 
 # --- side by side ---------------------------------------------------------------------------------
 

@@ -37,6 +37,9 @@ NAMES = {
     "cumulative": (
         " cummax cummin cumprod cumsum cumulative_trapezoid diff logcumsumexp scan trapezoid trapz"
     ),
+    "determinants": (
+        " cofactor_change cofactors det logdet slogdet"
+    ),
     "diagonals": (
         " as_strided diag diag_embed diagonal diagonal_zero strided_sum strided_view tril triu unfold"
         " unfold_sum"
@@ -78,10 +81,8 @@ NAMES = {
         " empty_permuted empty_strided from_file range to_dlpack"
     ),
     "linalg": (
-        " cholesky cholesky_solve cofactor_change cofactors det inverse linalg_cholesky linalg_cond"
-        " linalg_eigh linalg_eigvalsh linalg_lstsq linalg_matrix_norm linalg_norm linalg_pinv linalg_qr"
-        " linalg_solve linalg_solve_adjoint linalg_solve_triangular linalg_svd linalg_svdvals logdet"
-        " matrix_exp matrix_power pinverse qr_plain qr_tall slogdet solve_triangular svd"
+        " cholesky cholesky_solve inverse linalg_cholesky linalg_solve linalg_solve_adjoint"
+        " linalg_solve_triangular solve_triangular"
     ),
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
@@ -95,6 +96,12 @@ NAMES = {
     "matrices": (
         " cholesky_inverse linalg_diagonal linalg_eig linalg_eigvals linalg_matrix_rank linalg_tensorinv"
         " linalg_tensorsolve linalg_vander linalg_vecdot pca_lowrank qr svd_lowrank triangular_solve"
+    ),
+    "matrix_functions": (
+        " linalg_lstsq linalg_pinv matrix_exp matrix_power pinverse"
+    ),
+    "matrix_norms": (
+        " linalg_cond linalg_matrix_norm linalg_norm"
     ),
     "memory": (
         " as_strided_ resize_as_"
@@ -110,6 +117,9 @@ NAMES = {
     ),
     "norms": (
         " dist frobenius_norm linalg_vector_norm norm norm_except_dim nuclear_norm renorm"
+    ),
+    "orthogonal": (
+        " linalg_eigh linalg_eigvalsh linalg_qr linalg_svd linalg_svdvals qr_plain qr_tall svd"
     ),
     "pairs": (
         " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
@@ -206,6 +216,9 @@ METHODS = {
     "cumulative": (
         " cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp"
     ),
+    "determinants": (
+        " det logdet slogdet"
+    ),
     "diagonals": (
         " as_strided diag diag_embed diagonal tril tril_ triu triu_ unfold"
     ),
@@ -241,7 +254,7 @@ METHODS = {
         " new new_empty_strided"
     ),
     "linalg": (
-        " cholesky cholesky_solve det inverse logdet matrix_exp matrix_power pinverse slogdet svd"
+        " cholesky cholesky_solve inverse"
     ),
     "losses": (
         ""
@@ -251,6 +264,12 @@ METHODS = {
     ),
     "matrices": (
         " cholesky_inverse qr triangular_solve"
+    ),
+    "matrix_functions": (
+        " matrix_exp matrix_power pinverse"
+    ),
+    "matrix_norms": (
+        ""
     ),
     "memory": (
         " apply_ as_strided_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as"
@@ -265,6 +284,9 @@ METHODS = {
     ),
     "norms": (
         " dist norm renorm"
+    ),
+    "orthogonal": (
+        " svd"
     ),
     "pairs": (
         " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
@@ -331,7 +353,8 @@ SPACES = {
         " resampling"
     ),
     "linalg": (
-        " contractions factorisations linalg matrices norms"
+        " contractions determinants factorisations linalg matrices matrix_functions matrix_norms norms"
+        " orthogonal"
     ),
     "fft": (
         " fft"

@@ -25,6 +25,7 @@ from ..formulas import use, zeros_like_shape
 from ..samples import edge, exact, exact_mask, mask, real, sample
 from ..table import GENERAL, LINEAR, TABLE, composite, op
 from . import shapes
+from .parts import select, slice_of
 
 _long = np.dtype(np.int64)
 
@@ -41,7 +42,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     elif kind is Tensor and key._array.dtype is _long and key._array.ndim and x._array.ndim:
         return index_at(x, (key._array,))
     if kind is int:
-        return shapes.select(x, 0, key)
+        return select(x, 0, key)
     if kind is slice:
         return _sliced(x, 0, key, always=True)
     try:
@@ -124,7 +125,7 @@ def _sliced(x: Tensor, dim: int, key: slice, always: bool = False) -> Tensor:
     n = x._array.shape[dim]
     if not always and step == 1 and start in (None, 0) and (end is None or end >= n):
         return x
-    return shapes.slice_of(x, dim, start, end, step)
+    return slice_of(x, dim, start, end, step)
 
 
 def _integer(value: Any) -> int:
@@ -167,7 +168,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
             n = x._array.shape[dim]
             if not -n <= k < n:
                 raise IndexError(f"index {k} is out of bounds for dimension {dim} with size {n}")
-            x = shapes.select(x, dim, k)
+            x = select(x, dim, k)
         elif isinstance(k, slice):
             x = _sliced(x, dim, k)
             dim += 1

@@ -19,8 +19,9 @@ from ..linalg_error import LinAlgError
 from ..samples import edge, exact, invertible, ours, real, sample, spd
 from ..table import GENERAL, TABLE, _result_type, composite, op
 from .factorisations import ones_on_diagonal
-from .linalg import _diagonal, _gaps, _matrix, _on_diagonal, _over
-from .linalg import qr as orthogonal
+from .linalg import _diagonal, _matrix
+from .orthogonal import _gaps, _on_diagonal, _over
+from .orthogonal import qr as orthogonal
 
 # --- eigenvalues ----------------------------------------------------------------------------------
 

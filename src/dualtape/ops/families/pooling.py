@@ -15,10 +15,11 @@ import numpy as np
 from ...arrays import zeros
 from ...arrays.brief import made
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
+from ...arrays.kernels.windows import KERNEL, padded, places_of
 from ..formulas import is_whole, use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, real, sample
 from ..table import GENERAL, LINEAR, composite, op
-from .convolution import KERNEL, each, padded, places_of
+from .convolution import each
 
 
 def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor import creation, dtypes
+from ..._tensor import dtypes, shaped
 from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays import Absent, is_array, module_of
 from ...overrides.watching import overridable
@@ -301,7 +301,7 @@ def _filled_like(numpy: Callable, a: Any, dtype: Any, shape: Any, *value: Any) -
         return wrap(numpy(a._array, *value, dtype=dtype, shape=shape))
     if shape is not None:  # what computes with it turns it into the class's
         return wrap(numpy(np.empty(()), *value, dtype=dtype, shape=shape))
-    return overridable(getattr(creation, numpy.__name__), leaf=True)(a, *value, dtype=dtype)
+    return overridable(getattr(shaped, numpy.__name__), leaf=True)(a, *value, dtype=dtype)
 
 
 def _like(tensor_or_dtype: Any, dtype: Any) -> Any:
