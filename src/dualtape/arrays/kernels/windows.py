@@ -76,7 +76,7 @@ def _seen_places(sizes: tuple, kernel: tuple, stride: tuple, dilation: tuple, ou
     return frozen(np.concatenate([memory[where].reshape(-1) for _, where in _places(kernel, stride, dilation, out)]))
 
 
-_FEW = 4  # windows up to which all their entries are taken, and added back, in one go
+_FEW = 256  # windows up to which all their entries are taken, and added back, in one go
 
 
 def _out_sizes(
