@@ -1,7 +1,8 @@
 """``python -m benchmarks.compiled``: compiled programs beside JAX's jit, and dualtape's own eager way.
 
 Each program is a function of arrays that gives values and gradients. A compiled call is timed as its user sees it, with
-guards and the tensors it makes; one thread. The first call (tracing and compiling) is a column of its own. With
+guards and the tensors it makes; one thread, on one core, where the system can hold a process there (XLA takes others
+whatever it is told). The first call (tracing and compiling) is a column of its own. With
 ``--torch`` PyTorch's compile stands beside them: it gets the same lines; a program that it has not compiled after some
 minutes is left out.
 """
@@ -436,6 +437,8 @@ def main() -> int:
     options.add_argument("--torch", action="store_true", help="PyTorch's compile, too")
     options.add_argument("--patience", type=int, default=240, help="seconds for what PyTorch compiles")
     chosen = options.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     print(
         f"{'':34}{'compiled':>12}{'eager':>12}{'JAX jit':>12}{'ratio':>8}   first call (JAX)"
         f"{'   PyTorch compile, ratio, first call' if chosen.torch else ''}"
