@@ -220,6 +220,7 @@ def test_sums_of_everything_are_exact_whatever_else_their_loop_computes(shape: t
     np.testing.assert_allclose(found[2].numpy(), product.sum(0).astype(float), 1e-5 if dtype is dt.float32 else 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:set_num_threads has no effect on products")
 def test_a_sum_is_the_same_whatever_the_number_of_threads() -> None:
     x = dt.tensor(np.random.default_rng(0).standard_normal((1500, 1100)), dtype=dt.float32)
     compiled = dt.compile(lambda x: ((x * 2).tanh().sum(), x.exp().mean(), x.amin()), fullgraph=True)

@@ -131,7 +131,8 @@ def reduce(ufunc: Any, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
 
     def call(parts: list, plan: Any) -> Any:
         local = parts[0]
-        if not local.size and ufunc not in (np.add, np.multiply) and x.size and any(not local.shape[a] for a in axes):
+        there, here = (all(shape[a] for a in axes) for shape in (x.shape, local.shape))
+        if there and not here and ufunc not in (np.add, np.multiply):  # nothing of what is reduced lies here
             shape = [1 if d in axes else n for d, n in enumerate(local.shape) if keepdims or d not in axes]
             logical = ufunc in (np.logical_or, np.logical_and)
             return module_of(local).full(
