@@ -66,6 +66,10 @@ def layers() -> dict[str, tuple[Callable, list[np.ndarray]]]:
         lambda library: lambda x, w, b: library.nn.functional.conv2d(x, w, b, stride=2),
         [_normal(16, 3, 64, 64), _normal(32, 3, 5, 5), _normal(32)],
     )
+    found["conv2d 8x32x56x56, depthwise"] = (
+        lambda library: lambda x, w, b: library.nn.functional.conv2d(x, w, b, padding=1, groups=32),
+        [_normal(8, 32, 56, 56), _normal(32, 1, 3, 3), _normal(32)],
+    )
     return found
 
 

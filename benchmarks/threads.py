@@ -13,6 +13,7 @@ import dualtape as dt
 
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "x.sin() * x.exp(), compiled": lambda L, x: (x.sin() * x.exp()).tanh(),
+    "its sum, compiled": lambda L, x: (x.sin() * x.exp()).tanh().sum(),
     "(x * 2 + 1).relu(), compiled": lambda L, x: (x * 2 + 1).relu(),
     "softmax": lambda L, x: L.softmax(x, -1),
     "gelu": lambda L, x: L.nn.functional.gelu(x),
