@@ -68,6 +68,13 @@ def _program(
             return made
         except NotNative as reason:
             facts[f"native {name}"] = str(reason)
+        except Exception as error:
+            facts[f"native {name}"] = f"{type(error).__name__}: {error}"
+            warnings.warn(
+                f"compile: no native code could be made of a {name} program, which runs over NumPy instead: an internal"
+                f" error, {type(error).__name__}: {error}. Please report it",
+                stacklevel=2,
+            )
     return functools.partial(replay.quietly, replay.function(name, instructions, inputs, outputs))
 
 

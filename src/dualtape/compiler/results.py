@@ -52,11 +52,11 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
                 raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
             if isinstance(leaf, Tensor):
                 _check_bare(leaf)
-            if array.value.memory.external:
+            if array.value.memory.external or _is_of_input(leaf, session):
                 variant.results.append((VIEW, _as_view(leaf, session)))
                 continue
             if isinstance(leaf, Tensor):
-                steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 else None
+                steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 or not _is_dense_part(leaf) else None
                 if steps is None:
                     variant.results.append((TENSOR, number(leaf)))
                 else:
@@ -95,6 +95,31 @@ def _check_bare(tensor: Tensor) -> None:
         raise Untraceable("it returns a tensor that retains its gradient")
     if extra is not None and (extra.hooks or extra.post_hooks or extra.grad_dtype is not SAME):
         raise Untraceable("it returns a tensor with hooks, or with another dtype of gradients")
+
+
+def _is_of_input(leaf: Any, session: Session) -> bool:
+    """Whether a result is a view of an input: one without elements has memory of its own, but a base."""
+    if not isinstance(leaf, Tensor) or leaf._view is None:
+        return False
+    base = leaf._view.base
+    tensors = [x for x in session.inputs if isinstance(x, Tensor)]
+    return any([x is base or x._view is not None and x._view.base is base for x in tensors])
+
+
+def _is_dense_part(leaf: Tensor) -> bool:
+    """Whether a result is less than its base, without gaps: then it is computed by itself, rather than all of its base.
+
+    Its strides are those that a tensor of its own has, too; with gaps they would not be.
+    """
+    if leaf._view is None:
+        return True
+    array, base = leaf._array.value, leaf._view.base._array
+    steps, count = [], array.dtype.itemsize
+    for n in reversed(array.shape):
+        steps.append(count)
+        count *= n
+    dense = all([n == 1 or a == b for n, a, b in zip(array.shape, array.strides, reversed(steps), strict=True)])
+    return dense and 0 < count < base.size * base.itemsize
 
 
 def _array_of(leaf: Any) -> Any:

@@ -216,6 +216,8 @@ def trace(
         except Untraceable as error:
             variant = Refusal(_sentence(error.reason, error.where))
             variant.again = error.again
+        except Exception as error:  # a defect of the compiler's, and no reason for the call to fail
+            variant = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
     finally:
         session.tape.close()
         session.end()

@@ -69,11 +69,16 @@ def largest(x: Any, axis: tuple, keepdims: bool = False) -> Any:
 
 
 def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
-    """``ufunc.accumulate`` on any kind of array; of a ufunc other than add and multiply it must be associative."""
+    """Return ``ufunc.accumulate``, contiguous, of any kind of array.
+
+    A ufunc other than add and multiply must be associative.
+    """
     if type(x) is np.ndarray:
-        return ufunc.accumulate(x, axis)
+        out = ufunc.accumulate(x, axis)
+        return out if out.flags.c_contiguous else out.copy()
     if ufunc.__name__ in _RUNNING:
-        return getattr(np, _RUNNING[ufunc.__name__])(x, axis=axis)
+        out = getattr(np, _RUNNING[ufunc.__name__])(x, axis=axis)
+        return out if out.flags.c_contiguous else out.copy()
     out = x.copy()
     rows = np.moveaxis(out, axis, 0)
     step = 1

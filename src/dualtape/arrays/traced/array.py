@@ -66,7 +66,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         if tape_of((args, kwargs)) is None:  # like= alone says what to make
             made = func(*plain(args), **plain(kwargs))
             return constant(made, self.tape) if self.tape.open else made
-        return recorded(CALL, func, args, kwargs, static=func in _STATIC)
+        return recorded(CALL, _WRITABLE.get(func, func), args, kwargs, static=func in _STATIC)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
         self._looked_at()
@@ -537,6 +537,23 @@ _ABOUT = {
 }  # fmt: skip
 _LIKE = {np.zeros_like, np.ones_like, np.full_like, np.empty_like}
 _WRITING = {np.copyto, np.put_along_axis, np.put, np.putmask, np.place, np.fill_diagonal}
+
+
+def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """Return ``numpy.broadcast_to(array, shape)``, writable if ``array`` is."""
+    view = numpy.broadcast_to(array, shape)
+    return numpy.lib.stride_tricks.as_strided(array, view.shape, view.strides)
+
+
+def _diagonal(array: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return ``numpy.diagonal(array)``, writable if ``array`` is."""
+    view = numpy.diagonal(array, *args, **kwargs)
+    view.flags.writeable = array.flags.writeable
+    return view
+
+
+# NumPy makes these views read-only; tensors write to them.
+_WRITABLE = {np.broadcast_to: _broadcast_to, np.diagonal: _diagonal}
 # functions whose results have a shape that is known from the shapes of their arguments
 _STATIC = {
     getattr(np, name)

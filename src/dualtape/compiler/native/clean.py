@@ -25,6 +25,7 @@ from .ir import (
     MATMUL,
     REDUCE,
     SCALAR,
+    SELECT,
     TOUCHED,
     WRITE,
     Access,
@@ -221,7 +222,32 @@ class Cleaned:
             ]
             return self._add(op, dtype, shape, tuple(filled), attr)
         operands = tuple([self._read(o, node.space) for o in node.operands])
+        if op == CHECK:  # it compares bytes, and so needs them side by side
+            if operands[0][0] == SCALAR:
+                operands = ((self._add(FILL, dtype, shape, (), operands[0][1]), 0, dense(shape)), operands[1])
+            elif operands[0][2] != dense(shape):
+                operands = ((self._add(COPY, dtype, shape, (operands[0],)), 0, dense(shape)), operands[1])
+            return self._add(op, dtype, shape, operands, attr)
+        if op not in (COPY, CAST, REDUCE) and operands and all([o[0] == SCALAR for o in operands]):
+            return self._of_numbers(node, operands)
         return self._computed(op, dtype, shape, operands, attr)
+
+    def _of_numbers(self, node: Node, operands: tuple) -> int:
+        """An op whose operands are all known numbers: computed on one element, by the same kernels as everything.
+
+        The numbers get a node each, since they have a dtype of their own: that of a comparison is not its result's.
+        """
+        dtypes = [node.dtype if o[0] == SCALAR else self.nodes[self._map[o[0]]].dtype for o in node.operands]
+        if node.dtype.kind == "b" and node.op != SELECT:
+            known = [d for d, o in zip(dtypes, node.operands, strict=True) if o[0] != SCALAR]
+            dtypes = [(known or dtypes)[0]] * len(dtypes)
+        filled = []
+        for dtype, (_, number) in zip(dtypes, operands, strict=True):
+            filled.append((self._add(FILL, dtype, (1,), (), number), 0, ()))
+        one = self._add(node.op, node.dtype, (), tuple(filled), node.attr)
+        if prod(node.shape) == 1:
+            return one
+        return self._add(COPY, node.dtype, node.shape, ((one, 0, (0,) * len(node.shape)),))
 
     def _computed(self, op: str, dtype: np.dtype, shape: tuple, operands: tuple, attr: Any) -> Any:
         if op == COPY:

@@ -445,17 +445,16 @@ class Lowering:
 
     def _check(self, instruction: Instruction) -> None:
         value, seen = instruction.args
+        if not prod(value.shape):
+            return
         try:
             access = self.access(value)
         except Unsupported:
             raise NotNative("a value of another type is looked at") from None
-        if access[0] == SCALAR or value.dtype not in NATIVE:
-            raise NotNative("a constant is looked at")
-        node = self.add(COPY, value.dtype, value.shape, (access,))
-        expected = self.add(
-            CONST, value.dtype, (max(1, prod(value.shape)),), (), np.ascontiguousarray(seen).reshape(-1)
-        )
-        self.add(CHECK, value.dtype, value.shape, ((node, 0, dense(value.shape)), (expected, 0, dense(value.shape))))
+        if value.dtype not in NATIVE and access[0] != SCALAR and steps(value.shape, access[2]) != dense(value.shape):
+            raise NotNative("a value of another type is looked at, with gaps in its memory")
+        expected = self.add(CONST, value.dtype, (prod(value.shape),), (), np.ascontiguousarray(seen).reshape(-1))
+        self.add(CHECK, value.dtype, value.shape, (access, (expected, 0, dense(value.shape))))
 
     def _call(self, instruction: Instruction) -> None:
         self.calls += 1
@@ -481,7 +480,7 @@ class Lowering:
             shape = tuple([value.shape[d] for d in order])
             self._made(value, self.add(GIVEN, value.dtype, shape, ((number, 0, None),), (k, order)))
         for target in targets:
-            node = self._versions[id(target.memory)]
+            node, _ = self._of(target)
             whole = self.nodes[node]
             self._versions[id(target.memory)] = self.add(
                 TOUCHED, whole.dtype, whole.shape, ((node, 0, None), (number, 0, None)), number

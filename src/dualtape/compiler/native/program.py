@@ -100,9 +100,9 @@ class Program:
                 self._steps[-1].call = rest
                 self._steps.append(Step())
             elif what == "check":
-                (a, _, _), (b, _, _) = nodes[rest].operands
+                (seen, first, _), (expected, _, _) = nodes[rest].operands
                 size = prod(nodes[rest].shape) * nodes[rest].dtype.itemsize
-                self._instruction("dt_check", [(a, 0), (b, 0), size])
+                self._instruction("dt_check", [(seen, first), (expected, 0), size])
             elif what == "bytes":
                 node = nodes[rest]
                 source = node.operands[0]

@@ -230,7 +230,9 @@ Tensor.type_as = _type_as  # type: ignore[method-assign, assignment]
 
 def _as_complex(real: Any, imag: Any) -> Any:
     if type(real) is not np.ndarray or type(imag) is not np.ndarray:
-        return real + 1j * imag
+        shape = np.broadcast_shapes(real.shape, imag.shape)
+        pairs = np.stack([np.broadcast_to(real, shape), np.broadcast_to(imag, shape)], axis=-1)
+        return _unpaired(pairs if pairs.flags.c_contiguous else pairs.copy())
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, imag, np.complex64))
     out.real, out.imag = real, imag  # not by arithmetic: 1j times infinity has a real part that is no number
     return out
@@ -323,7 +325,8 @@ op("angle", _angle, kind=ELEMENTWISE, vjp=dict(x=_angle_gradient), inplace=False
    """)  # fmt: skip
 op("complex", _as_complex, kind=BROADCASTING, promote=COMMON,
     vjp=dict(real=lambda g: np.real(g), imag=lambda g: np.imag(g)), inplace=False, method=False,
-   jvp=dict(real=lambda t: t + 0j, imag=lambda t: t * 1j), complex=False,
+   jvp=dict(real=lambda t: use("complex")(t, np.zeros_like(t)), imag=lambda t: use("complex")(np.zeros_like(t), t)),
+   complex=False,
    scalars=False,
    samples=(sample(real(3, 4), real(3, 4)), sample(real(3), real())),
    doc="""Complex numbers from real and imaginary parts.
@@ -348,7 +351,7 @@ def polar(abs: Any, angle: Any) -> Any:
 
 
 op("view_as_real", lambda x: _pairs(x), kind=GENERAL, view=True, method=False,
-   vjp=dict(x=lambda g: g[..., 0] + 1j * g[..., 1]), jvp=dict(x=lambda t: use("view_as_real")(t)),
+   vjp=dict(x=lambda g: use("complex")(g[..., 0], g[..., 1])), jvp=dict(x=lambda t: use("view_as_real")(t)),
    samples=(sample(real(3)), sample(real(2, 2))), complex="only",
    doc="""Complex numbers as pairs of reals in a last dimension, sharing memory.
 

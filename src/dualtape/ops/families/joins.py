@@ -40,7 +40,7 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
 
 def _in_rows(result: Any) -> Any:
     """A joined array, contiguous: NumPy lays it out as its parts are."""
-    return np.ascontiguousarray(result) if type(result) is np.ndarray and not result.flags.c_contiguous else result
+    return result if result.flags.c_contiguous else result.copy()
 
 
 def _uncat(g: Any, tensors_shape: list, dim: int) -> list:

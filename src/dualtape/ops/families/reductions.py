@@ -119,7 +119,8 @@ def _spread(x: Any, shape: tuple, dim: Any, keepdim: bool) -> Any:
         out = np.empty(shape, x.dtype)
         out[...] = kept
         return out
-    return np.broadcast_to(kept, shape)
+    out = np.broadcast_to(kept, shape)
+    return out.copy() if product(shape) <= _SMALL else out  # the layout that NumPy's arrays get above
 
 
 op("spread", _spread, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="ExpandBackward0", torch_name="-",
@@ -623,6 +624,9 @@ for _name, _find, _what in (("argmax", np.argmax, "largest"), ("argmin", np.argm
 def _truth(ufunc: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None and not keepdim and type(x) is np.ndarray and x.dtype.kind == "b":
         return ufunc.reduce(x, None)
+    if dim == ():  # nothing is reduced
+        out = (x != 0).copy()
+        return out.astype(x.dtype) if x.dtype == np.uint8 else out
     out = reduce(ufunc, x, () if dim == () else axes(dim, x.ndim), None, keepdim)
     return out.astype(x.dtype) if x.dtype == np.uint8 else out
 

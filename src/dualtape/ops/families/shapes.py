@@ -15,7 +15,6 @@ from ... import errors
 from ..._tensor import dtypes
 from ..._tensor.device import channels_last, contiguous_format, preserve_format
 from ..._tensor.tensor import Tensor
-from ...arrays import Batched
 from ...arrays.kernels.basics import add_reduce, contiguous
 from ...arrays.kernels.sums import sum_axis
 from ..dispatch import FUNCTIONS
@@ -50,7 +49,7 @@ def _view(x: Any, shape: Any) -> Any:
         out = x.reshape(shape)
     except (ValueError, TypeError):
         out = x.reshape(resolve(shape, x.size))  # raises, in the right words
-    if not x.flags.c_contiguous and x.size and isinstance(x, (np.ndarray, Batched)) and not np.may_share_memory(out, x):
+    if not x.flags.c_contiguous and x.size and not np.may_share_memory(out, x):
         raise RuntimeError(
             f"view size {list(out.shape)} is not compatible with input tensor's size and stride (at least one dimension"
             " spans across two"
@@ -150,11 +149,7 @@ def reshape(input: Any, *shape: Any) -> Any:
         if smallest == -1 and count < 0 and not array.size % count and shape.count(-1) == 1:
             return _view_shape(input, tuple([array.size // -count if n == -1 else n for n in shape]))
     sizes = resolve(shape, array.size, "reshape")
-    if (
-        array.size == 0
-        or not isinstance(array, (np.ndarray, Batched))
-        or np.may_share_memory(array.reshape(sizes), array)
-    ):
+    if array.size == 0 or np.may_share_memory(array.reshape(sizes), array):
         return (_view_shape if array.size == 0 or array.flags.c_contiguous else _reshape_alias)(input, sizes)
     return _unsafe_view(FUNCTIONS["clone"](input), sizes)
 
