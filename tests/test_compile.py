@@ -1050,10 +1050,10 @@ def _length() -> int:
     [
         (lambda x: x * time.time(), "time.time"),
         (lambda x: x * perf_counter(), "perf_counter"),
-        (lambda x: x * datetime.datetime.now().microsecond, "asks for the time"),
+        (lambda x: x * datetime.datetime.now().microsecond, "datetime.now"),
         (lambda x: x * _length(), "open"),
         (lambda x: x * np.load("nothing.npy") if x.ndim > 5 else x, "load"),
-        (lambda x: x * len(Path(__file__).read_text()), "reads files"),
+        (lambda x: x * len(Path(__file__).read_text()), "Path.read_text"),
         (lambda x: x * os.getpid(), "getpid"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

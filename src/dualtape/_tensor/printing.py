@@ -97,6 +97,8 @@ def get_printoptions() -> dict[str, Any]:
     >>> get_printoptions()['linewidth']
     80
     """
+    if (tracing := current().tracing) is not None:
+        tracing.depends_on(_settings)
     return dict(_options)
 
 
@@ -276,7 +278,14 @@ def _append_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
 # ------------------------------------------------------------------------------------------------------------
 
 
+def _settings() -> str:
+    """Return the settings as text: what a compiled program that prints compares."""
+    return repr(_options)
+
+
 def _contents(array: np.ndarray, indent: int) -> str:
+    if (tracing := current().tracing) is not None:
+        tracing.depends_on(_settings)
     if array.size == 0:
         return "[]"
     summarize = array.size > _options["threshold"]

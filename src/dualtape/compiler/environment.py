@@ -9,7 +9,6 @@ something that is to be the same at the next call, and becomes a line of the gua
 from __future__ import annotations
 
 import array
-import builtins
 import contextvars
 import ctypes
 import datetime
@@ -18,8 +17,6 @@ import dis
 import enum
 import fractions
 import functools
-import importlib.util
-import inspect
 import io
 import logging
 import operator
@@ -27,15 +24,12 @@ import os
 import pathlib
 import random
 import re
-import secrets
 import sys
 import threading
-import time
 import types
 import typing
-import uuid
 import weakref
-from abc import ABC
+from abc import ABC, ABCMeta, get_cache_token
 from collections import defaultdict, deque, namedtuple
 from collections.abc import Iterator
 from typing import Any
@@ -50,6 +44,22 @@ from .._tensor.tensor import Tensor
 from ..ops.table import Op
 from ..pytree import TreeSpec, is_registered
 from ..random import Generator
+from .code import GLOBALS, LOADS, STORES, STORES_NAMED, VARIABLE, Chain, chains_of, imports_of, names_of
+from .purity import (
+    described,
+    entropy_can_be_watched,
+    has_pointers,
+    impure_methods,
+    is_callable_of_library,
+    is_compiled,
+    is_followed,
+    is_library,
+    is_numpys_generator,
+    is_pure,
+    is_pure_module,
+    is_source,
+)
+from .states import decimal_settings, level_of, stream_of
 
 PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), Size, dtypes.dtype, np.dtype, np.generic,
@@ -57,8 +67,7 @@ PLAIN = (
 )  # fmt: skip
 # objects of libraries that nothing a program computes hangs on, or that do not change
 FIXED: tuple[Any, ...] = (
-    logging.Logger, logging.Handler, re.Pattern, io.IOBase, type(threading.Lock()), type(threading.RLock()), np.ufunc,
-    np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random, np.finfo, np.iinfo,
+    logging.Handler, re.Pattern, np.ufunc, np.finfo, np.iinfo,
     type, type(type[int]), types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.CodeType, property,
     staticmethod, classmethod,
@@ -68,26 +77,10 @@ FIXED: tuple[Any, ...] = (
     typing.TypeVar,
     type(vars(namedtuple("_Pair", "field"))["field"]),
 )  # fmt: skip
-# what gives something else at each call, or what lies outside of the process
-CHANGING: frozenset[Any] = frozenset({
-    time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns,
-    time.process_time, time.process_time_ns, time.thread_time, time.localtime, time.gmtime, time.ctime,
-    os.path.exists, os.path.isfile, os.path.isdir, os.path.getmtime, os.path.getsize,
-    os.urandom, os.getpid, os.getcwd, os.listdir, os.scandir, os.stat, uuid.uuid1, uuid.uuid4, secrets.token_bytes,
-    secrets.token_hex, secrets.randbelow, threading.current_thread, threading.get_ident, open, input, np.load,
-    np.fromfile, np.loadtxt, np.genfromtxt, id, eval, exec, globals, __import__, sys._getframe, inspect.currentframe,
-    inspect.stack, importlib.import_module, importlib.reload,
-})  # fmt: skip
-# what makes sources of random numbers, which begin anywhere unless they are told where
-_SOURCES = (
-    random.Random, random.SystemRandom, np.random.RandomState, np.random.SeedSequence, np.random.default_rng,
-    np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64,
-)  # fmt: skip
-_CLOCKS = (datetime.datetime, datetime.date)
-_NOW = frozenset({"now", "utcnow", "today"})
-_READING = frozenset({"read_text", "read_bytes", "iterdir", "exists"})
+_LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Semaphore, threading.Event)
 COMPARED = (np.ndarray, set, bytearray)  # by guards, or inputs
-IN_BYTES = (array.array, memoryview, ctypes._SimpleCData, ctypes.Array, ctypes.Structure)  # what their memory holds
+_OF_C = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer, ctypes._CFuncPtr)  # type: ignore[attr-defined]
+IN_BYTES = (array.array, memoryview, *_OF_C)  # what their memory holds
 # with which code reaches attributes that it does not name
 _ALL_NAMES = frozenset({
     "getattr", "setattr", "hasattr", "vars", "__dict__", "__getattribute__", "dir", "attrgetter", "methodcaller",
@@ -96,7 +89,6 @@ _ALL_NAMES = frozenset({
 })  # fmt: skip
 _OF_HOOKS = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks"})
 _OF_GRAPHS = frozenset({"grad_fn", "output_nr", "retains_grad"})
-_LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
 _SPELLED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 _WITHOUT_CODE = (object, ABC, typing.Generic, typing.Protocol)  # bases that read no attribute of an instance
@@ -125,15 +117,6 @@ class Place:
         self.value = value
 
 
-def is_library(value: Any) -> bool:
-    """Whether a module, class or function belongs to what does not change while a program runs."""
-    if isinstance(value, types.FunctionType):  # __module__ may be that of another function, which it wraps
-        name = value.__globals__.get("__name__")
-    else:
-        name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-    return isinstance(name, str) and name.partition(".")[0] in _LIBRARIES
-
-
 class Environment:
     """The places that ``function`` depends on, arguments included."""
 
@@ -143,25 +126,46 @@ class Environment:
         self._codes: set[types.CodeType] = set()
         self.keys: dict[str, Any] = {}  # what names in paths stand for
         self._key_names: dict[int, str] = {}
-        self._bare_calls: set[str] = set()  # what is called without arguments
+        self._chains: dict[types.CodeType, list[Chain]] = {}
+        # Libraries' modules that are more than the beginning of a name with dots: code may ask them for any name.
+        self._escaped: set[str] = set()
+        self.may_ask_for_entropy = False  # by a generator that is made with a seed that only the run knows
+        self._asks_classes = False  # whether a class is met that others can be registered with
+        self._decimals = False
+        self._builtins: dict[int, tuple[dict, set[str]]] = {}  # by dictionary: those that are used
         self._stored: set[str] = set()  # attributes that are set
         self.every_name = False
         self._catches = False  # whether there is code that goes on where an attribute is missing
         self.compares = False  # whether there is code that asks whether two things are one
         while True:  # until no code is found that was not known: its names lead to more
-            known = len(self._codes), self.every_name
+            known = len(self._codes), self.every_name, len(self._escaped)
             self.places: list[Place] = []
             self._seen: dict[int, Any] = {}
+            self._unmade: dict[int, type] = {}  # classes of which only instances were met
             self._missing: dict[int, tuple[str, set[str]]] = {}  # of globals: how they are reached, names not in them
             for k, leaf in enumerate(leaves):
                 self._follow(f"leaves[{k}]", leaf)
             for thing in {id(thing): thing for thing in _beside_leaves(spec)}.values():
                 self._follow(self._key(thing), thing)
             self._follow("f", function)
-            if (len(self._codes), self.every_name) == known:
+            if (len(self._codes), self.every_name, len(self._escaped)) == known:
                 break
+        self._add_states()
         for path, names in self._missing.values():
             self.places.append(Place(f"{path}.keys().isdisjoint({self._key(frozenset(names))})", True))
+
+    def _add_states(self) -> None:
+        """Add what is compared by value: builtins, the context of decimal numbers, the registrations of classes."""
+        for space, names in self._builtins.values():
+            if not names:
+                continue
+            held = self._key(space)
+            same = " and ".join(f"{held}[{name!r}] is {self._key(space[name])}" for name in sorted(names))
+            self.places.append(Place(f"({same})", True))
+        if self._decimals:
+            self.places.append(Place(f"{self._key(decimal_settings)}()", decimal_settings()))
+        if self._asks_classes:
+            self.places.append(Place(f"{self._key(get_cache_token)}()", get_cache_token()))
 
     def _follow(self, path: str, value: Any) -> None:
         waiting = [(path, value)]
@@ -179,6 +183,8 @@ class Environment:
                 continue
             if id(value) in self._seen and not isinstance(value, (Tensor, np.ndarray)):
                 self.places.append(Place(path, value))
+                if id(value) in self._unmade and not path.startswith("type("):
+                    waiting.extend(self._makers_of(path, self._unmade.pop(id(value))))
                 continue
             self._seen[id(value)] = value
             self.places.append(Place(path, value))
@@ -188,10 +194,16 @@ class Environment:
 
     def _behind(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         """What ``value`` leads to."""
+        if isinstance(value, io.IOBase):
+            if value.closed or value.readable():
+                raise TooMuch(f"it refers to a file that can be read ({type(value).__name__}): where it is changes")
+            return
         if hasattr(type(value), "__next__"):
             raise TooMuch(f"it refers to a {type(value).__name__}, which is another at each call")
-        if _is_source(value) and (value.__name__ in self._bare_calls or value is random.SystemRandom):
-            raise TooMuch(f"it makes a {value.__name__} of its own: draw from dualtape's generators")
+        if self._is_used(path) and _DIRECT.search(path) is None and is_callable_of_library(value):
+            self._check_callable(value)
+        if is_compiled(value):
+            return
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
             raise TooMuch("it refers to an array of Python objects")
         if isinstance(value, np.ufunc) and all([set(kinds) <= set("O->") for kinds in value.types]):
@@ -222,36 +234,142 @@ class Environment:
             yield f"{path}.__self__", value.__self__
             yield f"{path}.__func__", value.__func__
         elif isinstance(value, types.FunctionType):
-            if value in CHANGING:
-                raise TooMuch(_changing(value))
             if not is_library(value):
                 yield from self._of_function(path, value)
             elif value.__closure__:
-                yield from self._of_cells(path, value)  # a transform of a user's function
+                for cell in value.__closure__:  # a transform of a user's function
+                    if cell != _EMPTY and is_callable_of_library(cell.cell_contents) and not _is_own(value):
+                        self._check_callable(cell.cell_contents)
+                yield from self._of_cells(path, value)
         elif isinstance(value, types.ModuleType):
             yield from self._of_module(path, value)
         elif isinstance(value, type):
             if not is_library(value):
                 yield from self._of_class(path, value)
-            elif value in _CLOCKS and self._attributes & _NOW:
-                raise TooMuch("it asks for the time, which is another at each call")
-            elif issubclass(value, pathlib.PurePath) and self._attributes & _READING:
-                raise TooMuch("it reads files, which may be others at the next call")
+            self._asks_classes |= isinstance(value, ABCMeta)
         elif not is_library(type(value)):
             yield from self._of_object(path, value)
         elif isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
-            if _is_changing(value):
-                raise TooMuch(_changing(value))
             if not isinstance(value.__self__, (types.ModuleType, type, type(None))):
                 yield f"{path}.__self__", value.__self__  # a method of an object
-        elif isinstance(value, pathlib.PurePath) and self._attributes & _READING:
-            raise TooMuch("it reads files, which may be others at the next call")
+        elif isinstance(value, logging.Logger):
+            yield f"({path}.getEffectiveLevel(), {path}.disabled, {path}.manager.disable).__repr__()", level_of(value)
+        elif isinstance(value, random.Random) or is_numpys_generator(value):
+            yield f"{self._key(stream_of)}({path})", stream_of(value)
+        elif isinstance(value, _LOCKS):
+            if self._is_used(path):
+                raise TooMuch(f"it refers to a {type(value).__name__}, which a program would not wait for")
         elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self.every_name = True
         else:
-            yield from _of_library(path, value)
+            cls: Any = type(value)
+            if self._is_used(path) and (called := self._attributes & impure_methods(cls)):
+                raise TooMuch(_impure(f"{cls.__module__}.{cls.__name__}.{min(called)}"))
+            self._decimals |= isinstance(value, decimal.Decimal)
+            yield from self._of_library(path, value)
             if _is_module(value):
                 yield from self._hooks_of_all()
+
+    def _is_used(self, path: str) -> bool:
+        """Whether code may have reached what stands at ``path``: an attribute that no code names is only kept there."""
+        attribute = _LAST_ATTRIBUTE.search(path)
+        return attribute is None or attribute[1] in self.names or self.every_name
+
+    def _check_callable(self, value: Any, name: str | None = None, argument: Any = None) -> None:
+        """Refuse a library's callable that is not known to be pure, called by ``name`` with ``argument`` alone."""
+        if is_source(value):
+            if argument is VARIABLE and entropy_can_be_watched() and value is not random.Random:
+                self.may_ask_for_entropy = True
+            elif not isinstance(argument, int):
+                raise TooMuch(f"it makes a {value.__name__} of its own: draw from dualtape's generators")
+            return
+        if not is_pure(value):
+            raise TooMuch(_impure(name or described(value)))
+        if isinstance(value, type):
+            called = self._attributes & impure_methods(value)
+            if called:
+                raise TooMuch(_impure(f"{described(value)}.{min(called)}"))
+
+    def _check_chains(self, function: types.FunctionType) -> None:
+        """Look up every name with dots that a function's code begins with a global or a closure's variable."""
+        free = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+        def root(chain: Chain) -> Any:
+            name = chain.names[0]
+            if chain.is_global:
+                return function.__globals__.get(name, function.__builtins__.get(name, _MISSING))  # type: ignore[attr-defined]
+            return free[name].cell_contents if name in free and free[name] != _EMPTY else _MISSING
+
+        for chain in self._chains_of(function.__code__):
+            given = root(chain.argument) if isinstance(chain.argument, Chain) else chain.argument
+            self._check_chain(root(chain), chain.names[0], list(chain.names[1:]), given)
+
+    def _check_chain(self, value: Any, name: str, attributes: list[str], argument: Any) -> None:
+        parent: Any = None
+        for attribute in attributes:
+            if not isinstance(value, (types.ModuleType, type)) or _is_own(value):
+                return  # attributes of objects are looked at where the objects are
+            if isinstance(value, type) and is_library(value) and attribute in impure_methods(value):
+                raise TooMuch(_impure(f"{described(value)}.{attribute}"))
+            parent, name = value, f"{name}.{attribute}"
+            if isinstance(value, types.ModuleType) and not is_library(value):
+                value = vars(value).get(attribute, _MISSING)
+            else:
+                value = getattr(value, attribute, _MISSING)
+        if isinstance(value, types.ModuleType):
+            if is_library(value) and not _is_own(value):
+                self._escaped.add(value.__name__)
+        elif isinstance(parent, types.ModuleType) and is_library(parent) and _is_method(value):
+            if not is_numpys_generator(value.__self__) and not isinstance(value.__self__, random.Random):
+                return
+            raise TooMuch(f"it calls {name}, which asks a generator of Python's or NumPy's: use dualtape's")
+        elif is_callable_of_library(value):
+            self._asks_classes |= isinstance(value, ABCMeta)
+            self._decimals |= getattr(value, "__module__", None) in ("decimal", "_decimal")
+            self._check_callable(value, None if parent is None else name, argument)
+
+    def _chains_of(self, code: types.CodeType) -> list[Chain]:
+        if code not in self._chains:
+            self._chains[code] = list(chains_of(code))
+        return self._chains[code]
+
+    def _of_library(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
+        """What an object of a library's class leads to: all that it holds, since the library's code is not read."""
+        if isinstance(value, (*FIXED, *COMPARED)):
+            return
+        if type(value).__module__.startswith("dualtape.compiler") and not _is_module(value):
+            if hasattr(value, "_function"):
+                yield f"{path}._function", value._function
+        elif isinstance(value, functools.partial):
+            yield from ((f"{path}.{name}", getattr(value, name)) for name in ("func", "args", "keywords"))
+        elif isinstance(value, weakref.ref):
+            yield f"{path}()", value()
+        elif isinstance(value, contextvars.ContextVar):
+            yield f"{path}.get(...)", value.get(...)  # None is a value like any other
+        elif isinstance(value, functools._lru_cache_wrapper):
+            if not _depends_on_nothing(value.__wrapped__):
+                raise TooMuch("it calls a function that keeps its results, which may be older than what they depend on")
+            yield f"{path}.__wrapped__", value.__wrapped__
+            yield f"{path}.cache_info().misses", value.cache_info().misses
+        elif isinstance(value, IN_BYTES):
+            if isinstance(value, _OF_C) and has_pointers(type(value)):
+                raise TooMuch(f"it refers to a {type(value).__name__}, which holds addresses")
+        elif not is_followed(value) and self._is_used(path):
+            cls = type(value)
+            raise TooMuch(
+                f"it refers to a {cls.__module__}.{cls.__name__}, and what that depends on cannot be followed"
+            )
+        else:
+            slots = [name for cls in type(value).__mro__ for name in _slots(cls) if hasattr(value, name)]
+            own = getattr(value, "__dict__", None)
+            if own is None and not slots and not all("__slots__" in vars(cls) for cls in type(value).__mro__[:-1]):
+                raise TooMuch(f"it refers to a {type(value).__name__}, and what that holds cannot be followed")
+            held = [(f"{path}.{name}", getattr(value, name)) for name in slots]
+            held += [(f"{path}.__dict__[{name!r}]", item) for name, item in (own or {}).items()]
+            # a clock that a library keeps is the library's concern
+            yield from (each for each in held if not (is_callable_of_library(each[1]) and not is_pure(each[1])))
+            if own is not None:
+                yield f"len({path}.__dict__)", len(own)
 
     def _hooks_of_all(self) -> Iterator[tuple[str, Any]]:
         """The hooks that are called with every module."""
@@ -262,13 +380,21 @@ class Environment:
     def _of_module(self, path: str, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         own = module.__name__.partition(".")[0] == "dualtape"
         users = not is_library(module)
+        escaped = module.__name__ in self._escaped or not _is_global(path)
+        if not (users or own) and escaped and self.every_name and not is_pure_module(module):
+            raise TooMuch(
+                f"it may look up any name in {module.__name__}, where some depend on more than their arguments"
+            )
         for name, value in list(vars(module).items()):
             if name not in self._attributes and not (users and (self.every_name or name == "__getattr__")):
                 continue
             if users and not isinstance(value, types.FunctionType) and name in _OF_MODULES:
                 continue
-            if _is_changing(value):
-                raise TooMuch(_changing(value))
+            if not (users or own) and escaped:
+                if is_callable_of_library(value):
+                    self._check_callable(value, f"{module.__name__}.{name}")
+                elif isinstance(value, types.ModuleType):
+                    self._escaped.add(value.__name__)
             if users or not own and _is_looked_at(value):
                 yield f"{path}.{name}", value
         if users and self.every_name:
@@ -282,15 +408,19 @@ class Environment:
 
     def _of_function(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         self._read(function.__code__)
-        used = _names_of(function.__code__, _GLOBALS)
+        used = names_of(function.__code__, GLOBALS)
         space = function.__globals__
-        for name in used:
-            if name not in space and _is_changing(getattr(builtins, name, None)):
-                raise TooMuch(_changing(getattr(builtins, name)))
+        self._check_chains(function)
+        own: dict = function.__builtins__  # type: ignore[attr-defined]
+        self._builtins.setdefault(id(own), (own, set()))[1].update(
+            name for name in used if name not in space and name in own
+        )
         yield from ((f"{path}.__globals__[{name!r}]", space[name]) for name in used if name in space)
         self._missing.setdefault(id(space), (f"{path}.__globals__", set()))[1].update(used.difference(space))
-        for name in _imports_of(function.__code__, space):
+        for name in imports_of(function.__code__, space):
             if name in sys.modules:
+                if is_library(sys.modules[name]) and not _is_own(sys.modules[name]):
+                    self._escaped.add(name)
                 yield f"{self._key(sys.modules)}[{name!r}]", sys.modules[name]
             else:  # what it holds is known when it is there
                 yield f"({name!r} in {self._key(sys.modules)})", False
@@ -314,8 +444,12 @@ class Environment:
         yield f"len(vars({path}))", len(vars(cls))  # what is not there may come, and hide what a base has
         every = self.every_name or _is_read_by_libraries(cls)
         yield from self._no_others(f"vars({path})", named, every, counted=False)
+        only_type = path.startswith("type(") and not self._makes_types
         for name, value in vars(cls).items():
             special = _is_special(name)
+            if only_type and name in _MAKERS:
+                self._unmade[id(cls)] = cls
+                continue
             if special and not (callable(value) or hasattr(value, "__get__") or name in self.names):
                 continue
             if special and isinstance(value, type) and name not in self.names:
@@ -329,6 +463,17 @@ class Environment:
         for k, base in enumerate(cls.__bases__):
             if not is_library(base):
                 yield f"{path}.__bases__[{k}]", base
+
+    def _makers_of(self, path: str, cls: type) -> Iterator[tuple[str, Any]]:
+        """What makes instances of a class, when code may call it."""
+        for name, value in vars(cls).items():
+            if name in _MAKERS:
+                yield from ((f"vars({path})[{name!r}]{part}", behind) for part, behind in _parts(value))
+
+    @property
+    def _makes_types(self) -> bool:
+        """Whether code may call the class of an object that it has."""
+        return "__class__" in self.names or any("type" in names for _, names in self._builtins.values())
 
     def _of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield f"type({path})", type(value)
@@ -386,25 +531,30 @@ class Environment:
             return
         self._codes.add(code)
         self.names.update(code.co_names)
-        before, loaded = "", ""
+        before: str = ""
+        constant: Any = None
         for i in dis.get_instructions(code):
-            if i.opname == "CALL" and not i.arg:
-                self._bare_calls.add(loaded)
-            elif i.opname not in ("PRECALL", "PUSH_NULL"):
-                loaded = i.argval if i.opname in _LOADS or i.opname in _GLOBALS else ""
-            if i.opname in _LOADS:
+            if i.opname == "MATCH_CLASS":  # the names of keyword patterns are a constant
+                self.names.update(constant or ())
+                self._attributes.update(constant or ())
+                self.every_name |= bool(i.arg)  # and those of positional ones are the class's to say
+            elif i.opname == "LOAD_CONST":
+                constant = i.argval
+            if i.opname in LOADS:
                 self._attributes.add(i.argval)
-            elif i.opname in _STORES_NAMED:
+            elif i.opname in STORES_NAMED:
                 self._attributes.add(i.argval)
                 self._stored.add(i.argval)
             elif i.opname == "IS_OP":
                 self.compares |= before != "LOAD_CONST"  # is None, and the like
             before = i.opname
+        if "__subclasses__" in self._attributes:
+            raise TooMuch("it asks a class for its subclasses, of which there may be others at the next call")
         self.every_name |= not _ALL_NAMES.isdisjoint(code.co_names)
         self._catches |= bool(code.co_exceptiontable)
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                self._read(constant)
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                self._read(inner)
 
 
 def _beside_leaves(spec: TreeSpec | None) -> list[Any]:
@@ -431,7 +581,7 @@ def only_computes(function: Any) -> bool:
         around = Environment(function, [])
     except Exception:  # whatever cannot be followed, for whatever reason, may change something
         return False
-    stores = any([i.opname in _STORES for code in around._codes for i in dis.get_instructions(code)])
+    stores = any([i.opname in STORES for code in around._codes for i in dis.get_instructions(code)])
     return not stores and all([isinstance(place.value, _STILL) or place.value is function for place in around.places])
 
 
@@ -447,69 +597,46 @@ def _is_module(value: Any) -> bool:
     return home is not None and isinstance(value, home.Module)
 
 
-_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"})
-_STORES = frozenset({"STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "STORE_SUBSCR", "DELETE_GLOBAL", "DELETE_SUBSCR"})
 _STILL = (*PLAIN, Tensor, tuple, type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CellType)
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
-_STORES_NAMED = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 _BUILTIN = (list, tuple, dict, deque, set, frozenset, bytearray)
 _OF_MODULES = frozenset({"__builtins__", "__spec__", "__loader__", "__cached__", "__annotations__"})
-_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"})
-
-
-def _is_changing(function: Any) -> bool:
-    return isinstance(function, (types.FunctionType, types.BuiltinFunctionType)) and function in CHANGING
+_MISSING = object()
+_MAKERS = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__del__"})
+_LAST_ATTRIBUTE = re.compile(r"\.__dict__\['(\w+)'\]$")
+_DIRECT = re.compile(r"\.(__globals__\['\w+'\]|cell_contents)$")
+_GLOBAL_MODULE = re.compile(r"\.(__globals__\['\w+'\]|cell_contents)(\.\w+)*$")
 
 
 def _is_looked_at(value: Any) -> bool:
     """Whether something in a library's module is followed."""
-    if isinstance(value, types.ModuleType) or _has_state(value) or _is_source(value):
-        return True
-    return isinstance(value, type) and value in _CLOCKS
+    return isinstance(value, types.ModuleType) or _has_state(value)
 
 
-def _is_source(value: Any) -> bool:
-    return any([value is source for source in _SOURCES])
+def _impure(name: str) -> str:
+    return f"it may call {name}, whose result may depend on more than its arguments"
 
 
-def _changing(function: Any) -> str:
-    return f"it calls {function.__module__}.{function.__name__}, which may give something else at each call"
+def _is_own(value: Any) -> bool:
+    """Whether a module or class is dualtape's, which knows when a program is traced."""
+    name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    return str(name).partition(".")[0] == "dualtape"
+
+
+def _is_global(path: str) -> bool:
+    """Whether a path is that of a function's global, or of a module in one: its uses are looked up name by name."""
+    return _GLOBAL_MODULE.search(path) is not None
+
+
+def _is_method(value: Any) -> bool:
+    """Whether ``value`` is a method of an object, as modules offer some of an instance that they hide."""
+    owner = getattr(value, "__self__", None)
+    return callable(value) and owner is not None and not isinstance(owner, (types.ModuleType, type))
 
 
 def _has_state(value: Any) -> bool:
     """Whether something in a library's module is more than a function, a class or a number."""
     return not (callable(value) or isinstance(value, (*PLAIN, types.ModuleType, *FIXED)))
-
-
-def _of_library(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object of a library's class leads to: all that it holds, since the library's code is not read."""
-    if isinstance(value, (*FIXED, *COMPARED)):
-        return
-    if type(value).__module__.startswith("dualtape.compiler") and not _is_module(value):
-        if hasattr(value, "_function"):
-            yield f"{path}._function", value._function
-    elif isinstance(value, functools.partial):
-        yield from ((f"{path}.{name}", getattr(value, name)) for name in ("func", "args", "keywords"))
-    elif isinstance(value, weakref.ref):
-        yield f"{path}()", value()
-    elif isinstance(value, contextvars.ContextVar):
-        yield f"{path}.get(...)", value.get(...)  # None is a value like any other
-    elif isinstance(value, functools._lru_cache_wrapper):
-        if not _depends_on_nothing(value.__wrapped__):
-            raise TooMuch("it calls a function that keeps its results, which may be older than what they depend on")
-        yield f"{path}.__wrapped__", value.__wrapped__
-        yield f"{path}.cache_info().misses", value.cache_info().misses
-    elif not isinstance(value, IN_BYTES):
-        slots = [name for cls in type(value).__mro__ for name in _slots(cls) if hasattr(value, name)]
-        own = getattr(value, "__dict__", None)
-        if own is None and not slots and not all("__slots__" in vars(cls) for cls in type(value).__mro__[:-1]):
-            raise TooMuch(f"it refers to a {type(value).__name__}, and what that holds cannot be followed")
-        held = [(f"{path}.{name}", getattr(value, name)) for name in slots]
-        held += [(f"{path}.__dict__[{name!r}]", item) for name, item in (own or {}).items()]
-        # a clock that a library keeps is the library's concern
-        yield from (each for each in held if not (callable(each[1]) and _is_changing(each[1])))
-        if own is not None:
-            yield f"len({path}.__dict__)", len(own)
 
 
 def _slots(cls: type) -> tuple[str, ...]:
@@ -551,29 +678,3 @@ def _is_read_by_libraries(cls: type) -> bool:
         return True
     bases = [base for base in cls.__mro__ if base not in _WITHOUT_CODE and is_library(base)]
     return any([base.__module__ != "builtins" for base in bases])
-
-
-def _imports_of(code: types.CodeType, space: dict) -> set[str]:
-    """The modules that ``code`` imports, and the functions inside it, by their whole names."""
-    names: set[str] = set()
-    before: list[Any] = [0, 0]
-    for i in dis.get_instructions(code):
-        if i.opname == "IMPORT_NAME":
-            level, name = before[0], i.argval
-            if level:
-                name = importlib.util.resolve_name("." * level + name, space.get("__package__") or space["__name__"])
-            names |= {name, name.partition(".")[0]}
-        before = [before[1], i.argval]
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _imports_of(constant, space)
-    return names
-
-
-def _names_of(code: types.CodeType, kinds: frozenset[str]) -> set[str]:
-    """The names in instructions of these kinds, of ``code`` and of the functions inside it."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname in kinds}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names_of(constant, kinds)
-    return names

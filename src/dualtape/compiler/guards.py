@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import linecache
 import operator
-import random
 import re
 import types
 from collections import deque
@@ -19,7 +18,9 @@ import numpy as np
 
 from .. import nn
 from .._tensor.tensor import Tensor
-from .environment import IN_BYTES, PLAIN, Environment, is_library, is_spelled
+from .environment import IN_BYTES, PLAIN, Environment, Place, is_spelled
+from .purity import is_library
+from .states import stream_of
 
 _IN_PLACE = (list, dict, set, frozenset, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
 _APART = (list, dict, deque, types.FunctionType)  # what is known by what it holds, not by which one it is
@@ -70,6 +71,12 @@ class Guard:
                 self.sources.append(place.path)
         self._numbers = known
         self._states = [_state(thing) for thing in self.inputs]  # before the program runs
+
+    def compare_setting(self, setting: Callable[[], str]) -> None:
+        """Have the check compare what a function without arguments gives."""
+        name = f"_setting{len(self._keys)}"
+        self._keys[name] = setting
+        self.places.append(Place(f"{name}()", setting()))
 
     def write(self, used: set[int], grads: set[int]) -> None:
         """Write the check: for the inputs whose numbers are in ``used``, and in ``grads`` those whose ``.grad`` counts.
@@ -194,7 +201,7 @@ class Guard:
                 return place.path
             if now is not place.value and not (isinstance(now, PLAIN) and _same_plain(now, place.value)):
                 return place.path
-            if _stream(now) != self._streams.get(id(now)):
+            if stream_of(now) != self._streams.get(id(now)):
                 return f"{place.path}, a generator"
             if id(now) in self._contents and self._numbers.get(id(now)) not in written:
                 if _content(now) != self._contents[id(now)]:
@@ -219,7 +226,7 @@ class Guard:
 
     def remember(self) -> None:
         """Note what may change in place, and where generators are in their streams."""
-        self._streams = {id(p.value): _stream(p.value) for p in self.places if _stream(p.value) is not None}
+        self._streams = {id(p.value): stream_of(p.value) for p in self.places if stream_of(p.value) is not None}
         self._contents = {id(p.value): _content(p.value) for p in self.places if isinstance(p.value, _IN_PLACE)}
 
     def forget(self) -> None:
@@ -253,15 +260,6 @@ def _changed(part: str, space: dict) -> str:
         if word in part:
             return f"{words} has changed" if words in ("requires_grad", ".grad") else words
     return part
-
-
-def _stream(value: Any) -> str | None:
-    """The state of a generator that is not dualtape's; None of anything else."""
-    if isinstance(value, random.Random):
-        return str(hash(value.getstate()))
-    if isinstance(value, (np.random.Generator, np.random.RandomState)):
-        return str(value.bit_generator.state if isinstance(value, np.random.Generator) else value.get_state())
-    return None
 
 
 def _now(path: str, space: dict) -> Any:

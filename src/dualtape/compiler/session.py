@@ -64,6 +64,7 @@ class Session:
         self._before: list[Any] = []
         self._copies: list[np.ndarray] = []
         self.drawn: dict[Any, tuple] = {}  # generators, and where they were before anything was drawn
+        self.settings: list[Callable[[], str]] = []  # what gives settings of the process that it has looked at
         self.outputs: list[Value] = []  # what the function gives
         self.saved: list[np.ndarray | None] = []  # what its backward reads beside inputs
 
@@ -148,6 +149,11 @@ class Session:
                     )
             elif type(value) in (list, tuple):
                 self.look(value)
+
+    def depends_on(self, setting: Callable[[], str]) -> None:
+        """Note that the function has looked at a setting of the process: a replay compares it."""
+        if setting not in self.settings:
+            self.settings.append(setting)
 
     def behind(self, tensor: Tensor) -> None:
         """The base of a tensor is asked for: that of a view from outside may be any other at the next call."""

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from .again import Again, go_to, stream, version
 from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidden
 from .environment import Environment, only_computes
 from .guards import Guard, kinds, readable
+from .purity import entropy_watched
 from .results import ARRAY, INPUT, PART, TENSOR, VIEW, input_of, sort_results, viewed
 from .session import Session, Untraceable
 
@@ -201,7 +203,9 @@ def trace(
         if not all(map(tree_holds_all, tree_nodes(given))):
             session.tape.fail("it is given an object that holds more than it is registered to hold")
         leaves_given, spec_given = tree_flatten(given)
-        result = session.run(lambda: function(*given[0], **given[1]))
+        watched = entropy_watched(session.tape.fail) if environment.may_ask_for_entropy else nullcontext()
+        with watched:
+            result = session.run(lambda: function(*given[0], **given[1]))
         leaves_now, spec_now = tree_flatten(given)
         if spec_now != spec_given or any(a is not b for a, b in zip(leaves_now, leaves_given, strict=True)):
             session.tape.fail("it changes a list or dictionary that it was given")
@@ -350,6 +354,8 @@ def _built(
     inputs |= {k for k, _ in (*writes, *variant.grads)}
     inputs |= set(wanted)
     asked = {k for k, thing in enumerate(guard.inputs) if id(thing) in session.about_grads}
+    for setting in session.settings:
+        guard.compare_setting(setting)
     guard.write(inputs, asked.union([k for k, _ in variant.grads]))
     order = {k: place for place, k in enumerate(guard.used)}
     variant.results = [

@@ -1,0 +1,33 @@
+"""States of the process that compiled programs compare by value, since they are cheap to read."""
+
+from __future__ import annotations
+
+import decimal
+import logging
+import random
+from typing import Any
+
+import numpy as np
+
+
+def stream_of(value: Any) -> str | None:
+    """Return the state of a generator that is not dualtape's, None of anything else."""
+    if isinstance(value, random.Random):
+        return "system" if isinstance(value, random.SystemRandom) else str(hash(value.getstate()))
+    if isinstance(value, np.random.Generator):
+        return str(value.bit_generator.state)
+    if isinstance(value, np.random.BitGenerator):
+        return str(value.state)
+    return str(value.get_state()) if isinstance(value, np.random.RandomState) else None
+
+
+def level_of(logger: logging.Logger) -> str:
+    """Return what decides which messages of a logger are shown."""
+    return repr((logger.getEffectiveLevel(), logger.disabled, logger.manager.disable))
+
+
+def decimal_settings() -> str:
+    """Return what of the context of decimal numbers their results depend on."""
+    context = decimal.getcontext()
+    names = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+    return repr(([getattr(context, name) for name in names], [k.__name__ for k, on in context.traps.items() if on]))
