@@ -437,3 +437,109 @@ def test_what_pytorch_itself_refuses_by_default_is_refused(tmp_path):
             torch.load(tmp_path / "x.pt")
         with pytest.raises(pickle.UnpicklingError, match="asks for"):
             dt.load(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize("step", [1, -1, 2])
+def test_arrays_of_numpy_over_one_memory_share_it_again(step):
+    """They are written as bytes and positions, as tensors are: read as their own memory they would be other numbers."""
+    base = np.arange(12, dtype=">i4" if step == 2 else "<i4").reshape(3, 4)
+    found = again([base, base[::step, 1:], base.T, dt.tensor([1.0]), base])
+    assert [type(x) for x in found[:3]] == [np.ndarray] * 3
+    for ours, whole in zip(found[:3], [base, base[::step, 1:], base.T], strict=True):
+        assert ours.dtype == whole.dtype and np.array_equal(ours, whole)
+    found[0][0, 1] = 99
+    assert found[2][1, 0] == 99 and 99 in found[1]
+    assert again([np.asfortranarray(base.astype("f8"))])[0].flags.f_contiguous
+
+
+CONJUGATED = {
+    "conj": lambda t, z: z.conj(), "slice": lambda t, z: z.conj()[1:, ::2], "transposed": lambda t, z: z.mH,
+    "expanded": lambda t, z: z[:1, :1].conj().expand(3, 4), "0-d": lambda t, z: z[1, 2].conj(),
+    "in a dict": lambda t, z: {"a": {"b": z.conj()}, "c": [z.clone(), z.conj() + 0]},
+    "both": lambda t, z: {"z": z, "conj": z.conj(), "neg": t._neg_view(z), "twice": t._neg_view(z.conj()), "again": z.conj()[0]},
+    "parameter": lambda t, z: t.nn.Parameter(z.conj()), "leaf": lambda t, z: z.conj().detach().requires_grad_(),
+    "imaginary part": lambda t, z: z.conj().imag, "imaginary row": lambda t, z: z.conj().imag[0],
+    "negative": lambda t, z: t._neg_view(z.real.contiguous()), "bfloat16": lambda t, z: t._neg_view(z.real.to(t.bfloat16)),
+    "int8": lambda t, z: t._neg_view(z.real.to(t.int8)), "double": lambda t, z: z.to(t.complex128).conj(),
+    "uint8": lambda t, z: t._neg_view(z.real.to(t.uint8)), "empty": lambda t, z: z[:0].conj(),
+}  # fmt: skip
+
+
+@needs_torch
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("name", CONJUGATED)
+def test_conjugate_and_negative_tensors_of_pytorch_have_their_values(name, mapped, tmp_path):
+    """PyTorch writes the memory as it is, and beside it that the tensor is its conjugate, or its negative."""
+    import torch
+
+    z = torch.view_as_complex(torch.arange(24.0).reshape(3, 4, 2) - 7)
+    torch.save(CONJUGATED[name](torch, z), tmp_path / "x.pt")
+    theirs, ours = torch.load(tmp_path / "x.pt"), dt.load(tmp_path / "x.pt", mmap=mapped)
+
+    def compare(ours, theirs):
+        if isinstance(theirs, (dict, list)):
+            for key in theirs if isinstance(theirs, dict) else range(len(theirs)):
+                compare(ours[key], theirs[key])
+            return
+        assert str(ours.dtype)[9:] == str(theirs.dtype)[6:] and ours.stride() == theirs.stride()
+        assert ours.requires_grad == theirs.requires_grad and type(ours).__name__ == type(theirs).__name__
+        plain = theirs.detach().resolve_conj().resolve_neg()
+        if plain.dtype == torch.bfloat16:
+            plain, ours = plain.float(), ours.float()
+        assert np.array_equal(ours.detach().numpy(), plain.numpy())
+
+    compare(ours, theirs)
+
+
+@needs_torch
+def test_conjugates_of_one_memory_share_it_and_not_with_the_memory_itself(tmp_path):
+    import torch
+
+    z = torch.tensor([1 + 2j, 3j])
+    torch.save([z, z.conj(), z.conj()[1:]], tmp_path / "x.pt")
+    z, conj, part = dt.load(tmp_path / "x.pt")
+    conj[1] = 5
+    assert part.tolist() == [5] and z.tolist() == [1 + 2j, 3j]
+
+
+@needs_torch
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_containers_of_pytorch_are_read_under_the_names_of_every_protocol(protocol, tmp_path):
+    """Protocol 2 has the names of Python 2: long for int, unicode for str."""
+    import torch
+
+    plain = {
+        "factories": [collections.defaultdict(kind, a=kind()) for kind in (int, float, str, bool, list, dict, set, tuple)],
+        "none": collections.defaultdict(None, a=1), "sets": [{1, "a"}, frozenset({(1, 2), 3})], "complex": 1 - 2j,
+        "bytes": [b"\xff", bytearray(b"\xffa"), bytearray()], "counter": collections.Counter("aab"),
+        "size": torch.Size([2, 3]), "ordered": collections.OrderedDict([((1, "a"), [1])]), "big": -(2**3000), "deep": [[[[{}]]]],
+    }  # fmt: skip
+    torch.save(plain, tmp_path / "x.pt", pickle_protocol=protocol)
+    found = dt.load(tmp_path / "x.pt")
+    assert found == plain
+    assert [d.default_factory for d in found["factories"]] == [d.default_factory for d in plain["factories"]]
+
+
+@needs_torch
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), (1, 1), ()])
+def test_layouts_of_empty_and_small_tensors_of_pytorch_come_back(shape, tmp_path):
+    import torch
+
+    x = torch.ones(shape)
+    some = {"x": x, "t": x.mT if x.ndim > 1 else x, "e": x.expand(5, *shape), "s": torch.ones(7)[7:]}
+    torch.save(some, tmp_path / "x.pt")
+    found = dt.load(tmp_path / "x.pt")
+    for name, theirs in some.items():
+        assert found[name].shape == theirs.shape and found[name].stride() == theirs.stride(), name
+
+
+@needs_torch
+def test_untyped_bytes_are_read_as_the_type_a_tensor_says(tmp_path):
+    import torch
+
+    x = torch.arange(6).to(torch.uint16)
+    torch.save({"x": x, "part": x[2:4], "wide": torch.arange(3).to(torch.uint64)}, tmp_path / "x.pt")
+    found = dt.load(tmp_path / "x.pt")
+    assert found["x"].tolist() == [0, 1, 2, 3, 4, 5] and found["wide"].dtype == dt.uint64
+    found["x"][2] = 9
+    assert found["part"].tolist() == [9, 3]

@@ -121,10 +121,11 @@ def nested_tensor_from_jagged(
     ends = _ends(_whole("lengths", lengths)) if offsets is None else _whole("offsets", offsets)
     ragged = Ragged(ends, gaps, dim)
     room = values.shape[dim - 1]
-    if ends.size < 1 or (ragged.counts < 0).any() or ragged.counts.shape != (ends.size - 1,) or ends[0] < 0:
+    if ends.size < 1 or (ragged.counts < 0).any() or ragged.counts.shape != (ends.size - 1,) or ends.min() < 0:
         raise RuntimeError(f"offsets must not fall, and lengths be one for each sample: got {ends} and {gaps}")
-    if ends[-1] > room or (ends[:-1] + ragged.counts > room).any():
-        raise RuntimeError(f"samples end at {ends[-1]}, beyond the {room} values that are there")
+    furthest = max(int(ends.max()), int(ragged.counts.max(initial=0)))  # before the sum, which overflows
+    if furthest > room or (ends[:-1] + ragged.counts > room).any():
+        raise RuntimeError(f"samples end at {furthest}, beyond the {room} values that are there")
     if offsets is None and ends[-1] != room:
         raise RuntimeError(f"lengths add up to {ends[-1]}, but there are {room} values")
     for what, given, found in (

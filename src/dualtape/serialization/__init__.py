@@ -9,3 +9,4 @@ from __future__ import annotations
 from . import safetensors as safetensors
 from .files import load as load
 from .files import save as save
+from .source import FileFormatError as FileFormatError

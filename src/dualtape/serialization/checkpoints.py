@@ -6,6 +6,8 @@ checks each tensor against the storage it claims to lie on.
 
 from __future__ import annotations
 
+import errno
+import struct
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from .._tensor.size import Size
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.bfloat16 import BFloat16Array
 from ..nn import Parameter
+from .limits import Budget, check_sizes, check_span, set_attributes, short, strided_over
 from .pickles import Refused, Word, unpickled
 from .safetensors import from_stored
 from .source import FileFormatError, Source
@@ -37,10 +40,41 @@ _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name
 class _Storage:
     """Elements in the archive, whether they are bfloat16, and where they are now, if not in the CPU's memory."""
 
-    __slots__ = ("array", "brief", "moved")
+    __slots__ = ("array", "brief", "moved", "_forms")
 
     def __init__(self, array: np.ndarray, brief: bool, moved: Tensor | None) -> None:
         self.array, self.brief, self.moved = array, brief, moved
+        self._forms: dict[Any, _Storage] = {}  # made from this one, each once, so that tensors go on sharing memory
+
+    def resolved(self, conj: bool, neg: bool) -> _Storage:
+        """The storage whose elements are conjugated and negated, as PyTorch's tensors say by a bit.
+
+        All elements are computed, rather than those of a tensor: an expanded tensor has more than there are.
+        """
+        if not (conj or neg):
+            return self
+        if (conj, neg) not in self._forms:
+            array, moved = self.array, self.moved
+            if conj:
+                array, moved = np.conjugate(array), moved if moved is None else moved.conj()
+            if neg:
+                array, moved = np.negative(array), moved if moved is None else -moved
+            self._forms[conj, neg] = _Storage(array, self.brief, moved)
+        return self._forms[conj, neg]
+
+    def of_type(self, dtype: dtypes.dtype, order: Any) -> _Storage:
+        """The storage whose bytes are elements of a dtype, in the byte order of the file."""
+        if dtype not in self._forms:
+            element = np.dtype(np.uint16) if dtype is dtypes.bfloat16 else dtype.numpy
+            whole = self.array[: self.array.size - self.array.size % element.itemsize]
+            elements: Any = whole.view(element.newbyteorder(order)).astype(element, copy=False)
+            elements = from_stored(elements, dtype is dtypes.bfloat16)
+            moved = None
+            if self.moved is not None:
+                moved = wrap(elements).to(self.moved.device)
+            brief = dtype is dtypes.bfloat16
+            self._forms[dtype] = _Storage(elements.values if brief else elements, brief, moved)
+        return self._forms[dtype]
 
 
 def read(source: Source, placed: Callable[[Tensor, str], Tensor]) -> Any:
@@ -48,8 +82,14 @@ def read(source: Source, placed: Callable[[Tensor, str], Tensor]) -> Any:
     try:
         with zipfile.ZipFile(source.file) as archive:
             return _Checkpoint(source, archive, placed).value()
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, OverflowError) as error:
-        raise FileFormatError(f"{source.name} is not a whole zip archive: {error}") from None
+    except FileFormatError:
+        raise
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, OverflowError, struct.error) as error:
+        raise FileFormatError(f"not a whole zip archive: {short(error)}") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a seek to before the file's begin
+            raise
+        raise FileFormatError("not a whole zip archive: it points before its begin") from None
 
 
 class _Checkpoint:
@@ -57,65 +97,75 @@ class _Checkpoint:
         self.source, self.archive, self.placed = source, archive, placed
         self.storages: dict[str, _Storage] = {}
         members = archive.infolist()
+        if sum(member.file_size for member in members) > source.size:
+            raise FileFormatError("its members claim to be larger than all of it: truncated, or one over the other")
         for member in members:
             parts = member.filename.replace("\\", "/").split("/")
             if ".." in parts or parts[0] == "" or ":" in parts[0]:
-                raise FileFormatError(f"{source.name}: its member {member.filename!r} points out of the archive")
+                raise FileFormatError(f"its member {short(member.filename)} points out of the archive")
             if member.compress_type != zipfile.ZIP_STORED:
-                raise FileFormatError(f"{source.name}: its member {member.filename!r} is compressed; PyTorch's are not")
-        self.names = [member.filename for member in members]
-        if len(set(self.names)) != len(self.names):
-            raise FileFormatError(f"{source.name}: two members of one name")
+                raise FileFormatError(f"its member {short(member.filename)} is compressed; PyTorch's are not")
+            if member.flag_bits & 1 or member.compress_size != member.file_size or member.header_offset < 0:
+                raise FileFormatError(f"its member {short(member.filename)} is encrypted, or its sizes are damaged")
+        self.names = {member.filename for member in members}
+        if len(self.names) != len(members):
+            raise FileFormatError("two members of one name")
         roots = [name[: -len("data.pkl")] for name in self.names if name.endswith("/data.pkl")]
         if len(roots) != 1:
-            raise FileFormatError(f"{source.name} is a zip archive, but not a checkpoint: no data.pkl in its folder")
+            raise FileFormatError("a zip archive, but not a checkpoint: no data.pkl in its folder")
         self.root = roots[0]
         if self.root + "constants.pkl" in self.names:
-            raise FileFormatError(f"{source.name} is a TorchScript program: what can be read are the tensors of a dict")
+            raise FileFormatError("a TorchScript program: what can be read are the tensors of a dict")
         order = self._member("byteorder").decode().strip() if self.root + "byteorder" in self.names else "little"
         if order not in ("little", "big"):
-            raise FileFormatError(f"{source.name}: byte order {order!r}, where 'little' or 'big' was expected")
+            raise FileFormatError(f"byte order {short(order)}, where 'little' or 'big' was expected")
         self.order: Any = "<" if order == "little" else ">"
 
     def _member(self, name: str) -> bytes:
         return self.archive.read(self.root + name)
 
     def value(self) -> Any:
-        words = {**_WORDS, **{(m, n): Word(n, getattr(self, f)) for (m, n), f in _OF_TENSORS.items()}}
-        return unpickled(self._member("data.pkl"), words, self.storage)
+        data = self._member("data.pkl")
+        self.budget = Budget(len(data), self.source.size)
+        tensors: dict[tuple[str, str], Callable[..., Any]] = {
+            ("torch._utils", "_rebuild_tensor_v2"): self.tensor,
+            ("torch._utils", "_rebuild_tensor_v3"): self.typed,
+            ("torch._utils", "_rebuild_parameter"): self.parameter,
+            ("torch._utils", "_rebuild_parameter_with_state"): self.parameter,
+            ("torch._utils", "_rebuild_sparse_tensor"): self.sparse,
+            ("torch._tensor", "_rebuild_from_type_v2"): self.of_type,
+        }
+        words = {**_WORDS, **containers(self.budget), **{key: Word(key[1], made) for key, made in tensors.items()}}
+        return unpickled(data, words, self.storage, self.budget)
 
     # --- what the pickle asks for -----------------------------------------------------------------
 
     def storage(self, identity: Any) -> _Storage:
         """The storage with this persistent identity: ('storage', type, key, location, count)."""
         if not (isinstance(identity, tuple) and len(identity) == 5 and identity[0] == "storage"):
-            raise Refused(f"a persistent identity {identity!r:.80}: a checkpoint has storages and nothing else")
+            raise Refused(f"a persistent identity {short(identity)}: a checkpoint has storages and nothing else")
         _, kind, key, location, count = identity
         if not isinstance(kind, dtypes.dtype) or not isinstance(key, str) or not isinstance(location, str):
-            raise Refused(f"a storage that is not one: {identity!r:.80}")
+            raise Refused(f"a storage that is not one: {short(identity)}")
         name = f"{self.root}data/{key}"
         if name not in self.names:
-            raise FileFormatError(f"{self.source.name}: its storage {key!r} is missing")
+            raise FileFormatError(f"its storage {short(key)} is missing")
         brief = kind is dtypes.bfloat16
         element = np.dtype(np.uint16) if brief else kind.numpy
         if key not in self.storages:
             data = self._bytes(self.archive.getinfo(name))
             if type(count) is not int or count < 0 or count * element.itemsize != data.size:
-                raise FileFormatError(f"{self.source.name}: storage {key!r} has {data.size} bytes, not {count} {kind}")
+                raise FileFormatError(f"storage {short(key)} has {data.size} bytes, not {short(count)} {kind}")
             array = data.view(element.newbyteorder(self.order)).astype(element, copy=False)
             whole = from_stored(array, brief)
             moved = self.placed(wrap(whole), location)
             self.storages[key] = _Storage(whole.values if brief else whole, brief, moved if moved.is_cuda else None)
         found = self.storages[key]
         if found.brief != brief or not brief and found.array.dtype != element:
-            raise FileFormatError(f"{self.source.name}: storage {key!r} has two types")
+            raise FileFormatError(f"storage {short(key)} has two types")
         return found
 
     def _bytes(self, member: zipfile.ZipInfo) -> np.ndarray:
-        if member.file_size > self.source.size:
-            raise FileFormatError(
-                f"{self.source.name}: {member.filename!r} claims {member.file_size} bytes: truncated?"
-            )
         if not self.source.mapped:
             return np.frombuffer(bytearray(self.archive.read(member)), np.uint8)
         header = self.source.read(member.header_offset, _LOCAL_HEADER)
@@ -127,42 +177,38 @@ class _Checkpoint:
         metadata: Any = None,
     ) -> Tensor:  # fmt: skip
         """A tensor over a storage."""
-        if not isinstance(storage, _Storage) or not isinstance(size, tuple) or not isinstance(stride, tuple):
-            raise Refused("a tensor without storage, size and stride")
-        numbers = (offset, *size, *stride)
-        if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride) or len(size) > 64:
-            raise Refused(f"a tensor of size {size!r:.80} and stride {stride!r:.80} at {offset!r:.20}")
-        array = storage.array
-        last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-        if 0 not in size and last >= array.size or offset > array.size:
-            raise FileFormatError(f"a tensor of size {size} and stride {stride} at {offset} ends outside its storage")
+        if not isinstance(storage, _Storage):
+            raise Refused(f"a tensor over {short(storage)}, which is no storage")
+        if not isinstance(size, tuple) or not isinstance(stride, tuple):
+            raise Refused(f"a tensor of size {short(size)} and stride {short(stride)}")
+        check_sizes("the strides of a tensor", stride)
+        check_span("a tensor", size, stride, offset, 1, storage.array.size)
+        storage = storage.resolved(*_bits(metadata, storage))
         if storage.moved is not None:
             return _flagged(wrap(storage.moved.as_strided(size, stride, offset)._array), requires_grad)
-        step = array.dtype.itemsize
-        try:
-            laid = np.ndarray(size, array.dtype, array.data, offset * step, [n * step for n in stride])
-        except ValueError as error:
-            raise FileFormatError(f"a tensor of size {size} and stride {stride}: {error}") from None
+        array = storage.array
+        step = array.itemsize
+        laid = strided_over("a tensor", array, array.dtype, size, offset * step, [n * step for n in stride])
         return _flagged(wrap(BFloat16Array(laid, True) if storage.brief else laid), requires_grad)
 
     def typed(
-        self, storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any, *more: Any
-    ) -> Tensor:
+        self, storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any,
+        metadata: Any = None,
+    ) -> Tensor:  # fmt: skip
         """A tensor over bytes, of which it says itself what they are."""
-        if not isinstance(storage, _Storage) or storage.brief or not isinstance(dtype, dtypes.dtype):
-            raise Refused("a tensor without storage and dtype")
-        if storage.moved is not None or dtype is dtypes.bfloat16:
-            raise Refused(f"a tensor of {dtype} over untyped bytes on this device")
-        array = storage.array.view(dtype.numpy.newbyteorder(self.order)).astype(dtype.numpy, copy=False)
-        return self.tensor(_Storage(array, False, None), offset, size, stride, requires_grad)
+        if not isinstance(storage, _Storage) or storage.brief or storage.array.dtype != np.uint8:
+            raise Refused(f"a tensor over {short(storage)}, which is no storage of bytes")
+        if not isinstance(dtype, dtypes.dtype):
+            raise Refused(f"a tensor of {short(dtype)}, which is no dtype")
+        return self.tensor(storage.of_type(dtype, self.order), offset, size, stride, requires_grad, hooks, metadata)
 
     def parameter(self, data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Parameter:
         """A parameter, with its attributes."""
         if not isinstance(data, Tensor) or type(requires_grad) is not bool:
             raise Refused("a parameter that is not over a tensor")
         made = Parameter(data, requires_grad)
-        if isinstance(state, dict) and all(isinstance(name, str) for name in state):
-            made.__dict__.update(state)
+        if state:
+            set_attributes(made, state)
         return made
 
     def of_type(self, function: Any, kind: Any, args: Any, state: Any) -> Tensor:
@@ -175,16 +221,25 @@ class _Checkpoint:
         ):
             raise Refused("a tensor of a class of its own")
         tensor = function.build(*args)
-        if isinstance(state, dict) and all(isinstance(name, str) for name in state):
-            tensor.__dict__.update(state)
+        if not isinstance(tensor, Tensor):
+            raise Refused(f"a tensor that is {short(tensor)}")
+        if state:
+            set_attributes(tensor, state)
         return tensor
 
     def sparse(self, layout: Any, data: Any) -> Tensor:
         """A sparse tensor."""
+        if not isinstance(data, tuple) or len(data) < 3:
+            raise Refused(f"a sparse tensor of {short(data)}")
+        for part in data:
+            if isinstance(part, Tensor):
+                self.budget.copied(part.numel() * part.element_size())
         if layout is devices.sparse_coo:
             indices, values, size, *coalesced = data
+            _check_parts(size, indices, values)
             return sparse.sparse_coo_tensor(indices, values, size, is_coalesced=(coalesced or [None])[0] or None)
         ends, others, values, size = data
+        _check_parts(size, ends, others, values)
         return sparse.sparse_compressed_tensor(ends, others, values, size, layout=layout)
 
 
@@ -193,47 +248,119 @@ def _flagged(tensor: Tensor, requires_grad: Any) -> Tensor:
 
 
 _TENSOR = Word("Tensor", None)
-_OF_TENSORS = {
-    ("torch._utils", "_rebuild_tensor_v2"): "tensor",
-    ("torch._utils", "_rebuild_tensor_v3"): "typed",
-    ("torch._utils", "_rebuild_parameter"): "parameter",
-    ("torch._utils", "_rebuild_parameter_with_state"): "parameter",
-    ("torch._utils", "_rebuild_sparse_tensor"): "sparse",
-    ("torch._tensor", "_rebuild_from_type_v2"): "of_type",
-}
+
+
+def _bits(metadata: Any, storage: _Storage) -> tuple[bool, bool]:
+    """Whether the elements of a tensor are to be conjugated, and negated."""
+    if metadata is None:
+        return False, False
+    if type(metadata) is not dict or not all(type(bit) is bool for bit in metadata.values()):
+        raise Refused(f"a tensor with metadata {short(metadata)}, where 'conj' and 'neg' are known")
+    unknown = [name for name, bit in metadata.items() if bit and name not in ("conj", "neg")]
+    if unknown:
+        raise Refused(f"a tensor with {short(unknown)} in its metadata, where 'conj' and 'neg' are known")
+    conj, neg = metadata.get("conj", False), metadata.get("neg", False)
+    if conj and storage.array.dtype.kind != "c" or neg and storage.array.dtype.kind == "b":
+        raise FileFormatError(f"a tensor of {storage.array.dtype} that is conjugated or negated")
+    return conj, neg
+
+
+def _check_parts(size: object, *parts: object) -> None:
+    """Raise unless these may be the size and the parts of a sparse tensor."""
+    if not all(isinstance(part, Tensor) for part in parts):
+        raise Refused(f"a sparse tensor of {short(parts)}, which are not tensors")
+    check_sizes("the size of a sparse tensor", size)
 
 
 def _layout(name: Any) -> Any:
-    found = getattr(devices, str(name).removeprefix("torch."), None)
-    if not isinstance(found, devices.layout):
-        raise Refused(f"a layout {name!r:.40}")
+    found = _LAYOUTS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise Refused(f"a layout {short(name)}")
     return found
 
 
-def _container(made: Any) -> Callable[..., Any]:
-    """Of a container's constructor, what a pickle calls: with a list of items, or nothing."""
-
-    def build(*args: Any) -> Any:
-        if len(args) > 1 or args and not isinstance(args[0], (list, tuple, dict)):
-            raise Refused(f"a {made.__name__} of something that is not a list")
-        return made(*args)
-
-    return build
+def _device(kind: Any, index: Any = None) -> device:
+    if not isinstance(kind, str) or index is not None and type(index) is not int:
+        raise Refused(f"a device {short(kind)} {short(index)}")
+    return device(kind, index)
 
 
-def _encoded(text: Any, encoding: Any) -> bytes:
-    if not isinstance(text, str) or encoding != "latin1":
-        raise Refused("bytes that are not written as latin1")
-    return text.encode("latin1")
+def _complex(real: Any, imag: Any = 0.0) -> complex:
+    if not isinstance(real, (int, float)) or not isinstance(imag, (int, float)):
+        raise Refused(f"a complex number of {short(real)} and {short(imag)}")
+    return complex(float(real), float(imag))
+
+
+def containers(budget: Budget) -> dict[tuple[str, str], Word]:
+    """The words for containers, which charge a budget for what they copy and hash."""
+
+    def of_items(made: Any) -> Callable[..., Any]:
+        """What a pickle calls with a list of items, or nothing, for a container's constructor."""
+
+        def build(*args: Any) -> Any:
+            if len(args) > 1 or args and type(args[0]) not in (list, tuple, dict, OrderedDict, set, frozenset):
+                raise Refused(f"a {made.__name__} of {short(args[0] if args else args)}, which is not a list")
+            if not args:
+                return made()
+            items = args[0]
+            budget.elements(len(items))
+            if made in (set, frozenset, Counter):
+                budget.keys(set(), items)
+            elif made in (dict, OrderedDict):
+                items = [*items.items()] if isinstance(items, dict) else items
+                if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in items):
+                    raise FileFormatError(f"a {made.__name__} of items that are no pairs")
+                budget.keys({}, [key for key, _ in items])
+            return made(items)
+
+        return build
+
+    def encoded(text: Any, encoding: Any) -> bytes:
+        if not isinstance(text, str) or encoding != "latin1":
+            raise Refused("bytes that are not written as latin1")
+        budget.elements(len(text) // 8)
+        return text.encode("latin1")
+
+    def in_bytearray(data: Any = b"", *how: Any) -> bytearray:
+        if isinstance(data, bytes) and not how:
+            budget.elements(len(data) // 8)
+            return bytearray(data)
+        return bytearray(encoded(data, *(how or (None,))))
+
+    words: dict[tuple[str, str], Any] = {
+        ("torch", "Size"): Size, ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter,
+        **{(module, kind.__name__): kind for module in _BUILTINS for kind in (set, frozenset, list, dict, tuple)},
+    }  # fmt: skip
+    made = {key: Word(key[1], of_items(kind)) for key, kind in words.items()}
+    made["_codecs", "encode"] = Word("encode", encoded)
+    for module in _BUILTINS:
+        made[module, "bytearray"] = Word("bytearray", in_bytearray)
+    return made
 
 
 def _default(*args: Any) -> defaultdict:
-    factories = {"list": list, "dict": dict, "set": set, "int": int, "float": float}
-    if args and not (isinstance(args[0], Word) and args[0].name in factories):
+    if len(args) > 1:
+        raise Refused(f"a defaultdict of {short(args)}")
+    if not args or args[0] is None:
+        return defaultdict(None)
+    if not isinstance(args[0], Word) or args[0].name not in _FACTORIES:
         raise Refused("a defaultdict with a function of its own")
-    return defaultdict(factories[args[0].name] if args else None)
+    return defaultdict(_FACTORIES[args[0].name])
 
 
+_BUILTINS = ("builtins", "__builtin__")
+_FACTORIES: dict[str, Any] = {
+    "list": list, "dict": dict, "set": set, "int": int, "float": float, "str": str, "bool": bool, "tuple": tuple,
+    # the names of int and str in Python 2, which protocol 2 writes
+    "long": int, "unicode": str,
+}  # fmt: skip
+_LAYOUTS = {
+    f"torch.{layout.name}": layout
+    for layout in (
+        devices.strided, devices.sparse_coo, devices.sparse_csr, devices.sparse_csc, devices.sparse_bsr,
+        devices.sparse_bsc,
+    )
+}  # fmt: skip
 _WORDS: dict[tuple[str, str], Any] = {
     **{("torch", name): dtypes.NAMED[dtype] for name, dtype in _STORAGES.items()},
     ("torch.storage", "UntypedStorage"): dtypes.uint8,
@@ -241,31 +368,12 @@ _WORDS: dict[tuple[str, str], Any] = {
         ("torch", name): value
         for name, value in dtypes.NAMED.items()
     },
-    ("torch", "Size"): Word("Size", _container(Size)),
-    ("torch", "device"): Word("device", lambda kind, index=None: device(kind, index)),
+    ("torch", "device"): Word("device", _device),
     ("torch", "Tensor"): _TENSOR,
     ("torch.nn.parameter", "Parameter"): Word("Parameter", None),
     ("torch.serialization", "_get_layout"): Word("layout", _layout),
-    ("collections", "OrderedDict"): Word("OrderedDict", _container(OrderedDict)),
-    ("collections", "Counter"): Word("Counter", _container(Counter)),
     ("collections", "defaultdict"): Word("defaultdict", _default),
-    ("_codecs", "encode"): Word("encode", _encoded),
-    **{
-        (module, kind.__name__): Word(kind.__name__, _container(kind))
-        for module in ("builtins", "__builtin__")
-        for kind in (set, frozenset, list, dict, tuple)
-    },
-    **{
-        (module, name): Word(name, None)
-        for module in ("builtins", "__builtin__")
-        for name in ("int", "float")
-    },
-    ("builtins", "complex"): Word("complex", lambda real, imag=0.0: complex(float(real), float(imag))),
-    ("__builtin__", "complex"): Word("complex", lambda real, imag=0.0: complex(float(real), float(imag))),
-    ("builtins", "bytearray"): Word("bytearray", lambda data=b"", *how: bytearray(_as_bytes(data, *how))),
-    ("__builtin__", "bytearray"): Word("bytearray", lambda data=b"", *how: bytearray(_as_bytes(data, *how))),
+    **{(module, name): Word(name, None) for module in _BUILTINS for name in ("int", "float", "str", "bool")},
+    **{("__builtin__", name): Word(name, None) for name in ("long", "unicode")},
+    **{(module, "complex"): Word("complex", _complex) for module in _BUILTINS},
 }  # fmt: skip
-
-
-def _as_bytes(data: Any, *how: Any) -> bytes:
-    return _encoded(data, *how) if how else data if isinstance(data, bytes) else _encoded(data, None)

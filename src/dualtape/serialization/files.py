@@ -11,8 +11,9 @@ from .._tensor import device as devices
 from .._tensor.device import device
 from .._tensor.storage import UntypedStorage
 from .._tensor.tensor import Tensor, wrap
-from . import checkpoints, safetensors, structure
-from .source import FileFormatError, Source, replacing
+from . import checkpoints, reading, safetensors, structure
+from .limits import Budget
+from .source import CallersError, FileFormatError, Source, replacing
 
 _KEY = "dualtape"  # under which the structure stands in a file's metadata
 
@@ -67,7 +68,14 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     weights_only : bool, optional
         PyTorch reads anything where this is False; here the reader is the same, and refuses what would need code.
     mmap : bool, optional
-        Whether the tensors' memory is the file itself, read when it is touched, and never written back.
+        Whether the tensors' memory is the file itself, read when it is touched, and never written back. Only for files
+        that nobody shortens meanwhile: the operating system ends a process that touches a page beyond the file's end.
+
+    Raises
+    ------
+    dualtape.serialization.FileFormatError
+        If the file is truncated, damaged, of another kind, or asks for what is refused; the message names the file. It
+        is a RuntimeError and a ``pickle.UnpicklingError``, which are PyTorch's errors for such files.
 
     Examples
     --------
@@ -75,7 +83,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     >>> dt.load("model.pt", map_location="cpu")  # doctest: +SKIP
     """
     placed = _placing(map_location)
-    with Source.opened(f, bool(mmap)) as source:
+    with Source.opened(f, bool(mmap)) as source, source.reading():
         start = source.read(0, min(9, source.size))
         if start[:4] == b"PK\x03\x04":
             return checkpoints.read(source, placed)
@@ -83,15 +91,12 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
             kind = "neither a .safetensors file nor a checkpoint"
             if start[:1] == b"\x80":
                 kind = "a pickle outside of an archive, as PyTorch wrote before 1.6: load it there and save it again"
-            raise FileFormatError(f"{source.name} is {kind}")
+            raise FileFormatError(f"the file is {kind}")
         arrays, metadata = safetensors.read(source)
-    if _KEY not in metadata:
-        return {name: placed(wrap(array), "cpu") for name, array in arrays.items()}
-    try:
-        tree = json.loads(metadata[_KEY])
-        return structure.Reader(arrays, placed).value(tree)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{source.name}: the structure in its metadata is damaged: {error}") from None
+        if _KEY not in metadata:
+            return {name: placed(wrap(array), "cpu") for name, array in arrays.items()}
+        budget = Budget(len(metadata[_KEY]), source.size)
+        return reading.Reader(arrays, placed, budget).value(json.loads(metadata[_KEY]))
 
 
 def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
@@ -117,14 +122,23 @@ def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
         device(map_location)
         return lambda tensor, location: at(tensor, map_location)
     if isinstance(map_location, dict):
+        for found in map_location.values():
+            device(found)
         return lambda tensor, location: as_it_was(tensor, str(map_location.get(location, location)))
     if not callable(map_location):
         raise TypeError(f"load: map_location is a device, a dict or a function, not a {type(map_location).__name__}")
 
     def by_function(tensor: Tensor, location: str) -> Tensor:
+        try:
+            placed = asked(tensor, location)
+        except BaseException as error:
+            raise CallersError(error) from None
+        return as_it_was(tensor, location) if placed is None else placed
+
+    def asked(tensor: Tensor, location: str) -> Tensor | None:
         found = map_location(tensor.untyped_storage(), location)
         if found is None:
-            return as_it_was(tensor, location)
+            return None
         if not isinstance(found, UntypedStorage):
             raise TypeError(f"load: map_location gave a {type(found).__name__}, not a storage or None")
         if found is not tensor.untyped_storage():

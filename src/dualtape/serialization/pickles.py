@@ -3,18 +3,24 @@
 It knows the opcodes that plain data needs, and a list of words (globals) that it is given: what the words build is
 built by functions of ours, which check their arguments. Any other opcode, any other word, and any state for anything
 but a dict is refused by name.
+
+What a pickle builds is bounded by its size (:class:`.limits.Budget`): a pickle may name one object many times, so a
+few hundred bytes can describe a tuple of 2**40 elements. Such a tuple is harmless as long as nobody walks over it;
+hashing, copying and printing do.
 """
 
 from __future__ import annotations
 
-import pickle
 import pickletools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .limits import Budget, set_attributes, short
+from .source import DAMAGE, FileFormatError
 
-class Refused(pickle.UnpicklingError):
+
+class Refused(FileFormatError):
     """A pickle asks for something that plain data does not need."""
 
 
@@ -28,6 +34,7 @@ class Word:
 
 
 _MARK = object()
+_DEEPEST = 1000  # tuples in tuples: Python hashes them by recursion in C, and pickles none that are deeper
 _VALUES = {
     "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE",
     "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "SHORT_BINSTRING",
@@ -40,7 +47,9 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
-def unpickled(data: bytes, words: Mapping[tuple[str, str], Any], persistent: Callable[[Any], Any]) -> Any:
+def unpickled(
+    data: bytes, words: Mapping[tuple[str, str], Any], persistent: Callable[[Any], Any], budget: Budget
+) -> Any:
     """The object that a pickle describes.
 
     Parameters
@@ -50,25 +59,28 @@ def unpickled(data: bytes, words: Mapping[tuple[str, str], Any], persistent: Cal
         By module and name, the values and :class:`Word`\\ s that may be named.
     persistent : callable
         What a persistent identity stands for.
+    budget : Budget
+        Limits what is built.
     """
-    machine = _Machine(words, persistent)
+    machine = _Machine(words, persistent, budget)
     try:
         for opcode, argument, _ in pickletools.genops(data):
             if opcode.name == "STOP":
                 return machine.pop()
             machine.step(opcode.name, argument)
-    except Refused:
+    except FileFormatError:
         raise
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, UnicodeError) as error:
-        raise pickle.UnpicklingError(f"the pickle is damaged: {error!r:.200}") from None
-    raise pickle.UnpicklingError("the pickle is truncated: it does not stop")
+    except DAMAGE as error:
+        raise FileFormatError(f"the pickle is damaged: {short(error)}") from error
+    raise FileFormatError("the pickle is truncated: it does not stop")
 
 
 class _Machine:
-    def __init__(self, words: Mapping[tuple[str, str], Any], persistent: Callable[[Any], Any]) -> None:
-        self.words, self.persistent = words, persistent
+    def __init__(self, words: Mapping[tuple[str, str], Any], persistent: Callable[[Any], Any], budget: Budget) -> None:
+        self.words, self.persistent, self.budget = words, persistent, budget
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.depths: dict[int, tuple[tuple, int]] = {}  # of tuples that hold tuples, by id, which stays theirs
 
     def pop(self) -> Any:
         value = self.stack.pop()
@@ -91,7 +103,7 @@ class _Machine:
             stack.append(_CONSTANTS[name]())
         elif name in _TUPLES:
             items = [self.pop() for _ in range(_TUPLES[name])]
-            stack.append(tuple(items[::-1]))
+            stack.append(self._tuple(items[::-1]))
         elif name in ("BINPUT", "LONG_BINPUT", "PUT"):
             self.memo[int(argument)] = stack[-1]
         elif name == "MEMOIZE":
@@ -116,7 +128,7 @@ class _Machine:
             stack.append(self._word(module, word))
         elif name in ("REDUCE", "NEWOBJ"):
             args, word = self.pop(), self.pop()
-            stack.append(_called(word, args))
+            stack.append(self._called(word, args))
         elif name == "BUILD":
             _with_state(stack[-2], self.pop())
         elif name == "BINPERSID":
@@ -126,15 +138,23 @@ class _Machine:
             _exactly(list, stack[-1]).extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = self._marked() if name == "SETITEMS" else [self.pop(), self.pop()][::-1]
-            _exactly(dict, stack[-1]).update(zip(items[::2], items[1::2], strict=True))
+            self._set(_exactly(dict, stack[-1]), items)
         elif name == "ADDITEMS":
             items = self._marked()
-            _exactly(set, stack[-1]).update(items)
-        elif name in ("TUPLE", "LIST", "FROZENSET"):
-            stack.append({"TUPLE": tuple, "LIST": list, "FROZENSET": frozenset}[name](self._marked()))
+            target = _exactly(set, stack[-1])
+            self.budget.keys(target, items)
+            target.update(items)
+        elif name == "TUPLE":
+            stack.append(self._tuple(self._marked()))
+        elif name == "LIST":
+            stack.append(self._marked())
+        elif name == "FROZENSET":
+            items = self._marked()
+            self.budget.keys(frozenset(), items)
+            stack.append(frozenset(items))
         elif name == "DICT":
             items = self._marked()
-            stack.append(dict(zip(items[::2], items[1::2], strict=True)))
+            stack.append(self._set({}, items))
         elif name == "BYTEARRAY8":
             stack.append(bytearray(argument))
         elif name == "POP":
@@ -142,14 +162,43 @@ class _Machine:
         else:
             raise Refused(f"the pickle has the opcode {name}, which plain data does not need: refused")
 
+    def _tuple(self, items: list) -> tuple:
+        """The tuple of these items, unless tuples lie too deep in it."""
+        made = tuple(items)
+        depth = 1 + max((self.depths.get(id(item), (item, 1))[1] for item in items if type(item) is tuple), default=0)
+        if depth > _DEEPEST:
+            raise FileFormatError(f"tuples in tuples, more than {_DEEPEST} deep")
+        if depth > 1:
+            self.depths[id(made)] = made, depth
+        return made
+
+    def _set(self, target: dict, items: list) -> dict:
+        """Put keys and values, one after the other, into a dict."""
+        self.budget.keys(target, items[::2])
+        target.update(zip(items[::2], items[1::2], strict=True))
+        return target
+
+    def _called(self, word: Any, args: Any) -> Any:
+        if not isinstance(word, Word) or word.build is None:
+            name = word.name if isinstance(word, Word) else short(word)
+            raise Refused(f"the pickle calls {name}, which is not to be called: refused")
+        if not isinstance(args, tuple):
+            raise ValueError(f"arguments that are a {type(args).__name__}, not a tuple")
+        made = word.build(*args)
+        return self._tuple(list(made)) if type(made) is tuple else made
+
     def _word(self, module: Any, name: Any) -> Any:
         found = self.words.get((module, name)) if isinstance(module, str) and isinstance(name, str) else None
         if found is None:
             raise Refused(
-                f"the pickle asks for {module}.{name}, and might run it: refused. Files may hold tensors, numbers,"
-                " strings and plain containers; where it was made, save a state_dict() of these"
+                f"the pickle asks for {_named(module)}.{_named(name)}, and might run it: refused. Files may"
+                " hold tensors, numbers, strings and plain containers; where it was made, save a state_dict() of these"
             )
         return found
+
+
+def _named(part: object) -> str:
+    return part[:200] if isinstance(part, str) else short(part)
 
 
 def _exactly(kind: type, value: Any) -> Any:
@@ -158,17 +207,8 @@ def _exactly(kind: type, value: Any) -> Any:
     return value
 
 
-def _called(word: Any, args: Any) -> Any:
-    if not isinstance(word, Word) or word.build is None:
-        name = word.name if isinstance(word, Word) else repr(word)[:80]
-        raise Refused(f"the pickle calls {name}, which is not to be called: refused")
-    if not isinstance(args, tuple):
-        raise ValueError(f"arguments that are a {type(args).__name__}, not a tuple")
-    return word.build(*args)
-
-
 def _with_state(target: Any, state: Any) -> None:
     """Give an object its state: the attributes of an OrderedDict, which is where a state_dict has its versions."""
     if type(target) is not OrderedDict or not isinstance(state, dict) or not all(isinstance(k, str) for k in state):
         raise Refused(f"the pickle sets the state of a {type(target).__name__}: refused")
-    vars(target).update(state)
+    set_attributes(target, state)

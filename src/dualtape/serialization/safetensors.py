@@ -16,6 +16,7 @@ import numpy as np
 from .._tensor.device import strided
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.bfloat16 import BFloat16Array
+from .limits import check_sizes, short
 from .source import FileFormatError, Source, replacing
 
 _TYPES = {
@@ -68,16 +69,16 @@ def read(source: Source) -> tuple[dict[str, Any], dict[str, str]]:
     header, start = _header(source)
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise FileFormatError(f"{source.name}: its __metadata__ must map names to strings")
-    places = {name: _place(source, name, entry) for name, entry in header.items()}
+        raise FileFormatError("its __metadata__ must map names to strings")
+    places = {name: _place(name, entry) for name, entry in header.items()}
     end = 0
     for name, (_, _, first, last) in sorted(places.items(), key=lambda item: item[1][2:]):
         if first != end:
-            raise FileFormatError(f"{source.name}: {name!r} begins at byte {first}, where {end} was expected")
+            raise FileFormatError(f"{short(name)} begins at byte {first}, where {end} was expected")
         end = last
     if start + end != source.size:
         raise FileFormatError(
-            f"{source.name}: {source.size} bytes, where the table of its tensors asks for {start + end}: the file is"
+            f"it has {source.size} bytes, where the table of its tensors asks for {start + end}: the file is"
             " truncated or damaged"
         )
     arrays = {}
@@ -99,34 +100,32 @@ def from_stored(array: np.ndarray, brief: bool) -> Any:
 def _header(source: Source) -> tuple[dict, int]:
     length = int.from_bytes(source.read(0, 8), "little")
     if length > _HEADER_LIMIT or 8 + length > source.size:
-        raise FileFormatError(
-            f"{source.name}: a table of {length} bytes in a file of {source.size}: not a .safetensors"
-        )
+        raise FileFormatError(f"a table of {length} bytes in a file of {source.size}: not a .safetensors")
     try:
         header = json.loads(source.read(8, length))
     except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{source.name}: the table of its tensors is not JSON: {error}") from None
+        raise FileFormatError(f"the table of its tensors is not JSON: {error}") from None
     if not isinstance(header, dict):
-        raise FileFormatError(f"{source.name}: the table of its tensors is a {type(header).__name__}, not an object")
+        raise FileFormatError(f"the table of its tensors is a {type(header).__name__}, not an object")
     return header, 8 + length
 
 
-def _place(source: Source, name: str, entry: Any) -> tuple[str, tuple, int, int]:
-    try:
-        code, shape, (first, last) = entry["dtype"], entry["shape"], entry["data_offsets"]
-        sizes = [*shape, first, last]
-        sound = all(type(n) is int and n >= 0 for n in sizes) and first <= last and len(shape) <= 64
-    except (TypeError, KeyError, ValueError):
-        sound = False
-    if not sound:
-        raise FileFormatError(f"{source.name}: {name!r} has no sound dtype, shape and data_offsets: {entry!r:.200}")
-    if code not in _TYPES:
-        raise FileFormatError(f"{source.name}: {name!r} has type {code!r}; known are {', '.join(_TYPES)}")
+def _place(name: str, entry: Any) -> tuple[str, tuple, int, int]:
+    if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= set(entry):
+        raise FileFormatError(f"{short(name)} has no dtype, shape and data_offsets: {short(entry)}")
+    code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    check_sizes(f"the shape of {short(name)}", shape)
+    check_sizes(f"the data_offsets of {short(name)}", offsets)
+    if len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise FileFormatError(f"{short(name)} has data_offsets {short(offsets)}, which are no begin and end")
+    first, last = offsets
+    if not isinstance(code, str) or code not in _TYPES:
+        raise FileFormatError(f"{short(name)} has type {short(code)}; known are {', '.join(_TYPES)}")
     needed = 2 if code == "BF16" else np.dtype(_TYPES[code]).itemsize
     for size in shape:
         needed *= size
     if needed != last - first:
-        raise FileFormatError(f"{source.name}: {name!r} of shape {shape} takes {needed} bytes, not {last - first}")
+        raise FileFormatError(f"{short(name)} of shape {short(shape)} takes {short(needed)} bytes, not {last - first}")
     return code, tuple(shape), first, last
 
 
@@ -182,7 +181,7 @@ def load_file(filename: str | os.PathLike, device: Any = "cpu") -> dict[str, Ten
     >>> dt.serialization.safetensors.load_file("w.safetensors")  # doctest: +SKIP
     {'w': tensor([1., 1.])}
     """
-    with Source.opened(filename) as source:
+    with Source.opened(filename) as source, source.reading():
         arrays, _ = read(source)
     tensors = {name: wrap(array) for name, array in arrays.items()}
     return tensors if str(device) == "cpu" else {name: tensor.to(device) for name, tensor in tensors.items()}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import secrets
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,8 +15,28 @@ from typing import Any
 import numpy as np
 
 
-class FileFormatError(RuntimeError):
-    """A file is not what it says it is: truncated, damaged, or of another kind."""
+class FileFormatError(RuntimeError, pickle.UnpicklingError):
+    """A file cannot be read: it is truncated, damaged, of another kind, or asks for what is refused.
+
+    It is both of the errors that PyTorch raises for such files.
+    """
+
+
+class CallersError(BaseException):
+    """Carries what a function of the caller's raised past the handlers for damaged files.
+
+    Parameters
+    ----------
+    error : BaseException
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+# what reading a damaged file may raise; memory that runs out and a disk that fails are no fault of the file's
+DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, EOFError, struct.error)
 
 
 class Source:
@@ -48,22 +70,43 @@ class Source:
         elif not hasattr(place, "read") or not hasattr(place, "seek"):
             raise TypeError(f"load: expected a path or an open binary file that can seek, got {type(place).__name__}")
         else:
-            yield cls(place, getattr(place, "name", type(place).__name__))
+            yield cls(place, str(getattr(place, "name", type(place).__name__)))
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn whatever a damaged file makes the readers raise into a FileFormatError that names the file."""
+        callers: BaseException | None = None
+        try:
+            yield
+        except CallersError as carrier:
+            callers = carrier.error
+        except FileFormatError as error:
+            raise type(error)(f"{self.name}: {error}") from None
+        except DAMAGE as error:
+            text = str(error)
+            shown = text if len(text) <= 200 else text[:200] + "..."
+            raise FileFormatError(f"{self.name}: the file is damaged: {type(error).__name__}: {shown}") from error
+        if callers is not None:
+            raise callers
 
     def read(self, start: int, count: int) -> bytes:
         """So many bytes from a place on."""
-        if start + count > self.size:
-            raise FileFormatError(f"{self.name}: ends at byte {self.size}, before byte {start + count}: truncated?")
+        self._check(start, count)
         self.file.seek(self._base + start)
         data = self.file.read(count)
         if len(data) != count:
-            raise FileFormatError(f"{self.name}: {len(data)} bytes came where {count} were asked for")
+            raise FileFormatError(f"{len(data)} bytes came where {count} were asked for")
         return data
+
+    def _check(self, start: int, count: int) -> None:
+        if start < 0 or count < 0:
+            raise FileFormatError(f"{count} bytes from byte {start}: no part of a file")
+        if start + count > self.size:
+            raise FileFormatError(f"ends at byte {self.size}, before byte {start + count}: truncated?")
 
     def array(self, start: int, count: int) -> np.ndarray:
         """So many bytes from a place on, as an array of its own that can be written."""
-        if start + count > self.size:
-            raise FileFormatError(f"{self.name}: ends at byte {self.size}, before byte {start + count}: truncated?")
+        self._check(start, count)
         if self.mapped and count:
             return np.asarray(np.memmap(self.name, np.uint8, "c", start, (count,)))
         return np.frombuffer(bytearray(self.read(start, count)), np.uint8)

@@ -1,5 +1,7 @@
 """What stands in a file as JSON: the containers and plain values of an object, and how its tensors lie on the arrays.
 
+:class:`Writer` turns an object into it; :mod:`.reading` reads it.
+
 Everything but ``null``, booleans, whole numbers, finite floats, strings and lists is an object whose first key says
 what it is. Arrays are named by where they stand (``model.0.weight``), so that a mapping of names to tensors is an
 ordinary ``.safetensors`` file. Tensors over one memory share memory again when they are read. What is not known is
@@ -17,20 +19,23 @@ from typing import Any
 import numpy as np
 
 from .. import sparse
-from .._tensor import device as layouts
 from .._tensor import dtypes
 from .._tensor.copying import owner_of
 from .._tensor.device import device, strided
 from .._tensor.size import Size
-from .._tensor.tensor import Tensor, wrap
+from .._tensor.tensor import Tensor
 from ..arrays.bfloat16 import BFloat16Array
-from ..nested import NestedTensor, nested_tensor_from_jagged
+from ..nested import NestedTensor
 from ..nn import Parameter
+from .limits import check_attribute
 from .safetensors import type_code
 from .source import FileFormatError
 
 _CLASSES = (Tensor, Parameter, NestedTensor, sparse.SparseTensor, sparse.CompressedTensor)
-_FACTORIES: dict[str, Any] = {"dict": dict, "list": list, "set": set, "int": int, "float": float, "None": None}
+FACTORIES: dict[str, Any] = {
+    "dict": dict, "list": list, "set": set, "int": int, "float": float, "str": str, "bool": bool, "tuple": tuple,
+    "None": None,
+}  # fmt: skip
 
 
 class Writer:
@@ -61,7 +66,8 @@ class Writer:
         if isinstance(obj, Tensor):
             return self._tensor(obj, path)
         if isinstance(obj, np.ndarray):
-            return {"array": self._array(obj, path), "dtype": obj.dtype.str}
+            node = {"array": self._array(obj, path), **self._way(obj)}
+            return {**node, "dtype": obj.dtype.str}
         if isinstance(obj, np.generic):
             return {"scalar": self._array(np.asarray(obj), path), "dtype": obj.dtype.str}
         encode = _PLAIN.get(type(obj))
@@ -86,10 +92,18 @@ class Writer:
                 node["factory"] = _factory(obj, path)
             extra = getattr(obj, "__dict__", None)  # a state_dict has versions of its modules there
             if extra:
-                node["attributes"] = self._encode(dict(extra), (*path, "attributes"))
+                node["attributes"] = self._attributes(obj, dict(extra), path)
             return node
         items = [self._encode(item, (*path, k)) for k, item in enumerate(obj)]
         return items if kind == "list" else {kind: items}
+
+    def _attributes(self, obj: Any, attributes: dict[str, Any], path: tuple) -> Any:
+        for name in attributes:
+            try:
+                check_attribute(type(obj), name)
+            except FileFormatError as error:
+                raise TypeError(f"save: {_place(path)} has {error}: no file may do that") from None
+        return self._encode(attributes, (*path, "attributes"))
 
     def _tensor(self, tensor: Tensor, path: tuple) -> dict:
         if type(tensor) not in _CLASSES:
@@ -109,7 +123,7 @@ class Writer:
             node["device"] = str(tensor.device)
         attributes = {k: v for k, v in tensor.__dict__.items() if type(tensor) in (Tensor, Parameter)}
         if attributes:
-            node["attributes"] = self._encode(attributes, (*path, "attributes"))
+            node["attributes"] = self._attributes(tensor, attributes, path)
         self._tensors[id(tensor)] = len(self._tensors)
         self._kept.append(tensor)
         return node
@@ -223,10 +237,10 @@ _PLAIN: dict[type, Callable] = {
 
 
 def _factory(obj: defaultdict, path: tuple) -> str:
-    for name, factory in _FACTORIES.items():
+    for name, factory in FACTORIES.items():
         if obj.default_factory is factory:
             return name
-    raise _refused(obj.default_factory, path, f"a defaultdict's factory may be {', '.join(_FACTORIES)}")
+    raise _refused(obj.default_factory, path, f"a defaultdict's factory may be {', '.join(FACTORIES)}")
 
 
 def _place(path: tuple) -> str:
@@ -242,192 +256,3 @@ def _refused(obj: Any, path: tuple, hint: str = "") -> TypeError:
             else "a file holds tensors, arrays, numbers, strings, bytes, lists, tuples, dicts and sets"
         )
     return TypeError(f"save: {_place(path)} is a {kind.__module__}.{kind.__qualname__}, which is not saved: {hint}")
-
-
-# --- reading --------------------------------------------------------------------------------------
-
-
-class Reader:
-    """Puts an object together from JSON and named arrays.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-    place : callable
-        Takes a tensor and the device it was on, and gives it where it is to be.
-    """
-
-    def __init__(self, arrays: dict[str, Any], place: Callable[[Tensor, str], Tensor]) -> None:
-        self._arrays, self._function = arrays, place
-        self._theirs: Exception | None = None  # what the user's function raised, which is no fault of the file
-        self._placed: dict[Any, Tensor] = {}
-        self._complete: list[Tensor] = []
-
-    def _place(self, tensor: Tensor, where: str) -> Tensor:
-        try:
-            return self._function(tensor, where)
-        except Exception as error:
-            self._theirs = error
-            raise
-
-    def value(self, node: Any) -> Any:
-        """The object that a piece of structure stands for."""
-        if node is None or isinstance(node, (bool, int, float, str)):
-            return node
-        if isinstance(node, list):
-            return [self.value(item) for item in node]
-        kind = next(iter(node), None) if isinstance(node, dict) else None
-        read = getattr(self, f"_{kind}", None) if kind in _KINDS else None
-        if read is None:
-            raise FileFormatError(f"the structure of the file has a {kind!r}, which is not known: a newer dualtape's?")
-        try:
-            return read(node[kind], node)
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-            if error is self._theirs:
-                raise
-            raise FileFormatError(f"the structure of the file has a damaged {kind}: {error!r:.200}") from None
-
-    def _float(self, text: str, node: dict) -> float:
-        return float(text)
-
-    def _complex(self, parts: list, node: dict) -> complex:
-        return complex(float(parts[0]), float(parts[1]))
-
-    def _bytes(self, text: str, node: dict) -> bytes:
-        return base64.b64decode(text, validate=True)
-
-    def _bytearray(self, text: str, node: dict) -> bytearray:
-        return bytearray(base64.b64decode(text, validate=True))
-
-    def _Size(self, sizes: list, node: dict) -> Size:
-        return Size(sizes)
-
-    def _range(self, ends: list, node: dict) -> range:
-        return range(*ends)
-
-    def _slice(self, ends: list, node: dict) -> slice:
-        return slice(*ends)
-
-    def _ellipsis(self, _: Any, node: dict) -> Any:
-        return ...
-
-    def _dtype(self, name: str, node: dict) -> dtypes.dtype:
-        return _dtype(name)
-
-    def _device(self, name: str, node: dict) -> device:
-        return device(name)
-
-    def _tuple(self, items: list, node: dict) -> tuple:
-        return tuple(self.value(items))
-
-    def _set(self, items: list, node: dict) -> set:
-        return set(self.value(items))
-
-    def _frozenset(self, items: list, node: dict) -> frozenset:
-        return frozenset(self.value(items))
-
-    def _mapping(self, items: list, node: dict) -> dict:
-        kinds: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
-        kind = next(iter(node))
-        made = defaultdict(_FACTORIES[node["factory"]]) if kind == "defaultdict" else kinds[kind]()
-        for key, value in items:
-            made[self.value(key)] = self.value(value)
-        if "attributes" in node:
-            vars(made).update(self.value(node["attributes"]))
-        return made
-
-    _dict = _OrderedDict = _Counter = _defaultdict = _mapping
-
-    def _array(self, name: str, node: dict) -> np.ndarray:
-        array = self._arrays[name]
-        dtype = np.dtype(node["dtype"])
-        if dtype.kind == "c" and array.dtype.kind == "f":
-            array = array.view(dtype)[..., 0]
-        return array.astype(dtype, copy=False)
-
-    def _scalar(self, name: str, node: dict) -> Any:
-        return self._array(name, node)[()]
-
-    def _tensor(self, name: str, node: dict) -> Tensor:
-        where = node.get("device", "cpu")
-        key = (name, where, *(repr(node.get(what)) for what in ("start", "steps", "shape", "dtype")))
-        if key not in self._placed:
-            self._placed[key] = self._laid(name, node, where)
-        return self._finished(wrap(self._placed[key]._array), node)
-
-    def _finished(self, tensor: Tensor, node: dict) -> Tensor:
-        if node.get("parameter"):
-            tensor = Parameter(tensor, requires_grad=bool(node.get("requires_grad")))
-        elif node.get("requires_grad"):
-            tensor.requires_grad_()
-        if "attributes" in node:
-            tensor.__dict__.update(self.value(node["attributes"]))
-        self._complete.append(tensor)
-        return tensor
-
-    def _same(self, number: int, node: dict) -> Tensor:
-        return self._complete[number]
-
-    def _laid(self, name: str, node: dict, where: str) -> Tensor:
-        array = self._arrays[name]
-        if "steps" in node:
-            memory = self._placed.get((name, where))
-            if memory is None:
-                memory = self._placed[name, where] = self._place(wrap(array), where)
-            return wrap(_view(array, node)) if not memory.is_cuda else _moved_view(memory, node)
-        if "dtype" in node and not isinstance(array, BFloat16Array):
-            array = array.view(_dtype(node["dtype"]).numpy)[..., 0]
-        if "order" in node:
-            order = [int(d) for d in node["order"]]
-            values = array.values if isinstance(array, BFloat16Array) else array
-            laid = np.ascontiguousarray(values.transpose(order)).transpose(np.argsort(order))
-            array = BFloat16Array(laid, True) if isinstance(array, BFloat16Array) else laid
-        return self._place(wrap(array), where)
-
-    def _nested(self, parts: list, node: dict) -> Tensor:
-        values, offsets, lengths = self.value(parts)
-        return self._finished(
-            nested_tensor_from_jagged(
-                values, wrap(offsets), lengths if lengths is None else wrap(lengths), node["dim"]
-            ),
-            node,
-        )
-
-    def _sparse(self, layout: str, node: dict) -> Tensor:
-        size, parts = [int(n) for n in node["size"]], self.value(node["parts"])
-        if layout == "sparse_coo":
-            indices, values = parts
-            tensor: Any = sparse.sparse_coo_tensor(indices, values, size, is_coalesced=bool(node["coalesced"]) or None)
-        else:
-            ends, others, values = parts
-            tensor = sparse.sparse_compressed_tensor(ends, others, values, size, layout=getattr(layouts, layout))
-        return self._finished(tensor, node)
-
-
-_KINDS = {
-    name[1:] for name in vars(Reader) if name[0] == "_" and name not in ("_finished", "_laid", "_mapping", "_place")
-}
-
-
-def _dtype(name: str) -> dtypes.dtype:
-    try:
-        return dtypes.NAMED[name]
-    except KeyError:
-        raise FileFormatError(f"the structure of the file has dtype {name!r}, which is not known") from None
-
-
-def _view(memory: np.ndarray, node: dict) -> Any:
-    """A tensor's array over bytes that others share; nothing outside of them is ever touched."""
-    dtype = _dtype(node["dtype"])
-    brief = dtype is dtypes.bfloat16
-    element = np.dtype(np.float32) if brief else dtype.numpy
-    # NumPy checks that all of it lies inside
-    array = np.ndarray(tuple(node["shape"]), element, memory.data, int(node["start"]), tuple(node["steps"]))
-    return BFloat16Array(array, True) if brief else array
-
-
-def _moved_view(memory: Tensor, node: dict) -> Tensor:
-    """The same over bytes that are on another device."""
-    elements = memory.view(_dtype(node["dtype"]))
-    size = elements.element_size()
-    return elements.as_strided(node["shape"], [step // size for step in node["steps"]], node["start"] // size)

@@ -88,7 +88,8 @@ def check_compressed(name: str, compressed: np.ndarray, plain: np.ndarray, rows:
             f"the compressed indices of a {name} tensor of {rows} rows (columns) and {plain.size} entries must be"
             f" {rows + 1} numbers from 0 to {plain.size}, got {compressed.tolist()}"
         )
-    if (np.diff(compressed) < 0).any():
+    # bounds before differences, which overflow for numbers that are far apart
+    if compressed.min() < 0 or compressed.max() > plain.size or (np.diff(compressed) < 0).any():
         raise RuntimeError(f"the compressed indices of a {name} tensor must not fall, got {compressed.tolist()}")
     if plain.size and (plain.min() < 0 or plain.max() >= width):
         raise RuntimeError(
