@@ -7,6 +7,7 @@ looked at element by element.
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import json
@@ -381,7 +382,7 @@ def changed(tree, rng: random.Random):
     elif how == 3 and isinstance(node, dict) and isinstance(key, str):
         node[rng.choice([*node, "x", "steps", "order"])] = node.pop(key)
     elif how == 4:
-        node[key] = rng.choice(VALUES)
+        node[key] = copy.deepcopy(rng.choice(VALUES))
     elif isinstance(node[key], list) and how < 6:
         node[key] = [rng.choice(NUMBERS) for _ in node[key]]
     else:

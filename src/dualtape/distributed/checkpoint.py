@@ -12,17 +12,23 @@ import ctypes
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._tensor import dtypes
+from .._tensor.device import strided
 from .._tensor.tensor import Tensor, wrap
+from ..arrays.bfloat16 import BFloat16Array
 from ..modes import no_grad
+from ..serialization import FileFormatError
 from ..serialization import load as load_file
 from ..serialization import save as save_file
 from . import collectives, groups, objects
+from .checkpoint_index import Entry, read_index
 from .tensor.array import Sharded, store
 
 __all__ = ["load", "save"]
@@ -83,7 +89,7 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
     beside = target.with_name(f"{target.name}.writing")
     tensors: dict[str, Tensor] = {}
     index: dict[str, Any] = {}
-    for name, state, key in _flat(state_dict):
+    for name, state, key in _named(state_dict, "save"):
         value = state[key]
         if not isinstance(value, Tensor):
             if rank == 0:
@@ -94,6 +100,8 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
             local, start, shape = part
             tensors[name] = wrap(np.asarray(local, order="C") if isinstance(local, np.ndarray) else local)
             index[name] = {"shape": shape, "parts": [{"rank": rank, "start": start, "size": list(local.shape)}]}
+        elif rank == 0:
+            index[name] = {"shape": list(value.shape), "parts": []}
     if rank == 0:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
@@ -164,47 +172,120 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
         As it was saved; the number of processes and the placements may be others.
     checkpoint_id : path
         The folder.
+
+    Raises
+    ------
+    dualtape.serialization.FileFormatError
+        If the index or a file is damaged. A load that fails has written nothing.
     """
     folder = Path(checkpoint_id)
     if not folder.exists() and _old(folder).is_dir():
         folder = _old(folder)  # somebody was stopped between two steps
     if not (folder / _INDEX).is_file():
         raise FileNotFoundError(f"load: {folder} holds no checkpoint: there is no {_INDEX}")
-    index = json.loads((folder / _INDEX).read_text())
-    wanted = list(_flat(state_dict))
+    index = read_index(folder / _INDEX)
+    wanted = _named(state_dict, "load")
+    _check_wanted(wanted, index)
+    loads = [_Load(name, state[key], index[name]) for name, state, key in wanted if isinstance(state[key], Tensor)]
+    for rank in sorted({rank for each in loads for rank in each.pieces}):
+        _read_rank(folder / f"rank-{rank}.safetensors", rank, loads)
+    with no_grad():  # all of it has been read and checked
+        for name, state, key in wanted:
+            if not isinstance(state[key], Tensor):
+                state[key] = index[name].value
+        for each in loads:
+            each.write()
+
+
+def _check_wanted(wanted: list[tuple[str, dict, Any]], index: dict[str, Entry]) -> None:
+    """Raise unless a checkpoint has what is asked for, in these shapes."""
     missing = [name for name, _, _ in wanted if name not in index]
     if missing:
         raise RuntimeError(
             f"load: the checkpoint has no {', '.join(missing[:5])}; it has {', '.join(list(index)[:5])}, ..."
         )
-    for name, state, key in wanted:  # before anything is written
-        if isinstance(state[key], Tensor) and list(state[key].shape) != index[name].get("shape"):
-            raise RuntimeError(
-                f"load: {name} has shape {list(state[key].shape)}, in the checkpoint {index[name].get('shape')}"
-            )
-    files: dict[int, dict] = {}
-    with no_grad():
-        for name, state, key in wanted:
-            entry, value = index[name], state[key]
-            if not isinstance(value, Tensor):
-                state[key] = entry["value"]
-                continue
-            array = value._array
-            sharded = type(array) is Sharded
-            local, starts = (array.local, list(array.spec.starts)) if sharded else (array, [0] * array.ndim)
-            room = np.empty(local.shape, local.dtype)
-            for part in entry["parts"]:
-                here, there = _overlap(starts, local.shape, part["start"], part["size"])
-                if here is not None:
-                    rank = part["rank"]
-                    if rank not in files:
-                        files[rank] = load_file(folder / f"rank-{rank}.safetensors")
-                    room[here] = files[rank][name]._array[there]
-            if sharded:
-                store(array, Sharded(room, array.spec))
-                value._shared_counter[0] += 1
-            else:
-                value.copy_(wrap(room))
+    for name, state, key in wanted:
+        value, shape = state[key], index[name].shape
+        if isinstance(value, Tensor) != (shape is not None):
+            there, here = ("a plain value", "a tensor") if shape is None else ("a tensor", "a plain value")
+            raise RuntimeError(f"load: {name} is {there} in the checkpoint, and {here} in the state_dict")
+        if shape is not None and tuple(value.shape) != shape:
+            raise RuntimeError(f"load: {name} has shape {list(value.shape)}, in the checkpoint {list(shape)}")
+
+
+class _Load:
+    """A tensor that is loaded: the pieces it needs of each rank's file, and the buffer they are gathered in.
+
+    Parameters
+    ----------
+    name : str
+    tensor : Tensor
+        Written when all of the checkpoint has been read.
+    entry : Entry
+    """
+
+    def __init__(self, name: str, tensor: Tensor, entry: Entry) -> None:
+        self.name, self.tensor = name, tensor
+        array: Any = tensor._array
+        self._sharded = type(array) is Sharded
+        self._local = array.local if self._sharded else array
+        starts = list(array.spec.starts) if self._sharded else [0] * array.ndim
+        # (where in the buffer, where in the part, size of the part)
+        self.pieces: dict[int, list[tuple[tuple, tuple, tuple[int, ...]]]] = {}
+        for part in entry.parts:
+            here, there = _overlap(starts, self._local.shape, list(part.start), list(part.size))
+            if here is not None:
+                self.pieces.setdefault(part.rank, []).append((here, there, part.size))
+        brief = dtypes.of(self._local.dtype) is dtypes.bfloat16
+        self._buffer = np.empty(self._local.shape, np.float32 if brief else self._local.dtype)
+
+    def gather(self, rank: int, found: Tensor) -> None:
+        """Copy what is needed of a rank's part."""
+        array: Any = found._array
+        values = array.values if isinstance(array, BFloat16Array) else array
+        if values.dtype.kind == "c" and self._buffer.dtype.kind != "c":
+            raise RuntimeError(f"load: {self.name} is {found.dtype} in the checkpoint, and {self.tensor.dtype} here")
+        for here, there, _ in self.pieces[rank]:
+            self._buffer[here] = values[there]
+
+    def write(self) -> None:
+        """Write the tensor."""
+        brief = self._buffer.dtype != self._local.dtype
+        values: Any = BFloat16Array(self._buffer, True) if brief else self._buffer
+        if self._sharded:
+            array: Any = self.tensor._array
+            store(array, Sharded(values, array.spec))
+            self.tensor._shared_counter[0] += 1
+        else:
+            self.tensor.copy_(wrap(values))
+
+
+def _read_rank(path: Path, rank: int, loads: list[_Load]) -> None:
+    """Gather from the file of a rank what the tensors need of it."""
+    try:
+        found = load_file(path, map_location="cpu")
+    except FileNotFoundError:
+        raise FileFormatError(f"{path}: the index names this file, which is not there") from None
+    for each in loads:
+        if rank not in each.pieces:
+            continue
+        tensor = found.get(each.name) if isinstance(found, dict) else None
+        sizes = {size for _, _, size in each.pieces[rank]}
+        if not isinstance(tensor, Tensor) or tensor.layout is not strided or tensor.is_nested:
+            raise FileFormatError(f"{path}: holds no tensor {each.name}, a part of which the index says is here")
+        if sizes != {tuple(tensor.shape)}:
+            raise FileFormatError(f"{path}: {each.name} has shape {tuple(tensor.shape)}, and {sizes} in the index")
+        each.gather(rank, tensor)
+
+
+def _named(state: dict, what: str) -> list[tuple[str, dict, Any]]:
+    """(name, container, key) of each value of nested dicts, of which no two have one name."""
+    found = list(_flat(state))
+    counts = Counter(name for name, _, _ in found)
+    if len(counts) < len(found):
+        name = counts.most_common(1)[0][0]
+        raise ValueError(f"{what}: two values of the state_dict have the name {name!r}: rename one of the keys")
+    return found
 
 
 def _overlap(a: list, a_size: Any, b: list, b_size: Any) -> tuple[Any, Any]:
