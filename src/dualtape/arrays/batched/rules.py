@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from ..kernels.repeats import check_tile
 from ..protocol import module_of
 from .array import (
     RULES,
@@ -305,7 +306,9 @@ def _atleast_1d(level: BatchLevel, *arrays: Any) -> Any:
 def _tile(level: BatchLevel, A: Any, reps: Any) -> Any:
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     rank = max(A.ndim, len(reps))
-    return Batched(np.tile(padded(A, level, rank), (1, *(1,) * (rank - len(reps)), *reps)), level)
+    values = padded(A, level, rank)
+    check_tile("tile", values.shape, reps)
+    return Batched(np.tile(values, (1, *(1,) * (rank - len(reps)), *reps)), level)
 
 
 @rule(np.diagonal)

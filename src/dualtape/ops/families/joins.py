@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays.kernels.basics import asarray_like, host
+from ...arrays.kernels.repeats import check_repeats, check_tile
 from ...errors import ArgumentError, not_a_list, warn
 from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
 from ..samples import ints, real, sample
@@ -153,6 +154,7 @@ def _repeat(x: Any, repeats: Any) -> Any:
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor:"
             f" {len(repeats)} repeats for {x.ndim} dimensions"
         )
+    check_tile("repeat", x.shape, repeats)
     return np.tile(x, repeats)
 
 
@@ -229,7 +231,8 @@ def repeat_interleave(
 
 
 def _repeated(n: int, counts: Any) -> np.ndarray:
-    """The places 0 to n - 1, each as often as it counts."""
+    """The indices 0 to n - 1, each as often as its count."""
+    check_repeats("repeat_interleave", n, counts)
     counts = np.asarray(host(counts))
     if (counts < 0).any():
         raise RuntimeError("repeat_interleave: repeats can not be negative")

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
+from ...arrays.kernels.repeats import check_repeats, check_tile
 from ...pytree import tree_flatten, tree_map, tree_unflatten
 from ..dispatch import FUNCTIONS
 from . import as_arrays
@@ -44,8 +46,24 @@ def _moving(numpy: Callable, *parameters: str) -> None:
         return moved(lambda *places: numpy(*places, *rest, **options), *args[:count])
 
 
-for _numpy in (np.tile, np.resize, np.repeat, np.delete, np.rot90, np.fliplr, np.flipud):
-    _moving(_numpy, {np.fliplr: "m", np.flipud: "m", np.rot90: "m", np.delete: "arr", np.tile: "A"}.get(_numpy, "a"))
+for _numpy in (np.resize, np.delete, np.rot90, np.fliplr, np.flipud):
+    _moving(_numpy, {np.fliplr: "m", np.flipud: "m", np.rot90: "m", np.delete: "arr"}.get(_numpy, "a"))
+
+
+@entry(np.tile)
+def _tile(A: Any, reps: Any) -> Any:
+    counts = np.atleast_1d(raw(reps))
+    if counts.dtype.kind in "iuO":
+        check_tile("tile", tensor(A)._array.shape, counts.tolist())
+    return moved(lambda places: np.tile(places, raw(reps)), A)
+
+
+@entry(np.repeat)
+def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    array, counts = tensor(a)._array, raw(repeats)
+    n = array.size if axis is None else array.shape[normalize_axis_index(axis, array.ndim)]
+    check_repeats("repeat", n, np.asarray(counts) if isinstance(counts, (list, tuple)) else counts)
+    return moved(lambda places: np.repeat(places, counts, axis), a)
 
 
 @entry(np.take)

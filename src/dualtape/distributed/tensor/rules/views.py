@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from ....arrays.kernels.repeats import check_repeats, check_tile
 from ..array import Sharded, apply
 from .ways import Ways, along, axes_of, axis_of, mapped, rule, whole, whole_axes, write_into
 
@@ -224,6 +225,7 @@ def _tile(x: Any, reps: Any) -> Any:
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     rank = max(x.ndim, len(reps))
     counts = (1,) * (rank - len(reps)) + reps
+    check_tile("tile", x.shape, reps)
     dims = [d - rank + x.ndim if d >= rank - x.ndim and counts[d] == 1 else None for d in range(rank)]
     return apply(("tile", reps), [x], lambda: mapped(dims), lambda parts, plan: np.tile(parts[0], reps))
 
@@ -234,4 +236,5 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
     counts = whole(repeats)
+    check_repeats("repeat", a.shape[axis], counts)
     return along("repeat", [a], (axis,), lambda x: np.repeat(x, counts, axis), str(counts), linear=True)
