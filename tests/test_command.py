@@ -230,3 +230,60 @@ def test_a_profile_is_told_as_json_too(tmp_path, monkeypatch, capsys):
     told = json.loads(capsys.readouterr().out)
     names = [event["name"] for event in told["events"]]
     assert "aten::sin" in names and told["self_cpu_time_total"] > 0 and told["events"][0]["count"] >= 1
+
+
+FILES = {
+    "numpy.py": "def f(x): return x * x", "dualtape.py": "def f(x): return x * x", "json.py": "def f(x): return x * x",
+    "my-mod.py": "def f(x): return x * x", "a.b.py": "def f(x): return x * x", "with space.py": "def f(x): return x * x",
+    "uses.py": "import beside_it\ndef f(x): return beside_it.g(x)", "beside_it.py": "def g(x): return x * 3",
+    "data.py": "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\ndef f(x): return x.sin()",
+}  # fmt: skip
+BROKEN = {
+    "raises.py": ("raise ValueError('bad')", "bad"), "divides.py": ("1/0", "ZeroDivisionError"), "ends.py": ("raise SystemExit(3)", "status 3"),
+    "syntax.py": ("def f(x:", "SyntaxError"), "needs.py": ("import nothing_there", "nothing_there"), "binary.py": ("\udcff\udcfe", "SyntaxError"),
+}  # fmt: skip
+
+
+def put(folder, name, text):
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_that_is_named_is_the_one_that_is_read(name, program, tmp_path, capsys, monkeypatch):
+    """Also where a package or a module that is already imported has its name."""
+    for each, text in FILES.items():
+        put(tmp_path / "dir", each, text)
+    before = sys.modules.get(name.removesuffix(".py"))
+    if name != "beside_it.py":
+        assert main(["check", f"dir/{name}:f"]) == 0, capsys.readouterr().err
+        assert "are right" in capsys.readouterr().out
+    assert sys.modules.get(name.removesuffix(".py")) is before
+    monkeypatch.delitem(sys.modules, "beside_it", raising=False)
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "folder.py", "nothing.py"])
+def test_a_file_that_cannot_be_imported_is_told_in_a_line(name, program, tmp_path, capsys):
+    (tmp_path / "dir" / "folder.py").mkdir(parents=True)
+    text, words = BROKEN.get(name, ("", "there is no file"))
+    if text:
+        put(tmp_path / "dir", name, text)
+    for command in ("check", "graph"):
+        with pytest.raises(SystemExit) as error:
+            main([command, f"dir/{name}:f"])
+        assert error.value.code == 2 and words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["check", ".:f"], ["check", "..x:f"], ["check", "dir/program:f"], ["check", "a..b:f"], ["check", "program.py:right", "--shape", "²"],
+     ["check", "program.py:right", "--shape", "99999999999999", "--shape", "3"], ["check", "program.py:right", "--shape", "3,,4"],
+     ["graph", "program.py:right", "--out", "no/such/x.svg"], ["graph", "program.py:right", "--out", "dir.svg"],
+     ["profile", "dir.svg"], ["profile", "--out", "program.py", "program.py"], ["profile", "--out", "program.py/x", "program.py"],
+     ["tour", "--out", "program.py"], ["tour", "--out", "program.py/x"]],
+)  # fmt: skip
+def test_odd_paths_and_shapes_are_told_without_a_traceback(words, program, tmp_path, capsys):
+    (tmp_path / "dir.svg").mkdir()
+    with pytest.raises(SystemExit) as error:
+        main(words)
+    assert error.value.code == 2 and "error: " in capsys.readouterr().err

@@ -97,7 +97,16 @@ def _tour(options: Any, parser: argparse.ArgumentParser) -> int:
         parser.error(f"--out: expected a folder, but {options.out} is a file; name another place")
     from dualtape.tour import run
 
+    _make_folder(options.out, parser)
     return 0 if run(options.out) else 1
+
+
+def _make_folder(path: Path, parser: argparse.ArgumentParser) -> None:
+    """Make the folder that ``--out`` names, before anything is computed for it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out: the folder {path} cannot be made: {error.strerror}; name another place")
 
 
 def _launch(options: Any, parser: argparse.ArgumentParser) -> int:
@@ -144,7 +153,7 @@ def _check(options: Any, parser: argparse.ArgumentParser) -> int:
         function = functions.exact(functions.found(options.function))
         inputs = functions.arguments(function, options.shape)
         report = check.checked(functions.told(function, inputs), inputs)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         parser.error(str(error))
     print(json.dumps(report, indent=1) if options.json else check.shown(report, options.function))
     return 0 if report["right"] else 1
@@ -161,8 +170,10 @@ def _graph(options: Any, parser: argparse.ArgumentParser) -> int:
         picture = draw(function, *inputs)
         if options.out is not None:
             picture.save(options.out)
-    except (ValueError, AttributeError, RuntimeError) as error:
+    except (ValueError, AttributeError, RuntimeError, MemoryError) as error:
         parser.error(str(error))
+    except OSError as error:
+        parser.error(f"--out: {options.out} cannot be written: {error.strerror}")
     if options.json:
         print(json.dumps({"function": options.function, "svg": picture.svg(), "text": picture.text()}))
     else:
@@ -175,6 +186,7 @@ def _profile(options: Any, parser: argparse.ArgumentParser) -> int:
 
     if not options.script.is_file():
         parser.error(f"expected a script, but there is no file {options.script}")
+    _make_folder(options.out, parser)
     profile, failure = profiled(options.script, options.arguments, options.out)
     if options.json:
         print(json.dumps(averages(profile, options.rows, options.out), indent=1))

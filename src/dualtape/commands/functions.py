@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,18 +22,7 @@ def found(name: str) -> Any:
     place, _, path = name.rpartition(":")
     if not place or not path:
         raise ValueError(f"expected module:function or file.py:function, got {name!r}")
-    if place.endswith(".py"):
-        file = Path(place).resolve()
-        if not file.exists():
-            raise ValueError(f"there is no file {place}")
-        sys.path.insert(0, str(file.parent))
-        place = file.stem
-    else:
-        sys.path.insert(0, "")
-    try:
-        target: Any = importlib.import_module(place)
-    except ImportError as error:
-        raise ValueError(f"{place} cannot be imported: {error}") from None
+    target: Any = _module(place)
     for part in path.split("."):
         if not hasattr(target, part):
             raise ValueError(f"{place} has no {path}")
@@ -44,6 +35,45 @@ def found(name: str) -> Any:
     if not callable(target):
         raise ValueError(f"{name} is a {type(target).__name__}, not a function")
     return target
+
+
+def _module(place: str) -> ModuleType:
+    """The module that a name or the path of a file names; a ValueError says why it cannot be imported."""
+    try:
+        if place.endswith(".py"):
+            return _of_file(place)
+        if not all(part.isidentifier() for part in place.split(".")):
+            raise ValueError(f"{place!r} is neither the name of a module nor a file.py")
+        sys.path.insert(0, "")
+        return importlib.import_module(place)
+    except ImportError as error:
+        raise ValueError(f"{place} cannot be imported: {error}") from None
+    except SystemExit as error:
+        raise ValueError(f"{place} cannot be imported: it ended the program, with status {error.code}") from None
+    except ValueError as error:
+        raise ValueError(f"{place} cannot be imported: {error}") from error
+    except Exception as error:
+        raise ValueError(f"{place} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _of_file(place: str) -> ModuleType:
+    """The module in a file, whatever its name: ``numpy.py`` is this file, and not the package."""
+    file = Path(place).resolve()
+    if not file.is_file():
+        raise ValueError(f"there is no file {place}")
+    sys.path.insert(0, str(file.parent))  # for what stands beside it
+    name = str(file)  # no name that anything else is imported by
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{place} is no file of Python's")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses and others look for their module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
 
 
 def exact(function: Any) -> Any:
