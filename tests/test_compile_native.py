@@ -16,7 +16,6 @@ import dualtape as dt
 from dualtape.pytree import tree_leaves
 
 pytest.importorskip("llvmlite")
-from dualtape.compiler.native import runtime  # noqa: E402
 from dualtape.compiler.native.program import Program  # noqa: E402
 from dualtape.compiler.native.schedule import repetitions  # noqa: E402
 
@@ -304,15 +303,6 @@ def test_code_is_kept_on_disk_and_what_is_broken_there_is_not_read(tmp_path: Pat
     (tmp_path / "off").mkdir()
     assert shown(run_script(tmp_path / "off", DUALTAPE_CACHE="0")) == expected
     assert not list((tmp_path / "off").iterdir())
-
-
-def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("DUALTAPE_CACHE", "1")
-    folder = runtime._cache_folder()
-    assert folder is not None and folder.is_dir()
-    folder.chmod(0o777)
-    assert runtime._cache_folder() is None
 
 
 def test_without_llvm_programs_run_over_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

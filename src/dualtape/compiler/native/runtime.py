@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import struct
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from . import maths, threads
+from . import disk_cache, maths, threads
 
 _lock = threading.Lock()
 _engines: list[Any] = []  # what holds the machine code
@@ -261,13 +258,13 @@ def _load(text: str, names: list[str], level: int) -> None:
         "\0".join([text, cpu, features, llvmlite.__version__, str(level), str(VERSION)]).encode()
     ).hexdigest()
     machine = target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
-    path = _cache_folder()
-    code = None if path is None else _cached(path / key)
+    cache = disk_cache.folder()
+    code = None if cache is None else cache.get(key)
     if code is None:
         module = llvm.parse_assembly(text)
         code = machine.emit_object(module)
-        if path is not None:
-            _keep(path / key, code)
+        if cache is not None:
+            cache.put(key, code)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
@@ -293,51 +290,6 @@ def address(name: str) -> int:
     return _functions[name]
 
 
-# --- the cache on disk ----------------------------------------------------------------------------
-
-
-def _cache_folder() -> Path | None:
-    """Where machine code is kept, a folder of the user's own; None if that is switched off, or cannot be."""
-    if os.environ.get("DUALTAPE_CACHE", "1") == "0":
-        return None
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "dualtape" / "kernels"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        status = folder.stat()
-    except OSError:
-        return None
-    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-        return None  # others could put code there
-    return folder
-
-
-_MAGIC = b"dualtape kernels\0"
-
-
-def _cached(path: Path) -> bytes | None:
-    """An entry, if it is whole."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    head = len(_MAGIC) + 32
-    if not content.startswith(_MAGIC) or hashlib.sha256(content[head:]).digest() != content[len(_MAGIC) : head]:
-        return None
-    return content[head:]
-
-
-def _keep(path: Path, code: bytes) -> None:
-    """Write an entry, at once or not at all."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(code).digest() + code)
-        os.replace(name, path)
-    except OSError:
-        pass
-
-
 # --- the way in -----------------------------------------------------------------------------------
 
 
@@ -345,6 +297,18 @@ class _MethodDef(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
     ]  # fmt: skip
+
+
+_definitions: dict[str, _MethodDef] = {}  # C functions point to theirs, and may outlive everything else
+
+
+def _definition(name: str) -> _MethodDef:
+    """Return the definition of a method, one for each name, which is never freed, not even when Python ends."""
+    if name not in _definitions:
+        made = _MethodDef(b"program", address(name), 0x80, None)  # METH_FASTCALL
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+        _definitions[name] = made
+    return _definitions[name]
 
 
 def entry(table: Any, relocations: Any, many: int) -> tuple[Any, Any]:
@@ -368,7 +332,6 @@ def loop(table: Any, relocations: Any, many: int, control: Any, flag: int) -> tu
 def _made(name: str, table: Any, relocations: Any, many: int, more: str, *rest: Any) -> tuple[Any, Any]:
     numbers = (table.ctypes.data, relocations.ctypes.data, many, id(True), id(False), *rest[: len(more)])
     state = struct.pack(f"<QQQQQ{more}", *numbers)
-    definition = _MethodDef(b"program", address(name), 0x80, None)  # METH_FASTCALL
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), state, None), (definition, state, table, relocations, *rest)
+    return make(ctypes.addressof(_definition(name)), state, None), (state, table, relocations, *rest)
