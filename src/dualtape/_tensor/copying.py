@@ -7,6 +7,7 @@ leaf.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,14 @@ def shallow(tensor: Tensor) -> Tensor:
 
 def deepcopy(tensor: Tensor, memo: dict) -> Tensor:
     """A deep copy of a leaf: its own memory, gradient and attributes."""
+    return copied_leaf(tensor, memo, lambda: _made(type(tensor), _copied(tensor._array, memo), tensor._requires_grad))
+
+
+def copied_leaf(tensor: Any, memo: dict, make: Callable[[], Any]) -> Any:
+    """The deep copy of a leaf of any layout: what ``make`` returns, with copies of its gradient and attributes.
+
+    ``make`` copies the values alone; the attributes it sets itself are kept.
+    """
     if not tensor.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment:"
@@ -34,11 +43,12 @@ def deepcopy(tensor: Tensor, memo: dict) -> Tensor:
         )
     if id(tensor) in memo:
         return memo[id(tensor)]
-    new = _made(type(tensor), _copied(tensor._array, memo), tensor._requires_grad)
+    new = make()
     memo[id(tensor)] = new
     if tensor._grad is not None:
         new._grad = copy.deepcopy(tensor._grad, memo)
-    new.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
+    own = {name: value for name, value in tensor.__dict__.items() if name not in new.__dict__}
+    new.__dict__.update(copy.deepcopy(own, memo))
     return new
 
 

@@ -390,7 +390,10 @@ def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
     """Zeros in the place of a derivative that is not there; of a class that has no array, the class makes them."""
     array = tensor._array
     if type(array) is Absent:
-        return tensor.detach().new_zeros((*batch, *array.shape))
+        from .. import zeros_like
+
+        plain = tensor.detach()
+        return plain.new_zeros((*batch, *array.shape)) if batch else zeros_like(plain)
     return wrap(np.zeros_like(array, shape=(*batch, *array.shape)) if batch else np.zeros_like(array))
 
 

@@ -33,7 +33,7 @@ class FunctionCtx(Node):
 
     __slots__ = (
         "__dict__", "_to_save", "_to_save_forward", "_dirty", "_non_differentiable", "_materialize", "needs_input_grad",
-        "_arguments", "_results", "_recorded",
+        "_arguments", "_results", "_recorded", "_sparse_zeros",
     )  # fmt: skip
 
     _selective = False
@@ -41,6 +41,7 @@ class FunctionCtx(Node):
     needs_input_grad: tuple
     _arguments: tuple  # how the arguments were nested, _TENSOR where a tensor was
     _results: Any  # the same for the results
+    _sparse_zeros: dict[int, Tensor]  # for each result of a sparse layout, zeros of that layout; unset without one
 
     def __init__(self) -> None:
         self._to_save: tuple | None = None
@@ -165,14 +166,14 @@ class FunctionCtx(Node):
                 " and they are two"
                 " names for one thing"
             )
-        rest = iter(zip(grads, self._outputs, strict=True))
+        rest = iter(enumerate(zip(grads, self._outputs, strict=True)))
 
         def shown(leaf: Any) -> Tensor | None:
-            grad, (shape, dtype) = next(rest)
+            k, (grad, (shape, dtype)) = next(rest)
             if leaf is not _TENSOR:
                 return None
             if grad is None:
-                return wrap(np.zeros(shape, dtype)) if self._materialize else None
+                return self._zeros(k, shape, dtype) if self._materialize else None
             return grad if record else shown_gradient(grad)
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
@@ -184,6 +185,11 @@ class FunctionCtx(Node):
                 grads.clear()  # nobody else looks at them: they go as soon as backward drops them
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
         return self._arranged(backward(self, *given), record, iter(edges))
+
+    def _zeros(self, k: int, shape: tuple, dtype: Any) -> Tensor:
+        """Zeros in the place of a missing gradient of result ``k``."""
+        sparse = getattr(self, "_sparse_zeros", {}).get(k)
+        return wrap(np.zeros(shape, dtype)) if sparse is None else sparse
 
     def _arranged(self, results: Any, record: bool, edges: Any) -> list:
         """The gradients that backward returned, one for each edge."""
@@ -575,6 +581,9 @@ class _Wrapping:
             ctx._outputs = tuple(
                 (leaf._array.shape, leaf._array.dtype) if isinstance(leaf, Tensor) else _NO_TENSOR for leaf in leaves
             )
+            sparse = {k: leaf._no_entries() for k, leaf in enumerate(leaves) if hasattr(type(leaf), "_no_entries")}
+            if sparse:
+                ctx._sparse_zeros = sparse
         if self.recording:
             self._begin()
         for tensor in {id(t): t for t in ctx._dirty}.values():

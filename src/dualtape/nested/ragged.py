@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor.copying import copied_leaf
 from .._tensor.device import jagged
 from .._tensor.printing import _history
 from .._tensor.size import Size
@@ -248,7 +249,10 @@ class NestedTensor(Tensor):
         return f"NestedTensor(size=({sizes}), offsets={self.offsets()!r}{more}, contiguous={self.is_contiguous()})"
 
     def __deepcopy__(self, memo: dict) -> Any:
-        return make_nested(copy.deepcopy(self._values, memo), self._ragged).requires_grad_(self.requires_grad)
+        return copied_leaf(self, memo, lambda: self._copied(memo).requires_grad_(self.requires_grad))
+
+    def _copied(self, memo: dict) -> Any:
+        return make_nested(copy.deepcopy(self._values.detach(), memo), self._ragged)
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         ragged = self._ragged

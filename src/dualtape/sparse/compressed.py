@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor import dtypes
+from .._tensor.copying import copied_leaf
 from .._tensor.creation import as_tensor
 from .._tensor.device import layout as Layout
 from .._tensor.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
@@ -26,7 +27,7 @@ from .layouts import SparseLayout, no_other_memory, sparse_repr
 
 _BY_ROWS, _BLOCKS = {sparse_csr, sparse_bsr}, {sparse_bsr, sparse_bsc}
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
-_TURNS = {"t", "transpose", "permute"}
+_TURNS, _PRODUCTS = {"t", "transpose", "permute"}, {"matmul", "mm", "addmm"}
 
 
 class CompressedTensor(SparseLayout):
@@ -45,6 +46,7 @@ class CompressedTensor(SparseLayout):
 
     _parts: tuple[np.ndarray, np.ndarray, np.ndarray]
     _kind: Layout
+    _never_turned = True
 
     @property
     def layout(self) -> Any:
@@ -111,9 +113,15 @@ class CompressedTensor(SparseLayout):
         )
 
     def __deepcopy__(self, memo: dict) -> Any:
-        return make_compressed(copy.deepcopy(self._parts, memo), self._array.shape, self._kind).requires_grad_(
-            self.requires_grad
-        )
+        return copied_leaf(self, memo, lambda: self._copied(memo).requires_grad_(self.requires_grad))
+
+    def _no_entries(self) -> CompressedTensor:
+        """Zeros of the same shape, dtype and layout."""
+        compressed, plain, values = self._parts
+        return make_compressed((np.zeros_like(compressed), plain[:0], values[:0]), self._array.shape, self._kind)
+
+    def _copied(self, memo: dict) -> CompressedTensor:
+        return make_compressed(copy.deepcopy(self._parts, memo), self._array.shape, self._kind)
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return (_unpickled, (self._parts, self._array.shape, self._kind.name, self.requires_grad))
@@ -139,7 +147,7 @@ class CompressedTensor(SparseLayout):
         result = SparseTensor.__torch_dispatch__(func, types, tuple(plain), kwargs)
         if not isinstance(result, SparseTensor) or result.ndim != 2:
             return result
-        found = compress(result, _TURNED[first._kind] if name in _TURNS else first._kind, first._blocksize())
+        found = compress(result, _result_layout(name, first._kind), first._blocksize())
         if name.endswith("_") and name in OPS and args[0] is first:
             first._parts = found._parts
             return first
@@ -147,6 +155,13 @@ class CompressedTensor(SparseLayout):
 
     def _blocksize(self) -> tuple:
         return self._parts[2].shape[1:]
+
+
+def _result_layout(name: str, kind: Layout) -> Layout:
+    """The layout of what an operation makes of tensors of layout ``kind``: products of CSC matrices are CSR."""
+    if name in _PRODUCTS and kind is sparse_csc:
+        return sparse_csr
+    return _TURNED[kind] if name in _TURNS else kind
 
 
 def _index_names(kind: Layout) -> tuple[str, str]:

@@ -193,7 +193,8 @@ def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
 def _norm(x: Any, order: Any = 2, *args: Any, **kwargs: Any) -> Any:
     if args or kwargs or order not in (2, "fro", None):
         raise NotImplementedError("Could not run 'norm' with arguments on a sparse tensor: call to_dense() first")
-    return wrap(np.asarray(np.linalg.norm(x.coalesce()._entries[1])).astype(x._array.dtype))
+    values = x.coalesce()._entries[1]
+    return wrap(np.asarray(np.linalg.norm(values.reshape(-1))).astype(values.real.dtype))
 
 
 def _cast(x: Any, dtype: Any, *rest: Any) -> Any:
@@ -209,9 +210,26 @@ def _permuted(x: Any, dims: Any) -> Any:
 
 
 def _transposed(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
-    order = list(range(x.ndim))
-    order[dim0], order[dim1] = order[dim1], order[dim0]
+    order, count = list(range(x.ndim)), x.sparse_dim()
+    first, second = normal_dim(dim0, x.ndim), normal_dim(dim1, x.ndim)
+    if first == second:
+        return x.detach()
+    if max(first, second) >= count:
+        raise RuntimeError(
+            f"sparse transpose: transposed dimensions must be sparse, got {dim0} and {dim1} of a tensor of {count}"
+            f" sparse and {x.dense_dim()} dense dimensions"
+        )
+    order[first], order[second] = second, first
     return _permuted(x, order)
+
+
+def _t(x: Any) -> Any:
+    if x.sparse_dim() > 2 or x.dense_dim():
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {x.sparse_dim()} sparse and"
+            f" {x.dense_dim()} dense dimensions"
+        )
+    return _transposed(x) if x.ndim == 2 else x.detach()
 
 
 def _addmm(mat: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -230,6 +248,6 @@ OPS |= {
     "true_divide_": _written(_divided),
     "zero_": _written(_zeroed), "zeros_like": _zeroed, "clone": _clone, "sum": _sum, "norm": _norm,
     "linalg_vector_norm": _norm, "to_dtype": _cast, "_to_copy": _cast, "cast": _cast,
-    "matmul": product, "mm": product, "mv": product, "addmm": _addmm, "transpose": _transposed, "t": _transposed,
+    "matmul": product, "mm": product, "mv": product, "addmm": _addmm, "transpose": _transposed, "t": _t,
     "permute": _permuted, "conj": _conjugate, "conj_physical": _conjugate, "any": lambda x: x._values().any(),
 }  # fmt: skip

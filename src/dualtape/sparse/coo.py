@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor import dtypes
+from .._tensor.copying import copied_leaf
 from .._tensor.creation import as_tensor
 from .._tensor.device import sparse_coo
 from .._tensor.tensor import Tensor, raw, wrap
@@ -49,6 +50,7 @@ class SparseTensor(SparseLayout):
 
     _entries: tuple[np.ndarray, np.ndarray]
     _sorted: bool
+    _parts_turned = ("_entries", "_sorted")  # what a view op in place exchanges, beside the shape
 
     @property
     def is_sparse(self) -> bool:
@@ -150,8 +152,15 @@ class SparseTensor(SparseLayout):
         return sparse_repr(self, {"indices": self._entries[0], "values": self._entries[1]}, self._nnz())
 
     def __deepcopy__(self, memo: dict) -> Any:
-        new = make_sparse(*copy.deepcopy(self._entries, memo), self._array.shape, self._sorted)
-        return new.requires_grad_(self.requires_grad)
+        return copied_leaf(self, memo, lambda: self._copied(memo).requires_grad_(self.requires_grad))
+
+    def _no_entries(self) -> SparseTensor:
+        """Zeros of the same shape, dtype and numbers of sparse and dense dimensions."""
+        indices, values = self._entries
+        return make_sparse(indices[:, :0], values[:0], self._array.shape, True)
+
+    def _copied(self, memo: dict) -> SparseTensor:
+        return make_sparse(*copy.deepcopy(self._entries, memo), self._array.shape, self._sorted)
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return (_unpickled, (self._entries, self._array.shape, self._sorted, self.requires_grad))
@@ -236,6 +245,24 @@ class SparseCooTensor(Function):
         return at(g, ctx.indices), None, None, None
 
 
+def _entries_of(tensor: Tensor, indices: np.ndarray) -> SparseTensor:
+    """The entries of a dense tensor at these indices, without history."""
+    tensor = tensor.detach()
+    return make_sparse(indices.astype(np.int64), at(tensor, indices)._array, tensor._array.shape, True)
+
+
+class ToSparse(Function):
+    """A dense tensor's entries at indices. Its gradient is the whole one: zeros of a dense tensor may change."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, indices: np.ndarray) -> Any:  # type: ignore[override]
+        return _entries_of(x, indices)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> tuple:
+        return g.to_dense(), None
+
+
 class Values(Function):
     """The values of a coalesced tensor."""
 
@@ -263,11 +290,14 @@ class ToDense(Function):
     @staticmethod
     def forward(ctx: Any, x: Any, masked: bool) -> Any:  # type: ignore[override]
         ctx.indices, ctx.size = (x._added_up()._entries[0], x._array.shape) if masked else (None, None)
+        ctx.sparse_dim = x.sparse_dim()
         return wrap(_dense(x))
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> tuple:
-        return g if ctx.indices is None else sparse_of(ctx.indices, at(g, ctx.indices), ctx.size, True), None
+        if ctx.indices is None:  # every entry of the gradient that is not zero, in the layout of the input
+            return g if isinstance(g, SparseLayout) else from_dense(g, ctx.sparse_dim), None
+        return sparse_of(ctx.indices, at(g, ctx.indices), ctx.size, True), None
 
 
 def sparse_coo_tensor(
@@ -342,7 +372,7 @@ def from_dense(tensor: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     count = array.ndim if sparse_dim is None else sparse_dim
     found = array if count == array.ndim else (array != 0).any(axis=tuple(range(count, array.ndim)))
     indices = np.stack(np.nonzero(found)) if count else np.zeros((0, 1), np.int64)
-    return sparse_of(indices.astype(np.int64), at(tensor, indices), array.shape, True)
+    return ToSparse.apply(tensor, indices.astype(np.int64)) if tensor.requires_grad else _entries_of(tensor, indices)
 
 
 def rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> SparseTensor:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._tensor.creation import as_tensor
+from .._tensor.device import sparse_csr
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays.lazy import scipy_sparse_linalg
 from ..autograd.function import Function
-from .compressed import CompressedTensor, compressed_of, places, to_layout
+from .compressed import CompressedTensor, compress, compressed_of, places, to_layout
 from .computing import matrix, product, summed_over
 from .coo import SparseTensor, at, sparse_of
 from .layouts import SparseLayout
@@ -48,7 +49,9 @@ class SparseMm(Function):
     @staticmethod
     def forward(ctx: Any, x: Any, y: Any) -> Any:  # type: ignore[override]
         ctx.save_for_backward(x, y)
-        return product(x, y)
+        result = product(x, y)
+        compressed = isinstance(x, CompressedTensor) and isinstance(y, CompressedTensor)
+        return compress(result, sparse_csr) if compressed and isinstance(result, SparseTensor) else result
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> tuple:

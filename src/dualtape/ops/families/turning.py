@@ -26,6 +26,8 @@ def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]
     mode = modes.current()
     recording = mode.grad and x.requires_grad
     check_change(x, name, recording)
+    if getattr(x, "_never_turned", False):
+        raise RuntimeError(f"{name}: in-place transposition is not supported for {x.layout!r} tensors: use the result")
     views = views_of(x)
     new, step = view_of(), back()
     if views and step is None:
@@ -35,6 +37,7 @@ def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]
     relation = x._view if x._is_view() else None
     node = new._edge[0] if recording else None
     kind = _in_place_kind(node) if recording else None
+    parts = {part: getattr(new, part) for part in getattr(x, "_parts_turned", ())}
     counter = x._shared_counter
     bump(counter)
     # no call among these: an interrupt finds all of them done, or none
@@ -45,6 +48,8 @@ def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]
     if x._array.shape != new._array.shape:
         x._grad_accumulator = None  # else graphs that lead to this leaf still do
     x._array = new._array
+    if parts:
+        x.__dict__.update(parts)
     if node is not None:
         node.__class__ = kind
         x._edge = new._edge
