@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import doctest
+import itertools
 import math
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -561,3 +563,97 @@ def test_probabilities_beyond_one_are_refused_before_they_are_clamped() -> None:
     with pytest.raises(ValueError, match="probs has to be between 0 and 1"):
         D.ContinuousBernoulli(1.5)
     assert 0.99 < float(D.ContinuousBernoulli(1.5, validate_args=False).probs) < 1
+
+
+# --- edges of parameters and values: against PyTorch ------------------------------------------------
+
+_POSITIVE = [0.0, 1e-30, 1e-8, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e30, math.inf]
+_REAL = [-math.inf, -1e3, -1.0, 0.0, 1e-8, 0.5, 1.0, 88.0, 1e3, math.inf]
+_UNIT = [0.0, 1e-30, 1e-8, 0.3, 0.4995, 0.5, 0.5005, 1 - 1e-7, 1.0]
+_EDGES: dict[str, list[tuple[str, list[float]]]] = {
+    "Bernoulli": [("probs", _UNIT), ("logits", _REAL)],
+    "Beta": [("concentration1,concentration0", _POSITIVE)],
+    "Cauchy": [("loc,scale", _REAL)],
+    "ContinuousBernoulli": [("probs", _UNIT), ("logits", [*_REAL, 1e-3, -1e-3, 20.0])],
+    "Exponential": [("rate", _POSITIVE)],
+    "Gamma": [("concentration,rate", _POSITIVE[1:-2])],
+    "GeneralizedPareto": [("loc,scale,concentration", [-1.0, -0.5, 0.0, 0.3, 0.5, 1.0, 2.0])],
+    "Geometric": [("probs", _UNIT[1:]), ("logits", _REAL)],
+    "Gumbel": [("loc,scale", _REAL)],
+    "HalfCauchy": [("scale", _POSITIVE)],
+    "HalfNormal": [("scale", _POSITIVE)],
+    "InverseGamma": [("concentration,rate", _POSITIVE[1:-2])],
+    "Kumaraswamy": [("concentration1,concentration0", [0.3, 0.5, 1.0, 1.5, 2.0, 3.0])],
+    "Laplace": [("loc,scale", [0.0, 0.5, 1.0, 88.0, math.inf])],
+    "LogNormal": [("loc,scale", _REAL)],
+    "NegativeBinomial": [("total_count,probs", [0.0, 0.3, 0.5, 1.0])],
+    "Normal": [("loc,scale", _REAL)],
+    "Pareto": [("scale,alpha", _POSITIVE[3:])],
+    "Poisson": [("rate", _POSITIVE)],
+    "StudentT": [("df", _POSITIVE[3:])],
+    "Uniform": [("low,high", _REAL)],
+    "Weibull": [("scale,concentration", _POSITIVE[3:])],
+}
+_AT = [0.0, 1e-8, 0.3, 0.5, 1.0, 1 - 1e-7, 2.0, 100.0, -1.0, math.inf]
+
+
+@pytest.mark.parametrize("name", _EDGES)
+def test_at_the_edges_nothing_is_nan_that_pytorch_knows(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    missing = []
+    for parameters, grid in _EDGES[name]:
+        names = parameters.split(",")
+        points = list(itertools.product(grid, repeat=len(names)))
+        points = [points[k] for k in np.random.default_rng(0).permutation(len(points))[:40]]
+        for what in ("mean", "variance", "mode", "entropy", "log_prob", "cdf", "icdf"):
+            for value in _AT if what in ("log_prob", "cdf", "icdf") else [None]:
+                if what == "icdf" and not 0 <= value <= 1:
+                    continue
+                found = [_at_edges(m, name, names, points, what, value) for m in (dt, torch)]
+                if found[1] is None:
+                    continue
+                assert found[0] is not None, (name, what, value)
+                for part, (ours, theirs) in enumerate(zip(*found, strict=True)):
+                    ours, theirs = np.broadcast_arrays(ours, theirs)
+                    missing += [
+                        (what, value, part, points[k % len(points)])
+                        for k in np.flatnonzero(np.isnan(ours) & ~np.isnan(theirs))
+                    ]
+                if what != "log_prob":
+                    np.testing.assert_array_equal(np.isinf(found[0][0]), np.isinf(found[1][0]), (name, what, value))
+    assert not missing, missing[:10]
+
+
+def _at_edges(m: Any, name: str, names: list, points: list, what: str, value: float | None) -> list | None:
+    """The value of a property or method, and its gradients to the parameters; None where it is not there."""
+    given = [m.tensor(column, dtype=m.float64, requires_grad=True) for column in zip(*points, strict=True)]
+    try:
+        found = getattr(
+            getattr(m.distributions, name)(validate_args=False, **dict(zip(names, given, strict=True))), what
+        )
+        result = found() if what == "entropy" else found if value is None else found(m.tensor(value, dtype=m.float64))
+        if not result.requires_grad:
+            return [result.numpy()]
+        gradients = m.autograd.grad(result.sum(), given, allow_unused=True)
+    except (NotImplementedError, ValueError, RuntimeError):
+        return None
+    return [result.detach().numpy(), *(np.zeros(1) if g is None else g.numpy() for g in gradients)]
+
+
+def test_continuous_bernoulli_with_large_logits() -> None:
+    torch = pytest.importorskip("torch")
+    results = []
+    for m in (dt, torch):
+        d = m.distributions.ContinuousBernoulli(logits=m.tensor([1e3, -1e3, 0.0, 20.0, 100.0]))
+        half = m.tensor(0.3)
+        results.append([d.mean, d.variance, d.entropy(), d.log_prob(half), d.icdf(half), d.cdf(half)])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)
+
+
+def test_generalized_pareto_at_its_end_has_finite_gradients() -> None:
+    concentration = dt.tensor([-0.5, -1.0, 0.0, 0.5], dtype=dt.float64, requires_grad=True)
+    end = dt.distributions.GeneralizedPareto(0.0, 1.0, concentration).icdf(dt.tensor(1.0, dtype=dt.float64))
+    assert end.tolist() == [2.0, 1.0, math.inf, math.inf]
+    (slope,) = dt.autograd.grad(end.sum(), concentration)
+    assert slope.tolist() == [4.0, 1.0, 0.0, 0.0]  # of -1 / concentration, which is where the support ends

@@ -56,7 +56,8 @@ class Beta(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self._dirichlet.variance[..., 0]
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total**2 * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape)[..., 0]

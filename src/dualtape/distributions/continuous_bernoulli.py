@@ -12,7 +12,7 @@ from . import constraints
 from ._odds import Odds
 from .distribution import batch_shape_of
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, clamp_probs, shown
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, shown
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -51,6 +51,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         self.__dict__[name] = value
         self._lims = lims
         super().__init__(batch_shape_of(given), validate_args=validate_args)
+
+    @lazy_property
+    def probs(self) -> Any:
+        """The probabilities, kept the resolution of their dtype away from 0 and 1, where the formulas are infinite."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> ContinuousBernoulli:
         return self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits", "_lims")

@@ -53,7 +53,7 @@ class GeneralizedPareto(Distribution):
     @property
     def mean(self) -> Tensor:
         a = self.concentration
-        return dt.where(a < 1, self.loc + self.scale / (1 - a.masked_fill(a >= 1, 0)), math.nan)
+        return dt.where(a < 1, self.loc + self.scale / (1 - a.masked_fill(~(a < 1), 0)), math.nan)
 
     @property
     def mode(self) -> Tensor:
@@ -61,7 +61,7 @@ class GeneralizedPareto(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        a = self.concentration.masked_fill(self.concentration >= 0.5, 0)
+        a = self.concentration.masked_fill(~(self.concentration < 0.5), 0)
         return dt.where(self.concentration < 0.5, self.scale**2 / ((1 - a) ** 2 * (1 - 2 * a)), math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -89,8 +89,11 @@ class GeneralizedPareto(Distribution):
         t = -(-value).log1p()
         small = dt.isclose(self.concentration, dt.zeros_like(self.concentration))
         a = self.concentration.masked_fill(small, 1)
+        at_end = t.isinf()
+        t = t.masked_fill(at_end, 1)
         z = dt.where(small, t + 0.5 * self.concentration * t**2, (a * t).expm1() / a)
-        return self.loc + self.scale * z
+        end = dt.where(a < 0, -1 / a, math.inf)
+        return self.loc + self.scale * dt.where(at_end, end, z)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + self.concentration + 1

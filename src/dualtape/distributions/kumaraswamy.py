@@ -60,9 +60,10 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def mode(self) -> Tensor:
-        a, b = self.concentration1, self.concentration0
+        without = (self.concentration1 < 1) | (self.concentration0 < 1)
+        a, b = (each.masked_fill(without, 2) for each in (self.concentration1, self.concentration0))
         log_mode = ((a - 1).log() - (a * b - 1).log()) / a
-        return log_mode.exp().masked_fill((a < 1) | (b < 1), math.nan)
+        return log_mode.exp().masked_fill(without, math.nan)
 
     @property
     def variance(self) -> Tensor:

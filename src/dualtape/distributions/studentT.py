@@ -46,8 +46,10 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        finite = self.scale**2 * self.df / (self.df - 2).clamp(min=0)
-        return finite.masked_fill(self.df <= 1, math.nan)
+        heavy = self.df <= 2
+        df = self.df.masked_fill(heavy, 3)  # whatever is not selected below must have a finite derivative
+        spread = (self.scale**2 * df / (df - 2)).masked_fill(heavy, math.inf)
+        return spread.masked_fill(self.df <= 1, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
