@@ -431,7 +431,7 @@ def chain_matmul(*matrices: Any, out: Any = ...) -> Tensor:
 def channel_shuffle(input: Any, groups: _int) -> Tensor:
     """Channels (N, C, ...) of each group in turn."""
 def cholesky(input: Any, upper: _bool = ..., *, out: Any = ...) -> Tensor:
-    """The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is read."""
+    """The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix, of which only the lower triangle is read; with ``upper=True``, its upper triangle is read and the result is U with ``U.mH @ U``."""
 def cholesky_inverse(input: Any, upper: _bool = ..., *, out: Any = ...) -> Tensor:
     """The inverse of the matrix that has ``input`` as its Cholesky triangle."""
 def cholesky_solve(input: Any, input2: Any, upper: _bool = ..., *, out: Any = ...) -> Tensor:

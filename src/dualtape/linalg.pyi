@@ -30,7 +30,7 @@ class _linalg_eig_result(NamedTuple):
 
 class LinAlgError(RuntimeError): ...
 def cholesky(input: Any, *, upper: _bool = ..., out: Any = ...) -> Tensor:
-    """The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is read."""
+    """The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix, of which only the lower triangle is read; with ``upper=True``, its upper triangle is read and the result is U with ``U.mH @ U``."""
 def cholesky_ex(input: Any, *, upper: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any:
     """Cholesky's triangle, and 0 or the order of the first leading minor that is not positive: there it is NaN."""
 def cond(input: Any, p: Any = ..., *, out: Any = ...) -> Tensor:

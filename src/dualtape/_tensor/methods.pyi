@@ -292,7 +292,7 @@ class Methods:
     def char(self, *, memory_format: Any = ...) -> Tensor:
         """The tensor as dualtape.int8."""
     def cholesky(self, upper: _bool = ..., *, out: Any = ...) -> Tensor:
-        """The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is read."""
+        """The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix, of which only the lower triangle is read; with ``upper=True``, its upper triangle is read and the result is U with ``U.mH @ U``."""
     def cholesky_inverse(self, upper: _bool = ..., *, out: Any = ...) -> Tensor:
         """The inverse of the matrix that has ``input`` as its Cholesky triangle."""
     def cholesky_solve(self, input2: Any, upper: _bool = ..., *, out: Any = ...) -> Tensor:

@@ -436,7 +436,13 @@ def logspace(
         dtype = in_dtype_of(out, dtype)
     if steps < 0:
         raise RuntimeError(f"logspace: number of steps must be non-negative, got {steps}")
-    result = cast(np.logspace(start, end, steps, base=base), _numpy_dtype(dtype, dtypes.default_float()))
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    if isinstance(base, complex):
+        raise TypeError("logspace(): argument 'base' must be a real number, got complex")
+    complex_ends = isinstance(start + end, complex)
+    default = dtypes.scalar_dtype(start + end) if complex_ends else dtypes.default_float()
+    powers = np.power(complex(base) if complex_ends and base < 0 else base, np.linspace(start, end, steps))
+    result = cast(powers, _numpy_dtype(dtype, default))
     return _finished(result, device, requires_grad, out)
 
 

@@ -148,7 +148,13 @@ def _silu_derivative(x: Any) -> Any:
     return s * (1 + x * (1 - s))
 
 
-_activation("silu", lambda x: (x * special.expit(x)).astype(x.dtype, copy=False), derivative=_silu_derivative,
+def _silu(x: Any) -> Any:
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(f"silu: not implemented for {x.dtype}: convert the tensor to a floating-point type")
+    return (x * special.expit(x)).astype(x.dtype, copy=False)
+
+
+_activation("silu", _silu, derivative=_silu_derivative,
     samples=_SMOOTH,
    doc="""x times its sigmoid.
 

@@ -121,7 +121,14 @@ _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node=
    """)  # fmt: skip
 
 
+def refuse_bools(name: str, x: Any) -> None:
+    """Raise for an op of two boolean tensors that NumPy would compute in int8."""
+    if x.dtype.kind == "b":
+        raise NotImplementedError(f"{name}: not implemented for two boolean tensors: convert one with .to(...) first")
+
+
 def _no_zero(name: str, x: Any, y: Any) -> None:
+    refuse_bools(name, x)
     if x.dtype.kind in "iu" and np.any(y == 0):
         raise RuntimeError(f"ZeroDivisionError: {name} of integers by zero: compute with floats, or mask the zeros out")
 
@@ -261,6 +268,10 @@ def _negative_power() -> RuntimeError:
 def _pow(x: Any, exponent: Any) -> Any:
     if x.dtype.kind == "u" and not exponent.ndim and exponent > np.iinfo(x.dtype).max // 2:
         raise _negative_power()  # a negative number in an unsigned type
+    if x.dtype.kind == "b" and exponent.dtype.kind == "b":
+        if exponent.ndim:
+            refuse_bools("pow", x)
+        return np.logical_or(x, np.logical_not(exponent))
     if x.dtype.kind in "iu" and (exponent < 0).any():
         if not exponent.ndim:
             raise _negative_power()
@@ -513,8 +524,22 @@ def _bitwise(name: str, forward: Any, what: str, samples: Any = _BITS) -> None:
 _bitwise("bitwise_and", np.bitwise_and, "The bitwise and")
 _bitwise("bitwise_or", np.bitwise_or, "The bitwise or")
 _bitwise("bitwise_xor", np.bitwise_xor, "The bitwise exclusive or")
-_bitwise("bitwise_left_shift", np.left_shift, "The left shift", _BITS[:1])
-_bitwise("bitwise_right_shift", np.right_shift, "The right shift", _BITS[:1])
+
+
+def _left_shift(x: Any, y: Any) -> Any:
+    refuse_bools("bitwise_left_shift", x)
+    return np.left_shift(x, y)
+
+
+def _right_shift(x: Any, y: Any) -> Any:
+    refuse_bools("bitwise_right_shift", x)
+    return np.right_shift(x, y)
+
+
+_bitwise("bitwise_left_shift", _left_shift, "The left shift", _BITS[:1])
+_bitwise("bitwise_right_shift", _right_shift, "The right shift", _BITS[:1])
+UFUNCS[np.left_shift] = FUNCTIONS["bitwise_left_shift"]
+UFUNCS[np.right_shift] = FUNCTIONS["bitwise_right_shift"]
 op("bitwise_not", np.invert, kind=ELEMENTWISE, samples=(edge(ints(3, high=8)), edge(mask(3))), complex=False,
     inplace=True,
    doc="""The bitwise complement of integers, or of booleans.

@@ -14,6 +14,7 @@ import numpy as np
 from ...arrays import zeros
 from ...arrays.kernels.basics import FEW, arange_like, small_grid
 from ...arrays.kernels.basics import accumulate as running
+from ...arrays.kernels.complex_logs import logaddexp
 from ...arrays.kernels.sums import BLOCK, row_blocks
 from ...arrays.kernels.updates import product
 from ..dispatch import FUNCTIONS
@@ -111,6 +112,10 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
     x = cast(x, dtype)
     if x.dtype.kind in "biu" and dtype is None:
         x = x.astype(LONG)
+    if x.dtype.kind == "b":
+        raise NotImplementedError(
+            f"{_CUMULATIVE[ufunc]}: not implemented for dtype=bool: leave it out, for the default int64"
+        )
     if x.ndim == 0:
         return x.copy()
     if x.dtype == HALF:
@@ -121,7 +126,13 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
             return out
         if x.size > _ABREAST * x.shape[d]:
             return _abreast(ufunc, x, d)
-    return _in_double(ufunc, x, d, np.empty(x.shape, x.dtype)) if _is_single(x) else running(ufunc, x, d)
+    if _is_single(x):
+        return _in_double(ufunc, x, d, np.empty(x.shape, x.dtype))
+    out = running(ufunc, x, d)
+    return out if out.dtype == x.dtype else out.astype(x.dtype)  # NumPy widens integers
+
+
+_CUMULATIVE: dict[np.ufunc, str] = {np.add: "cumsum", np.multiply: "cumprod"}
 
 
 def _is_single(x: Any) -> bool:
@@ -310,10 +321,9 @@ def _logcumsumexp(x: Any, dim: int) -> Any:
             running(np.logaddexp, x.astype(SINGLE), d).astype(HALF) if x.dtype == HALF else running(np.logaddexp, x, d)
         )
     rows = np.moveaxis(x, d, 0).copy()
+    rows[0] = logaddexp(np.full_like(rows[0], -np.inf), rows[0])
     for k in range(1, len(rows)):
-        largest = np.maximum(rows[k - 1].real, rows[k].real)
-        largest = np.where(np.isinf(largest), 0, largest)
-        rows[k] = np.log(np.exp(rows[k - 1] - largest) + np.exp(rows[k] - largest)) + largest
+        rows[k] = logaddexp(rows[k - 1], rows[k])
     return np.moveaxis(rows, 0, d)
 
 

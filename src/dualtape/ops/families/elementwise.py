@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
+from ...arrays.kernels.complex_logs import log1p as complex_log1p
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.masks import kept
 from ...arrays.lazy import special
@@ -216,13 +217,20 @@ function_row("log10", np.log10, lambda x: 1 / (x * log(10.0)), _POSITIVE, """The
    >>> dt.log10(dt.tensor([1.0, 50.0]))
    tensor([0.0000, 1.6990])
    """)  # fmt: skip
-function_row("log1p", np.log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", also=("special.log1p",),
+
+
+def _log1p(x: Any) -> Any:
+    return complex_log1p(x) if x.dtype.kind == "c" else np.log1p(x)
+
+
+function_row("log1p", _log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", also=("special.log1p",),
     doc="""log(1 + x), exact for small x.
 
    >>> import dualtape as dt
    >>> dt.log1p(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.6931])
    """)  # fmt: skip
+UFUNCS[np.log1p] = FUNCTIONS["log1p"]
 function_row("sqrt", np.sqrt, lambda out: 0.5 / out, _POSITIVE, """The square root; the gradient at 0 is infinite, as
 PyTorch's.
 

@@ -286,9 +286,13 @@ _info_op = op("linalg_info", _info, kind=GENERAL, whole=True, public=False, meth
     doc="Whether a factorisation of each matrix fails, and where.")  # fmt: skip
 
 
-def _told(A: Any, routine: str, compute: Callable) -> tuple:
-    """What ``compute`` makes of the matrices that have a factorisation, NaN for the others; and which these are."""
-    info = _info_op(A.detach() if isinstance(A, Tensor) else A, routine)
+def _told(A: Any, routine: str, compute: Callable, factored: Any = None) -> tuple:
+    """What ``compute`` makes of the matrices that have a factorisation, NaN for the others; and which these are.
+
+    ``factored`` is what the LAPACK routine reads, where that is not ``A`` itself.
+    """
+    factored = A if factored is None else factored
+    info = _info_op(factored.detach() if isinstance(factored, Tensor) else factored, routine)
     failed = info != 0
     if not all_samples(raw(failed)).any():
         return compute(A), info
@@ -316,7 +320,9 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) 
     tensor(2, dtype=dualtape.int32)
     """
     _matrix("linalg.cholesky", raw(input))
-    result, info = _told(input, "potrf", lambda A: TABLE["linalg_cholesky"].function(A, upper=upper))
+    result, info = _told(
+        input, "potrf", lambda A: TABLE["linalg_cholesky"].function(A, upper=upper), input.mH if upper else input
+    )
     if check_errors:
         _raise("linalg.cholesky_ex", raw(info), lambda k: (
             "The factorization could not be completed because the input is not positive-definite (the leading minor of"

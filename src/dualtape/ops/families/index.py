@@ -163,9 +163,12 @@ NAMES = {
         " scipy_gammaincinv scipy_logm scipy_rgamma scipy_si scipy_solve_sylvester scipy_sqrtm scipy_stdtr"
         " scipy_stdtrit"
     ),
+    "searching": (
+        " bucketize searchsorted unique unique_consecutive"
+    ),
     "sorting": (
-        " argsort bucketize kthvalue median median_all median_dim mode msort nanmedian nanmedian_all"
-        " nanmedian_dim nanquantile quantile searchsorted sort topk unique unique_consecutive"
+        " argsort kthvalue median median_all median_dim mode msort nanmedian nanmedian_all nanmedian_dim"
+        " nanquantile quantile sort topk"
     ),
     "special": (
         " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ cbrt erf"
@@ -317,9 +320,11 @@ METHODS = {
     "scipy_functions": (
         ""
     ),
+    "searching": (
+        " unique unique_consecutive"
+    ),
     "sorting": (
-        " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk unique"
-        " unique_consecutive"
+        " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk"
     ),
     "special": (
         " acosh acosh_ arccosh arccosh_ arcsinh arcsinh_ arctanh arctanh_ asinh asinh_ atanh atanh_ erf erf_"

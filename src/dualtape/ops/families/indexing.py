@@ -222,13 +222,13 @@ def _normal(k: Any) -> Any:
                 f"tensors used as indices must be long, int, byte or bool tensors, got {tensor.dtype!r}: convert it"
                 " with .long()"
             )
-        if tensor._array.ndim == 0 and kind != "b":
-            return tensor if type(tensor._array) is Batched else int(tensor._array)
         if tensor._array.dtype == np.uint8:
             warn(
                 "indexing with dtype uint8 is deprecated: it is read as a mask; use a mask of bool, or .long() indices"
             )
             tensor = wrap(tensor._array.astype(bool))
+        elif tensor._array.ndim == 0 and kind != "b":
+            return tensor if type(tensor._array) is Batched else int(tensor._array)
         return bool(tensor._array) if tensor._array.ndim == 0 else tensor
     try:
         return k.__index__()
@@ -255,6 +255,8 @@ def _index_forward(x: Any, indices: Any) -> Any:
     try:
         if type(x) is not np.ndarray:
             return x[_raw_indices(indices)]
+        if type(indices) is list:  # as those who call the op by PyTorch's name beneath give them
+            indices = _raw_indices(indices)
         taken = [d for d, i in enumerate(indices) if not isinstance(i, slice)]
         if len(taken) == 1 and indices[taken[0]].dtype.kind != "b":
             return np.take(x, indices[taken[0]], axis=taken[0])
@@ -288,9 +290,7 @@ op("index_zero", _index_zero, kind=GENERAL, whole=True, public=False, method=Fal
 
 def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     out = x.copy()
-    indices = (
-        tuple(raw(i) if i is not None else slice(None) for i in indices) if not isinstance(indices, Tensor) else indices
-    )
+    indices = _raw_indices(indices) if not isinstance(indices, Tensor) else indices
     if values.ndim > selected_ndim(x, indices):
         raise RuntimeError(
             f"index_put: shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing"
@@ -304,7 +304,12 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
 
 
 def _raw_indices(indices: Any) -> tuple:
-    return tuple(slice(None) if i is None else raw(i) for i in indices)
+    return tuple([slice(None) if i is None else _mask_of_bytes(raw(i)) for i in indices])
+
+
+def _mask_of_bytes(index: Any) -> Any:
+    """``index``, as a boolean mask if it is of uint8: PyTorch's older dtype of masks."""
+    return index.astype(bool) if hasattr(index, "dtype") and index.dtype.name == "uint8" else index
 
 
 op("index_put", _index_put, kind=GENERAL, whole=True, inplace=True, jvp=LINEAR, promote=None,

@@ -62,12 +62,13 @@ def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any
     _matrix(name, x)
     if name == "cholesky":
         warn("cholesky is deprecated in favor of linalg.cholesky: for upper=True there is its .mH")
+    read = adjoint(x) if upper else x  # NumPy reads the lower triangle
     try:
-        lower = np.linalg.cholesky(x)
+        lower = np.linalg.cholesky(read)
     except np.linalg.LinAlgError:
         raise _failed(
             name,
-            x,
+            read,
             "potrf",
             lambda k: (
                 "The factorization could not be completed because the input is not positive-definite (the leading"
@@ -108,8 +109,8 @@ for _name, _node, _torch in (
     op(_name, (lambda name: lambda x, upper=False: _cholesky(x, upper, name))(_torch), kind=GENERAL, whole=True, namespace="linalg" if _name == "linalg_cholesky" else None, keywords=("upper",) if _name == "linalg_cholesky" else (), node=_node,
         torch_name=_torch, samples=_SPD,
        vjp=dict(x=_cholesky_gradient), jvp=dict(x=_cholesky_tangent),
-       doc="""The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix; only its lower triangle is
-       read.
+       doc="""The triangular matrix L with ``L @ L.mH`` equal to a positive definite matrix, of which only the lower
+       triangle is read; with ``upper=True``, its upper triangle is read and the result is U with ``U.mH @ U``.
 
    >>> import dualtape as dt
    >>> dt.linalg.cholesky(dt.tensor([[4.0, 2.0], [2.0, 5.0]]))

@@ -194,7 +194,7 @@ _qr_op = op("qr_tall", _qr, kind=GENERAL, whole=True, public=False, method=False
    vjp=dict(x=_qr_gradient),
    samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 3, 2))),
    doc="The reduced QR of a matrix with no more columns than rows.")  # fmt: skip
-_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x[..., :0, :0] * 0, np.linalg.qr(x, mode)), kind=GENERAL, whole=True,
+_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x.reshape(-1)[:0] * 0, np.linalg.qr(x, mode)), kind=GENERAL, whole=True,
    public=False,
    method=False, outputs=("Q", "R"), constants=("x",), torch_name="-", samples=(edge(invertible(3, 3), "complete"),),
    doc="The complete QR, without a gradient.")  # fmt: skip

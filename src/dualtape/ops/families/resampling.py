@@ -165,6 +165,56 @@ def _nearest(n: int, m: int, scale: float, exact: bool) -> np.ndarray:
     return np.minimum(np.floor(at).astype(np.intp), n - 1)
 
 
+# --- images of bytes ------------------------------------------------------------------------------
+
+_MOST_BITS, _LARGEST_WEIGHT = 22, 1 << 15
+
+
+@lru_cache(256)
+def _byte_taps(*line: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Places, whole-number weights, and by how many bits those are scaled: taps for bytes.
+
+    The scale is the largest at which the weights fit into 16 bits. Taps of one place are added up before they are
+    rounded.
+    """
+    taps = _line(*line)
+    places, weights = taps.places, taps.weights.copy()
+    for later in range(1, len(places)):
+        for earlier in range(later):
+            same = places[earlier] == places[later]
+            weights[earlier] += np.where(same, weights[later], 0)
+            weights[later] = np.where(same, 0, weights[later])
+    bits, largest = 0, weights.max(initial=0.0)
+    while bits < _MOST_BITS and int(0.5 + largest * (1 << (bits + 1))) < _LARGEST_WEIGHT:
+        bits += 1
+    scaled = weights * (1 << bits)
+    return places, np.trunc(scaled + np.where(scaled < 0, -0.5, 0.5)).astype(np.int64), bits
+
+
+def _need_floats(mode: str, x: Any) -> None:
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(
+            f"interpolate: mode {mode!r} is not implemented for {x.dtype}: convert the tensor to a floating-point type"
+        )
+
+
+def _bytes_at(x: Any, mode: str, lines: Sequence[tuple]) -> Any:
+    """Images of bytes at another resolution, rounded to bytes after each dimension, as PyTorch's CPU code does."""
+    if mode not in ("bilinear", "bicubic") or x.dtype != np.uint8:
+        _need_floats(mode, x)
+    x = x.astype(np.int64)
+    for d in reversed(range(len(lines))):
+        if lines[d][0] == lines[d][1]:
+            continue  # whatever the scale that led there, as in PyTorch
+        places, weights, bits = _byte_taps(*lines[d])
+        shape = (-1,) + (1,) * (len(lines) - 1 - d)
+        total: Any = 1 << (bits - 1) if bits else 0
+        for place, weight in zip(places, weights, strict=True):
+            total = total + np.take(x, asarray_like(place, x), axis=d + 2) * asarray_like(weight.reshape(shape), x)
+        x = np.clip(total >> bits, 0, 255)
+    return x.astype(np.uint8)
+
+
 # --- interpolation --------------------------------------------------------------------------------
 
 
@@ -241,12 +291,16 @@ def interpolate(
         places = tuple((d + 2, _nearest(n, m, r, mode != "nearest")) for d, (n, m, r) in enumerate(lines))
         return _take_op(input, places, 9 + dims - 1)
     if mode == "area":
+        _need_floats(mode, raw(input))
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, new)
     if mode not in _LINEAR:
         raise NotImplementedError(f"interpolate: there is no mode {mode!r}")
+    each = [(old[d], new[d], scales[d], mode, bool(align_corners), bool(antialias)) for d in range(dims)]
+    if not (input.is_floating_point() or input.is_complex()):
+        return new_tensor(_bytes_at(raw(input), mode, each))
     x, node = input, _NODES.index(f"{mode}{dims}D{'Aa' if antialias else ''}")
     for d in reversed(range(dims)):
-        x = _taps_op(x, d + 2, _line(old[d], new[d], scales[d], mode, bool(align_corners), bool(antialias)), node)
+        x = _taps_op(x, d + 2, _line(*each[d]), node)
     return x
 
 
