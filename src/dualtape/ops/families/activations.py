@@ -198,10 +198,10 @@ _activation("logsigmoid", lambda x: -np.logaddexp(-x, 0), derivative=lambda x: u
 
 _SELU_SCALE = 1.0507009873554804934193349852946
 _SELU_ALPHA = 1.6732632423543772848170429916717
-_ELU_SAMPLES = (*_KINKED, edge(exact([200.0, -200.0, np.nan])))
+_ELU_SAMPLES = (*_KINKED, edge(exact([200.0, -200.0, 0.0])))
 
 _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-   lambda g, x, alpha: np.where(x <= 0, g * (alpha * np.exp(np.minimum(x, 0))), g),
+   lambda g, x, alpha: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))),
    inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x) - 1) below.
 
@@ -210,7 +210,7 @@ _masked("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minim
    tensor([-0.6321,  2.0000])
    """)  # fmt: skip
 _masked("selu", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
-   lambda g, x: g * _SELU_SCALE * np.where(x <= 0, _SELU_ALPHA * np.exp(np.minimum(x, 0)), 1), inplace=True, samples=_ELU_SAMPLES,
+   lambda g, x: g * _SELU_SCALE * np.where(x > 0, 1, _SELU_ALPHA * np.exp(np.minimum(x, 0))), inplace=True, samples=_ELU_SAMPLES,
    node="EluBackward0",
    doc="""elu with the two constants that keep mean and variance.
 
@@ -227,7 +227,7 @@ def _celu(x: Any, alpha: float = 1.0) -> Any:
 
 
 _masked("celu", _celu,
-   lambda g, x, alpha: np.where(x <= 0, g * np.exp(np.minimum(x, 0) / alpha), g),
+   lambda g, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(x, 0) / alpha)),
    inplace=True, samples=(*_ELU_SAMPLES, sample(apart(3, 4), alpha=0.5)),
    doc="""x above 0, alpha * (exp(x / alpha) - 1) below.
 
@@ -253,15 +253,20 @@ def _inside(g: Any, x: Any, low: float, high: float) -> Any:
     return np.where(np.logical_and(x > low, x < high), g, 0)
 
 
+def _not_outside(g: Any, x: Any, low: float, high: float) -> Any:
+    """As :func:`_inside`, but NaN, of which nobody knows where it lies, passes the gradient on."""
+    return np.where(np.logical_or(x <= low, x >= high), 0, g)
+
+
 _masked("hardtanh", lambda x, min_val=-1.0, max_val=1.0: np.minimum(np.maximum(x, min_val), max_val).astype(x.dtype, copy=False),
-   lambda g, x, min_val, max_val: _inside(g, x, min_val, max_val), inplace=True, samples=(*_KINKED, sample(apart(3, 4), -0.5, 0.8)),
+   lambda g, x, min_val, max_val: _not_outside(g, x, min_val, max_val), inplace=True, samples=(*_KINKED, sample(apart(3, 4), -0.5, 0.8)),
    doc="""x, but at least ``min_val`` and at most ``max_val``; no gradient on the bounds.
 
    >>> import dualtape as dt
    >>> dt.nn.functional.hardtanh(dt.tensor([-2.0, 0.5]))
    tensor([-1.0000,  0.5000])
    """)  # fmt: skip
-_masked("relu6", lambda x: np.minimum(np.maximum(x, 0), 6), lambda g, x: _inside(g, x, 0, 6), samples=_KINKED,
+_masked("relu6", lambda x: np.minimum(np.maximum(x, 0), 6), lambda g, x: _not_outside(g, x, 0, 6), samples=_KINKED,
     node="HardtanhBackward0",
    doc="""x between 0 and 6, cut there.
 
@@ -288,7 +293,7 @@ _masked("hardsigmoid", lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6, lambda
    tensor([0.0000, 0.5000])
    """)  # fmt: skip
 _masked("hardswish", lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
-   lambda g, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)), samples=_KINKED,
+   lambda g, x: np.where(x <= -3, 0, np.where(x >= 3, g, g * (x / 3 + 0.5))), samples=_KINKED,
    doc="""x times its hardsigmoid.
 
    >>> import dualtape as dt

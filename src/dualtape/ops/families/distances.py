@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor.tensor import Tensor, new_tensor, wrap
-from ...arrays.kernels.basics import asarray_like, host
+from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
+from ...arrays.kernels.basics import all_samples, asarray_like, host
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, normal_dims, transposed
@@ -93,10 +93,23 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode: it is one of {', '.join(_MODES)}")
     if p == 2:
         return euclidean(x1, x2, _MODES[compute_mode](x1, x2))
-    return _length(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+    change = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if p == np.inf:  # the largest of the numbers: PyTorch's comparison passes NaN over, here and not in pdist
+        change = change.masked_fill(change.isnan(), 0.0)
+    return _length(change, p)
 
 
 def _length(change: Any, p: float) -> Any:
+    """The norm of order ``p`` along the last dimension; of NaN it is NaN, and has gradients that are."""
+    if p == 1:
+        raised = np.where(raw(change) > 0, 1, -1)
+        direction = asarray_like(np.where(raw(change) == 0, 0, raised), raw(change), raw(change).dtype)
+        lost = np.isnan(raw(change))
+        if all_samples(lost).any():
+            direction = np.where(lost, np.asarray(np.nan, direction.dtype), direction)
+        return (change * new_tensor(direction)).sum(-1)
+    if p == 0:
+        return vector_norm(change, p, -1).masked_fill(change.isnan().any(-1), np.nan)
     if p == np.inf and not change._array.shape[-1]:
         return FUNCTIONS["sum"](change, -1)
     return vector_norm(change, p, -1)

@@ -105,7 +105,7 @@ def _smooth_l1(x: Any, target: Any, reduction: str = "mean", beta: float = 1.0) 
 
 
 def _smooth_l1_slope(d: Any, beta: float) -> Any:
-    return np.sign(d) if beta == 0 else np.where(np.absolute(d) < beta, d / beta, np.sign(d))
+    return np.sign(np.where(d == d, d, 0)) if beta == 0 else np.where(np.absolute(d) < beta, d / beta, np.sign(d))
 
 
 _difference_loss("smooth_l1_loss", _smooth_l1, _smooth_l1_slope, _pairs(sample(real(3, 4), real(3, 4), beta=0.3),
@@ -194,6 +194,9 @@ def _bce(x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> An
             "binary_cross_entropy: all elements of input should be between 0 and 1; apply sigmoid, or use the form"
             " with_logits"
         )
+    wanted = all_samples(target)
+    if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
+        raise RuntimeError("binary_cross_entropy: all elements of target should be between 0 and 1")
     values = (target - 1) * np.maximum(np.log1p(-x), -100) - target * np.maximum(np.log(x), -100)
     return _reduced("binary_cross_entropy", _scaled(values, weight), reduction)
 

@@ -38,6 +38,11 @@ def _above(x: Any) -> Any:
     return x.clamp(min=0)
 
 
+def _lack(x: Any) -> Any:
+    """What is above 0, and 0 for the rest: also for NaN, which PyTorch's comparison in these losses passes over."""
+    return FUNCTIONS["where"](x.detach() > 0, x, 0.0)
+
+
 # --- of two classes -------------------------------------------------------------------------------
 
 _SIGNS = exact_index([1, -1, 1])
@@ -135,7 +140,7 @@ def multi_margin_loss(
             f"{name}: expected scores (N, C) and targets (N), got {list(input.shape)} and {list(target.shape)}"
         )
     _in_range(name, target, rows.shape[-1])
-    lacks = _above(margin - rows.gather(1, index) + rows)
+    lacks = _lack(margin - rows.gather(1, index) + rows)
     lacks = lacks if p == 1 else lacks * lacks
     if weight is not None:
         if tuple(weight.shape) != (rows.shape[-1],):
@@ -180,7 +185,7 @@ def multilabel_margin_loss(
     index = FUNCTIONS["where"](listed, target, 0)
     numbers = new_tensor(asarray_like(np.arange(classes), raw(input)))
     meant = FUNCTIONS["logical_and"](index.unsqueeze(-1) == numbers, listed.unsqueeze(-1)).any(-2)
-    lacks = _above(1 - input.gather(-1, index).unsqueeze(-1) + input.unsqueeze(-2))
+    lacks = _lack(1 - input.gather(-1, index).unsqueeze(-1) + input.unsqueeze(-2))
     counts = FUNCTIONS["logical_and"](listed.unsqueeze(-1), meant.logical_not().unsqueeze(-2))
     losses = FUNCTIONS["where"](counts, lacks, 0.0).sum((-2, -1)) / classes
     return reduce_tensor(name, losses, reduction_of(size_average, reduce, reduction))

@@ -574,9 +574,13 @@ def scaled_dot_product_attention(
     elif attn_mask is not None:
         scores = scores + attn_mask
     if hidden is not None:
-        scores = FUNCTIONS["masked_fill"](scores, hidden, float("-inf"))
-    attention = FUNCTIONS["softmax"](scores, -1)
+        # added and not filled in: a score that is NaN stays so
+        scores = scores + FUNCTIONS["where"](hidden, float("-inf"), 0.0).to(scores.dtype)
     blind = (scores.detach() == float("-inf")).all(-1, keepdim=True)
-    if all_samples(blind._array).any():
+    sees_nothing = bool(all_samples(blind._array).any())
+    if sees_nothing:  # whose softmax would be NaN, and its gradient
+        scores = FUNCTIONS["masked_fill"](scores, blind, 0.0)
+    attention = FUNCTIONS["softmax"](scores, -1)
+    if sees_nothing:
         attention = FUNCTIONS["masked_fill"](attention, blind, 0.0)
     return FUNCTIONS["matmul"](dropout(attention, dropout_p) if dropout_p else attention, value)

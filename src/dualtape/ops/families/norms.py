@@ -192,8 +192,11 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     kept = axes(dim, input.ndim)
-    size = vector_norm(input, p, tuple(d for d in range(input.ndim) if d not in kept), True)
-    return input * FUNCTIONS["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+    others = tuple(d for d in range(input.ndim) if d not in kept)
+    large = vector_norm(input.detach(), p, others, True) > maxnorm
+    # parts that stay as they are have no norm here: it may be NaN, and so would be their gradient
+    size = vector_norm(FUNCTIONS["where"](large, input, 1.0), p, others, True)
+    return FUNCTIONS["where"](large, input * (maxnorm / (size + 1e-7)), input)
 
 
 publish_inplace(renorm)

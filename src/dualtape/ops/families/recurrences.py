@@ -136,15 +136,17 @@ def _gru_back(
     return np.stack(rows), g, None, np.stack(steps)
 
 
-def _simple_back(slope: Callable) -> Callable:
+def _simple_back(slope: Callable, times: Callable) -> Callable:
+    """The walk back of a network of one state: ``times`` is the gradient times the slopes of its function."""
+
     def back(
         g_out: Any, g_cells: Any, g_acts: Any, hidden: Any, memory: Any, weight: Any, out: Any, cells: Any, acts: Any
     ) -> tuple:
         slopes = slope(out)
         rows: list = []
-        g = out[0] * 0
+        g = np.zeros_like(out[0])
         for t in range(len(out) - 1, -1, -1):
-            rows.insert(0, (g + g_out[t]) * slopes[t])
+            rows.insert(0, times(g + g_out[t], slopes[t]))
             g = np.matmul(rows[0], weight)
         joined = np.stack(rows)
         return joined, g, None, joined
@@ -155,8 +157,8 @@ def _simple_back(slope: Callable) -> Callable:
 _BACK = {
     "lstm": _lstm_back,
     "gru": _gru_back,
-    "rnn_tanh": _simple_back(lambda out: 1 - out * out),
-    "rnn_relu": _simple_back(lambda out: np.where(out > 0, 1 + out * 0, out * 0)),
+    "rnn_tanh": _simple_back(lambda out: 1 - out * out, np.multiply),
+    "rnn_relu": _simple_back(lambda out: out <= 0, lambda g, stops: np.where(stops, 0, g)),
 }
 
 

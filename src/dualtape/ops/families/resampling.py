@@ -80,11 +80,12 @@ def _smooth_taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -
 class Taps:
     """What each entry of a line is made of: ``places`` among ``n`` others and their ``weights``, both (taps, entries).
 
-    Where an entry has fewer taps than others, the last of its weights are 0.
+    Where an entry has fewer taps than others, the last of its weights are 0; unless ``all_count``, then entries
+    are multiplied by weights of 0 too, which shows if they are NaN.
     """
 
-    def __init__(self, places: np.ndarray, weights: np.ndarray, n: int) -> None:
-        self.places, self.weights, self.n = places, weights, n
+    def __init__(self, places: np.ndarray, weights: np.ndarray, n: int, all_count: bool = False) -> None:
+        self.places, self.weights, self.n, self.all_count = places, weights, n, all_count
 
     @cached_property
     def transposed(self) -> Taps:
@@ -108,7 +109,7 @@ class Taps:
         found: list[tuple] = []
         for place, weight in zip(self.places, self.weights, strict=True):
             there = np.flatnonzero(weight)
-            if there.size == weight.size or not found:
+            if there.size == weight.size or not found or self.all_count:
                 found.append((None, place, weight))
             elif there.size:
                 within = there[-1] - there[0] + 1 == there.size
@@ -154,7 +155,7 @@ _taps_op = op("taps", _tapped, kind=GENERAL, whole=True, public=False, method=Fa
 
 @lru_cache(256)
 def _line(n: int, m: int, scale: float, mode: str, align_corners: bool, smooth: bool) -> Taps:
-    return Taps(*(_smooth_taps if smooth else _taps)(n, m, scale, mode, align_corners), n)
+    return Taps(*(_smooth_taps if smooth else _taps)(n, m, scale, mode, align_corners), n, not smooth and n != m)
 
 
 def _nearest(n: int, m: int, scale: float, exact: bool) -> np.ndarray:

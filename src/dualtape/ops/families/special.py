@@ -25,7 +25,15 @@ function_row("asinh", np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1), PLAIN, """Th
    >>> dt.asinh(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.8814])
    """, also=("arcsinh",))  # fmt: skip
-function_row("acosh", np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+
+
+def _acosh_derivative(x: Any) -> Any:
+    if x.dtype.kind != "c":
+        x = np.where(x < 0, -x, x)  # below -1 the value is NaN and the formula is not, as in PyTorch
+    return 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))
+
+
+function_row("acosh", np.arccosh, _acosh_derivative,
     (sample(above_one(3, 4)), edge(exact([1.0, 2.0]))),
    """The inverse hyperbolic cosine.
 
