@@ -48,8 +48,10 @@ def sum_point(x: np.ndarray) -> np.ndarray:
 def sum_all(x: np.ndarray) -> Any:
     """The sum of all elements, a NumPy scalar."""
     ones = _ONES.get(x.dtype)
-    if ones is None or not x.flags.c_contiguous:
+    if ones is None:
         return _reduce(x, None)
+    if not x.flags.c_contiguous:
+        return sum_all(x.T) if x.flags.f_contiguous else _in_parts(x, range(x.ndim), False)
     n = x.size
     if n <= WIDTH:
         return x.ravel().dot(ones[:n])
@@ -65,8 +67,10 @@ def sum_all(x: np.ndarray) -> Any:
 def sum_axis(x: np.ndarray, axis: int) -> Any:
     """The sum over one axis (counted from the front), which goes away."""
     ones = _ONES.get(x.dtype)
-    if ones is None or x.ndim != 2 or not x.flags.c_contiguous:
+    if ones is None:
         return _reduce(x, axis)
+    if x.ndim != 2 or not x.flags.c_contiguous:
+        return _in_parts(x, (axis,), False)
     return _sum_rows(x, ones) if axis else _sum_columns(x, ones)
 
 
@@ -101,11 +105,13 @@ def _sum_columns(x: np.ndarray, ones: np.ndarray, few: int = _FEW_ROWS) -> Any:
 def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
     """``np.add.reduce`` over axes, as a product where a large array has them all first or all last."""
     ones = _ONES.get(x.dtype)
-    if x.size < _WORTHWHILE or ones is None or not x.flags.c_contiguous:
+    if x.size < _WORTHWHILE or ones is None:
         return _reduce(x, axis, None, None, keepdims)
     shape = x.shape
     depth = len(shape)
     axes = (axis,) if type(axis) is int else tuple(range(depth)) if axis is None else axis
+    if not x.flags.c_contiguous:
+        return _in_parts(x, axes, keepdims)
     if len(axes) == depth and not keepdims:
         return sum_all(x)
     places = sorted([a % depth for a in axes])
@@ -119,7 +125,34 @@ def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
     if places == list(range(count)):
         out = _sum_columns(x.reshape(n, -1), ones)
         return out.reshape((1,) * count + shape[count:] if keepdims else shape[count:])
-    return _reduce(x, axis, None, None, keepdims)
+    return _in_parts(x, axes, keepdims)
+
+
+def _in_parts(x: np.ndarray, axes: Any, keepdims: bool) -> Any:
+    """``np.add.reduce`` over axes one at a time, long ones in parts.
+
+    NumPy adds up pairwise only along memory without gaps, and one after the other along any other axis: there the
+    rounding error grows with the length.
+    """
+    places = sorted([axis % x.ndim for axis in axes], reverse=True)
+    if x.size < _WORTHWHILE or all([x.shape[axis] <= _FEW_ROWS for axis in places]):
+        return _reduce(x, tuple(places), None, None, keepdims)
+    for axis in places:
+        x = _along(x, axis, keepdims)
+    return x
+
+
+def _along(x: Any, axis: int, keepdims: bool) -> Any:
+    n = x.shape[axis]
+    if n <= _FEW_ROWS or x.strides[axis] == x.itemsize:
+        return _reduce(x, axis, None, None, keepdims)
+    lead, blocks = (slice(None),) * axis, n // _COLUMN
+    whole = x[(*lead, slice(blocks * _COLUMN))]
+    parts = whole.reshape((*x.shape[:axis], blocks, _COLUMN, *x.shape[axis + 1 :]))
+    total = _along(_reduce(parts, axis + 1), axis, keepdims)
+    if blocks * _COLUMN == n:
+        return total
+    return total + _reduce(x[(*lead, slice(blocks * _COLUMN, None))], axis, None, None, keepdims)
 
 
 def row_step(shape: tuple, most: int = BLOCK) -> int:

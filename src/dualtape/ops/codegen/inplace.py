@@ -59,8 +59,13 @@ NAMES.update(
 def _is_ufunc(op: Op) -> bool:
     """Whether NumPy computes the op where it writes it."""
     pointwise = op.kind in (ELEMENTWISE, BROADCASTING) and len(op.tensor_places) == op.required <= 2
-    ufunc = isinstance(op.numpy_forward or op.forward, np.ufunc)
-    return pointwise and ufunc and len(op.inputs) == op.required and op.variant is None
+    return pointwise and isinstance(_of_reals(op), np.ufunc) and len(op.inputs) == op.required and op.variant is None
+
+
+def _of_reals(op: Op) -> Any:
+    """What computes the op of single and double precision: a forward may say that it is a ufunc for these."""
+    forward = op.numpy_forward or op.forward
+    return getattr(forward, "of_reals", forward)
 
 
 def write(op: Op, call: str = "_call_inplace") -> Code:
@@ -214,7 +219,7 @@ def _written(code: Code, op: Op, ufunc: bool) -> None:
     elif not ufunc and op.numpy_change is None:
         code("_a0[...] = _r")
     else:
-        code.names["_ufunc"] = np.add if op.numpy_change is not None else op.numpy_forward or op.forward
+        code.names["_ufunc"] = np.add if op.numpy_change is not None else _of_reals(op)
         other = "_r, " if op.numpy_change is not None else "_a1, " if op.required == 2 else ""
         if op.forward is np.negative:  # NumPy 2.4 drops elements of it, in place, at some steps in memory
             code("if not _flags.c_contiguous:", "    _a0[...] = _ufunc(_a0)", f"    return {op.params[0]}")

@@ -185,7 +185,15 @@ _masked("softplus", lambda x, beta=1, threshold=20: np.where(x * beta > threshol
    >>> dt.nn.functional.softplus(dt.tensor([0.0, 30.0]))
    tensor([ 0.6931, 30.0000])
    """)  # fmt: skip
-_activation("logsigmoid", lambda x: -np.logaddexp(-x, 0), derivative=lambda x: use("sigmoid")(-x), samples=_SMOOTH,
+
+
+def _logsigmoid_derivative(x: Any) -> Any:
+    """``sigmoid(-x)``, from the one of sigmoid(x) and sigmoid(-x) that is small: its own derivative is then exact."""
+    small = use("sigmoid")(np.where(x < 0, x, -x))
+    return np.where(x < 0, 1 - small, small)
+
+
+_activation("logsigmoid", lambda x: -np.logaddexp(-x, 0), derivative=_logsigmoid_derivative, samples=_SMOOTH,
     node="LogSigmoidBackward0",
    doc="""The logarithm of the sigmoid, without overflow.
 

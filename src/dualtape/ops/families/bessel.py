@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kernels import accurate
 from ...arrays.lazy import special
 from ..formulas import use
 from ..samples import Sample, edge, exact, ours, positive, real, sample
@@ -160,7 +161,7 @@ _row("special_spherical_bessel_j0", _spherical, lambda x: _sinc_derivative(x / n
 
 
 def _airy(x: Any, k: int) -> Any:
-    return np.where(x > _VANISHED, -0.0 if k else 0.0, special.airy(x)[k])
+    return np.where(x > _VANISHED, -0.0 if k else 0.0, special.airy(x)[1] if k else accurate.airy_ai(x))
 
 
 _VANISHED = 200  # where the Airy function is 0 in every precision, and SciPy's is NaN from some x on

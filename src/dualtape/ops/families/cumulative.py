@@ -128,8 +128,9 @@ def _accumulated(ufunc: np.ufunc, x: Any, dim: int, dtype: Any) -> Any:
             return _abreast(ufunc, x, d)
     if _is_single(x):
         return _in_double(ufunc, x, d, np.empty(x.shape, x.dtype))
-    out = running(ufunc, x, d)
-    return out if out.dtype == x.dtype else out.astype(x.dtype)  # NumPy widens integers
+    wide = np.float64 if x.dtype == SINGLE else np.complex128 if x.dtype == np.complex64 else None
+    out = running(ufunc, x if wide is None else x.astype(wide), d)
+    return out if out.dtype == x.dtype else out.astype(x.dtype)  # NumPy widens integers, too
 
 
 _CUMULATIVE: dict[np.ufunc, str] = {np.add: "cumsum", np.multiply: "cumprod"}
@@ -316,15 +317,14 @@ def _logcumsumexp(x: Any, dim: int) -> Any:
         )
     if x.ndim == 0 or x.size == 0:
         return x.copy()
-    if x.dtype.kind == "f":
-        return (
-            running(np.logaddexp, x.astype(SINGLE), d).astype(HALF) if x.dtype == HALF else running(np.logaddexp, x, d)
-        )
-    rows = np.moveaxis(x, d, 0).copy()
+    if x.dtype.kind == "f":  # in double precision, since each rounding would count in all that follow
+        short = x.dtype == SINGLE or x.dtype == HALF
+        return running(np.logaddexp, x.astype(np.float64), d).astype(x.dtype) if short else running(np.logaddexp, x, d)
+    rows = np.moveaxis(x.astype(np.complex128), d, 0).copy()
     rows[0] = logaddexp(np.full_like(rows[0], -np.inf), rows[0])
     for k in range(1, len(rows)):
         rows[k] = logaddexp(rows[k - 1], rows[k])
-    return np.moveaxis(rows, 0, d)
+    return np.moveaxis(rows, 0, d).astype(x.dtype, copy=False)
 
 
 def _shares(x: Any, out: Any, dim: int) -> tuple:

@@ -223,6 +223,9 @@ def _log1p(x: Any) -> Any:
     return complex_log1p(x) if x.dtype.kind == "c" else np.log1p(x)
 
 
+_log1p.of_reals = np.log1p  # type: ignore[attr-defined]
+
+
 function_row("log1p", _log1p, lambda x: 1 / (x + 1), _POSITIVE, node="Log1PBackward0", also=("special.log1p",),
     doc="""log(1 + x), exact for small x.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.brief import limits
+from ...arrays.kernels import accurate
 from ...arrays.lazy import special
 from ..formulas import is_whole, use
 from ..samples import above_one, edge, exact, positive, sample
@@ -38,7 +39,7 @@ def _lgamma(x: Any) -> Any:
     # SciPy's overflows where 1 / x does; and there is no limit at -inf, PyTorch's is that of the poles
     size = np.absolute(x)
     small = size < limits(x.dtype if x.dtype.kind == "f" else np.float64).tiny
-    return np.where(small, -np.log(size), np.where(np.isinf(x), np.inf, special.gammaln(x)))
+    return np.where(small, -np.log(size), np.where(np.isinf(x), np.inf, accurate.lgamma(x)))
 
 
 function_row("lgamma", of_scipy(_lgamma), lambda x: use("digamma")(x),

@@ -107,6 +107,8 @@ def accumulate(ufunc: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     axis = axes(dim, x.ndim)
     if target == HALF:
         return reduce(ufunc, x, axis, SINGLE, keepdim).astype(HALF)
+    if ufunc is np.add and x.dtype == target and target.kind == "f":
+        return add_reduce(x, axis, None, None, keepdim)
     return reduce(ufunc, x, axis, target, keepdim)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.brief import limits
+from ...arrays.kernels import accurate
 from ...arrays.kernels.approximations import erf_single
 from ...arrays.kernels.basics import on_host
 from ...arrays.lazy import special
@@ -91,7 +92,7 @@ function.
    >>> dt.erf(dt.tensor([0.0, 1.0]))
    tensor([0.0000, 0.8427])
    """, complex=False, also=("special.erf",))  # fmt: skip
-function_row("erfc", in_kind(lambda x: special.erfc(x)), lambda x: -_TWO_OVER_ROOT_PI * np.exp(-(x * x)), PLAIN, """1 -
+function_row("erfc", in_kind(accurate.erfc), lambda x: -_TWO_OVER_ROOT_PI * np.exp(-(x * x)), PLAIN, """1 -
 erf(x), exact for large x.
 
    >>> import dualtape as dt
@@ -157,7 +158,7 @@ def ndtr(input: Any) -> Any:
     return FUNCTIONS["erfc"](input * -sqrt(0.5)) * 0.5
 
 
-function_row("special_log_ndtr", of_scipy(lambda x: special.log_ndtr(x)),
+function_row("special_log_ndtr", of_scipy(accurate.log_ndtr),
     lambda x: sqrt(2 / pi) / use("special_erfcx")(x * -sqrt(0.5)),
     (*PLAIN, edge(exact([0.0, np.inf, 40.0, -40.0, np.nan]))),
    """The logarithm of :func:`ndtr`, also where that is too small to have one.

@@ -1,0 +1,155 @@
+"""Special functions of double precision where SciPy's lose digits: the logarithm of gamma beside its zeros, the
+complementary error function far out, the Airy function of large negative numbers.
+
+Each takes SciPy's result everywhere else. The errors are those of a rounded intermediate that is then blown up: a zero
+of a rational approximation, a square that is exponentiated, a phase of many turns. It is computed in two parts here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from ..lazy import special
+from .complex_logs import _two_square, _two_sum
+
+
+def _is_plain_double(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype == np.float64
+
+
+def _own(found: Any) -> Any:
+    """What SciPy gave, as an array that may be written: of 0-d arrays it gives scalars."""
+    return np.asarray(found) if isinstance(found, np.generic) else found
+
+
+# --- the logarithm of gamma beside 1 and 2 ----------------------------------------------------------
+
+_NEAR = 0.3  # how far from 1 and 2 the series is used
+_EULER = 0.57721566490153286061
+
+
+@cache
+def _series() -> np.ndarray:
+    """Coefficients of ``lgamma(2 + z) / z``, from the highest power on: differences of the zeta function and 1."""
+    k = np.arange(2, 23)  # of the largest z, later terms are below the last digit
+    return np.concatenate([(special.zetac(k) * (-1.0) ** k / k)[::-1], [1 - _EULER]])
+
+
+def _polynomial(coefficients: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """``np.polyval`` in one array."""
+    out = np.full(z.shape, coefficients[0])
+    for coefficient in coefficients[1:]:
+        out *= z
+        out += coefficient
+    return out
+
+
+def lgamma(x: Any) -> Any:
+    """The logarithm of the absolute value of the gamma function."""
+    found = _own(special.gammaln(x))
+    if not _is_plain_double(x):
+        return found
+    for zero in (1, 2):
+        near = np.abs(x - zero) < _NEAR
+        if near.any():
+            z = x[near] - zero
+            value = _polynomial(_series(), z)
+            value *= z
+            found[near] = value - np.log1p(z) if zero == 1 else value
+    return found
+
+
+# --- the complementary error function ---------------------------------------------------------------
+
+_FAR = 0.5
+
+
+def _exp_of_minus_square(x: np.ndarray) -> np.ndarray:
+    """``exp(-x * x)``; the rounding error of the square is a factor of its own."""
+    square, error = _two_square(x)
+    return np.exp(-square) * (1 - error)
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf(x)."""
+    found = _own(special.erfc(x))
+    if _is_plain_double(x):
+        far = (x > _FAR) & (x < 27)  # beyond, it is 0
+        if far.any():
+            found[far] = special.erfcx(x[far]) * _exp_of_minus_square(x[far])
+    return found
+
+
+def ndtr(x: Any) -> Any:
+    """The probability that a normally distributed number is less than each element of ``x``."""
+    found = _own(0.5 * erfc(x * -sqrt(0.5)))
+    if _is_plain_double(x):
+        far = (x < 0) & (x > -38)
+        if far.any():
+            square, error = _two_square(x[far])
+            tail = special.erfcx(x[far] * -sqrt(0.5)) * np.exp(-0.5 * square) * (1 - 0.5 * error)
+            found[far] = 0.5 * tail
+    return found
+
+
+def log_ndtr(x: Any) -> Any:
+    """The logarithm of :func:`ndtr`."""
+    found = _own(special.log_ndtr(x))
+    if _is_plain_double(x):
+        above = x > 2
+        if above.any():
+            found[above] = np.log1p(-ndtr(-x[above]))
+    return found
+
+
+# --- the Airy function --------------------------------------------------------------------------------
+
+_OSCILLATES = -9.0  # below, the asymptotic series are exact
+
+
+@cache
+def _airy_series() -> tuple[np.ndarray, np.ndarray]:
+    """The even and the odd coefficients of the asymptotic series, signs included, from the highest power on."""
+    u = [1.0]
+    for k in range(1, 20):
+        u.append(u[-1] * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1)))
+    signs = (-1.0) ** np.arange(10)
+    return (np.array(u[0::2]) * signs)[::-1], (np.array(u[1::2]) * signs)[::-1]
+
+
+def _airy_phase(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``2 / 3 * t ** 1.5`` as a sum of two numbers."""
+    root = np.sqrt(t)
+    square, error = _two_square(root)
+    rest = ((t - square) - error) / (2 * root)  # of the root
+    # t * root is (t + root)**2 / 4 - (t - root)**2 / 4, whose squares are known exactly
+    total, difference = _two_sum(t, root), _two_sum(t, -root)
+    (a, a_error), (b, b_error) = _two_square(total[0]), _two_square(difference[0])
+    a_error, b_error = a_error + 2 * total[0] * total[1], b_error + 2 * difference[0] * difference[1]
+    product, left = _two_sum(a, -b)
+    left = (left + a_error - b_error) / 4 + t * rest
+    product = product / 4
+    phase = product * 2 / 3
+    thrice, lost = _two_sum(2 * phase, phase)
+    return phase, ((2 * product - thrice) - lost + 2 * left) / 3
+
+
+def airy_ai(x: Any) -> Any:
+    """The Airy function that vanishes at infinity."""
+    found = _own(special.airy(x)[0])
+    if _is_plain_double(x):
+        low = (x < _OSCILLATES) & (x > -1e8)
+        if low.any():
+            t = -x[low]
+            phase, rest = _airy_phase(t)
+            even, odd = (np.polyval(series, 1 / (phase * phase)) for series in _airy_series())
+            sine, cosine = np.sin(phase), np.cos(phase)
+            sine, cosine = sine + cosine * rest, cosine - sine * rest
+            # cos(phase - pi / 4) and sin(phase - pi / 4), times the root of 2
+            wave = (cosine + sine) * even + (sine - cosine) * (odd / phase)
+            found[low] = wave / (sqrt(2 * pi) * np.sqrt(np.sqrt(t)))
+    return found
