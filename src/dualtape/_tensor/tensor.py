@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays import Absent, module_of
+from ..arrays import Absent, Batched, module_of
 from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
 from ..autograd.versions import UNTRACKED
@@ -309,6 +309,10 @@ class Tensor(Memory, Layouts, Protocols):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if Batched in (type(self._array), type(value._array)):
+            raise RuntimeError(
+                "mutating directly with `.data` under vmap transform is not allowed: use detach() and copy_()"
+            )
         if self._requires_grad and value._array.dtype.kind not in "fc":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if value._array.shape != self._array.shape or value._array.dtype != self._array.dtype:

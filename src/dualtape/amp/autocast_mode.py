@@ -30,6 +30,10 @@ class Casting:
         self.dtype = dtype
         self.cache = cache  # what leaves were cast to: (version, tensor), by leaf
 
+    def for_second_run(self) -> Casting:
+        """The same casts for what a checkpoint recomputes, which has a graph of its own: nothing is kept from here."""
+        return Casting(self.dtype, None if self.cache is None else {})
+
     def __torch_function__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "").removeprefix("linalg_").removeprefix("fft_").removeprefix("nn_")

@@ -299,6 +299,7 @@ class _Frame:
     ) -> None:
         self.function, self.kwargs, self.context, self.log = function, kwargs, context, log
         self.check, self.early = check, early
+        self.casts = _casts()
         self.state = default_generator.get_state() if preserve else None
         self.places: list[weakref.ref[_Place]] = []
         self.metadata: list[tuple] = []
@@ -369,6 +370,7 @@ class _Frame:
 
         with (
             _random_state(self.state),
+            _casting_as(self.casts),
             modes.enable_grad(),
             saved_tensors_hooks(pack, lambda kept: kept),
             self.context,
@@ -432,6 +434,27 @@ def _random_state(state: Tensor | None) -> Any:
         default_generator._bits, default_generator._seed = now
 
 
+class _casting_as(modes.ModeContext):
+    """Run with the casts of autocast that were in force in the first run, and no others."""
+
+    fields = ("functions",)
+
+    def __init__(self, casts: tuple) -> None:
+        self.casts = casts
+
+    def clone(self) -> _casting_as:
+        return _casting_as(self.casts)
+
+    def change(self, mode: modes.Mode) -> modes.Mode:
+        others = tuple([entry for entry in mode.functions if not hasattr(entry, "for_second_run")])
+        return mode.replace(functions=(*others, *[cast.for_second_run() for cast in self.casts]))
+
+
+def _casts() -> tuple:
+    """The entries of autocast among the function modes."""
+    return tuple([entry for entry in modes.current().functions if hasattr(entry, "for_second_run")])
+
+
 # --- the second run as a backward of its own ------------------------------------------------------
 
 
@@ -445,6 +468,7 @@ class CheckpointFunction(Function):
             warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning)
         ctx.function = function
         ctx.state = default_generator.get_state() if preserve else None
+        ctx.casts = _casts()
         ctx.args = tuple(None if isinstance(a, Tensor) else a for a in args)
         ctx.places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*tensors)
@@ -466,7 +490,7 @@ class CheckpointFunction(Function):
         for k, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             detached = args[k] = tensor.detach()
             detached.requires_grad_(tensor.requires_grad)
-        with _random_state(ctx.state), modes.enable_grad():
+        with _random_state(ctx.state), _casting_as(ctx.casts), modes.enable_grad():
             outputs = ctx.function(*args)
         pairs = [
             (output, grad)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import module_of
+from ..._tensor.tensor import new_tensor
+from ...arrays import Batched, module_of
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, frozen, in_parts, strided
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
@@ -213,11 +214,41 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 2]])
     """
     size, stride = tuple([index(n) for n in size]), tuple([index(n) for n in stride])
+    if type(input._array) is Batched:
+        return _sample_strided(input, size, stride, storage_offset)
     start = storage_start(input)
     offset = start if storage_offset is None else index(storage_offset)
     inside = start <= offset and _reach(size, stride, offset) <= start + input._array.size
     storage = input if inside and input._array.flags.c_contiguous else _storage(input)
     return _strided_op(storage, size, stride, offset - start if storage is input else offset)
+
+
+def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
+    """The view of each sample of a batch; strides are those of the memory of the whole batch.
+
+    A sample may show its own elements alone: those between its first and its last in memory.
+    """
+    array = x._array
+    start = x.storage_offset() if storage_offset is None else index(storage_offset)
+    steps = [step // array.itemsize for step in array.strides]
+    last = sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)])
+    if min(steps, default=0) < 0 or _reach(size, stride, start) > last + 1:
+        raise RuntimeError(
+            f"as_strided: size {list(size)}, stride {list(stride)} and storage_offset {start} can access memory outside of"
+            f" the sample of shape {list(array.shape)} and strides {steps}"
+        )
+    if array.flags.c_contiguous:
+        return _strided_op(x, size, stride, start)
+    # each place is an element of the sample: its index along each dimension, from the largest step to the smallest
+    rest = _strided_view(np.arange(last + 1), size, stride, start)
+    places = np.zeros(rest.shape, np.intp)
+    scale = {d: prod(array.shape[d + 1 :]) for d in range(len(steps))}
+    for d in sorted(range(len(steps)), key=lambda d: -steps[d]):
+        if array.shape[d] > 1:
+            places, rest = places + rest // steps[d] * scale[d], rest % steps[d]
+    if rest.any():
+        raise RuntimeError(f"as_strided: stride {list(stride)} shows memory between the elements of a sample")
+    return x.reshape(-1)[new_tensor(places)]
 
 
 def storage_start(x: Any) -> int:
