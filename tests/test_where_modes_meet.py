@@ -115,3 +115,68 @@ def test_a_selective_checkpoint_may_keep_a_deviation() -> None:
     )
     y.sum().backward()
     assert dt.ops.aten.std.correction in asked and x.grad is not None
+
+
+# --- forward mode over tensors whose class computes --------------------------------------------------
+
+
+class Wrapped(dt.Tensor):
+    """A wrapper subclass: its values are a tensor that it keeps."""
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        new = dt.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype, device=inner.device)
+        new.inner = inner
+        return new
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        inner = lambda x: x.inner if isinstance(x, Wrapped) else x
+        found = func(*dt.utils._pytree.tree_map(inner, args), **dt.utils._pytree.tree_map(inner, kwargs or {}))
+        return dt.utils._pytree.tree_map(lambda x: Wrapped(x) if isinstance(x, dt.Tensor) else x, found)
+
+
+FORWARD = {
+    "sin": lambda x: x.sin(),
+    "product": lambda x: x @ x.t(),
+    "sum": lambda x: x.sum(0),
+    "in place": lambda x: (x * 1).mul_(2).add_(x),
+    "view": lambda x: x.view(3, 2),
+    "index": lambda x: x[0],
+    "cat": lambda x: dt.cat([x, x]),
+    "division": lambda x: x / (x + 1),
+    "power": lambda x: x**3,
+    "largest": lambda x: x.max(1)[0],
+    "softmax": lambda x: x.softmax(1),
+    "std": lambda x: x.std(),
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_wrapper_subclasses_keep_their_tangents(name: str) -> None:
+    point, direction = dt.arange(1.0, 7.0).reshape(2, 3), dt.arange(6.0).reshape(2, 3).cos()
+    expected = dt.func.jvp(FORWARD[name], (point,), (direction,))
+    found = dt.func.jvp(FORWARD[name], (Wrapped(point),), (Wrapped(direction),))
+    for ours, plain in zip(found, expected, strict=True):
+        assert type(ours) is Wrapped
+        np.testing.assert_allclose(ours.inner.numpy(), plain.numpy(), rtol=1e-5, atol=1e-6)
+    beside = dt.func.jvp(lambda x: FORWARD[name](x * Wrapped(dt.full((2, 3), 2.0))), (point,), (direction,))[1]
+    np.testing.assert_allclose(
+        beside.inner.numpy(), dt.func.jvp(lambda x: FORWARD[name](x * 2), (point,), (direction,))[1].numpy(), rtol=1e-5,
+        atol=1e-6,
+    )  # fmt: skip
+
+
+def test_jacobians_and_hessians_of_wrapper_subclasses() -> None:
+    point = dt.tensor([1.0, 2.0])
+    cube = lambda x: (x * x * x).sum()
+    jacobian = dt.autograd.functional.jacobian
+    for found in (
+        dt.func.jacfwd(lambda x: x * x)(Wrapped(point)),
+        dt.func.jacrev(lambda x: x * x)(Wrapped(point)),
+        jacobian(lambda x: x * x, Wrapped(point), vectorize=True, strategy="forward-mode"),
+        jacobian(lambda x: x * x, Wrapped(point), vectorize=True),
+    ):
+        np.testing.assert_allclose(found.inner.numpy(), [[2, 0], [0, 4]])
+    for found in (dt.func.hessian(cube)(Wrapped(point)), dt.func.jacfwd(dt.func.jacfwd(cube))(Wrapped(point))):
+        np.testing.assert_allclose(found.inner.numpy(), [[6, 0], [0, 12]])

@@ -366,7 +366,6 @@ def _by_columns(
     """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each
     input.
     """
-    from ..func import vmap
 
     seen: tuple[bool, list] = (False, [])
     columns = []
@@ -393,7 +392,7 @@ def _by_columns(
             columns.append([scope.zeros_for(point, shape) for shape in seen[1]])
             continue
         found = (
-            vmap(moved)(units)
+            jacobians.over_rows(moved, x)(units)
             if vectorize
             else [
                 _stacked(list(c))

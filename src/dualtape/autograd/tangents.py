@@ -17,6 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from .. import modes
+from ..arrays import Absent
 from .node import edge_of
 from .views import Step, replay
 
@@ -242,7 +243,12 @@ def without(tensor: Tensor) -> Tensor:
     """The same values and history, with no tangent at all."""
     from .._tensor.tensor import alias
 
-    new = alias(tensor)
+    if type(tensor._array) is Absent:  # whose class computes with what it keeps
+        from ..overrides.subclass import same_class
+
+        new = same_class(tensor)
+    else:
+        new = alias(tensor)
     if tensor.requires_grad:
         new._edge = edge_of(tensor)
         new._requires_grad = True

@@ -44,6 +44,20 @@ def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
     return wrap(units.reshape(stop - start, *tensor.shape))
 
 
+def over_rows(function: Callable, points: Any, randomness: str = "error") -> Callable:
+    """``function`` of one direction as a function of many: by ``vmap``, or, at tensors whose class computes, one at
+    a time: a batch is a kind of array, and they have none.
+    """
+    if not any([type(point._array) is Absent for point in points]):
+        return vmap(function, randomness=randomness)
+
+    def each(rows: Tensor) -> tuple:
+        found = [function(row) for row in rows.unbind(0)]
+        return tuple([FUNCTIONS["stack"](list(parts)) for parts in zip(*found, strict=True)])
+
+    return each
+
+
 def _chunks(n: int, size: int | None, mesh: Any) -> list[tuple[int, int]]:
     first, last = (0, n) if mesh is None else mesh._share(n)
     size = max(n, 1) if size is None else size
@@ -226,7 +240,7 @@ def _by_columns(
         for k, x in enumerate(points):
             chunks = _chunks(x.numel(), chunk_size, mesh)
             parts = [
-                vmap(functools.partial(moved, k), randomness=randomness)(basis(x, start, stop))
+                over_rows(functools.partial(moved, k), points, randomness)(basis(x, start, stop))
                 for start, stop in steps(chunks, name, progress, len(chunks))
             ]
             columns.append([_joined(part, part[0].shape[1:], x.numel(), mesh) for part in zip(*parts, strict=True)])

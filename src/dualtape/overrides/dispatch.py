@@ -83,6 +83,10 @@ def execute(op: Any, values: list) -> Any:
     if mode.grad and _needs(op, values):
         record(op, values, raws, results)
         _settle_node(op, results)
+    if mode.levels:  # the formulas of tangents run on tensors, so that the class is asked again
+        from ..ops.jvp import levels_for, propagate
+
+        propagate(op, values, results, levels_for(op, mode))
     if not several:
         return results[0]
     return tuple(results) if op.outputs is LISTED else op.result_type(results)
@@ -101,6 +105,7 @@ def execute_inplace(op: Any, values: list) -> Any:
         raws = unwrap(op, values)
         old = _copy_of(target) if isinstance(target._array, Absent) else _before(op, values, target)
         node = begin_write(op, values, raws, old)
+    beside = _moved_beside(op, values, mode)
     version = target._shared_counter[0]
     if answer(_inplace_method(op), _trimmed(op, values), {}) is MISS:
         return MISS
@@ -114,7 +119,22 @@ def execute_inplace(op: Any, values: list) -> Any:
         pack_written(node, target)
         target._edge = (node, 0) if target._view is None else target._edge
         _settle_node(op, [target])
+    if beside is not None:
+        from ..ops.jvp import written
+
+        written(target, beside, mode)
     return target
+
+
+def _moved_beside(op: Any, values: list, mode: modes.Mode) -> Any:
+    """The result out of place, with its tangents, of an op whose in-place form is to have them; None without any."""
+    if not mode.levels:
+        return None
+    from ..ops.jvp import moving
+
+    if not moving(op, values, mode):
+        return None
+    return execute(op, [values[0].clone(), *values[1:]])
 
 
 def from_class(function: Callable, args: tuple, kwargs: dict, error: Exception) -> Any:
