@@ -44,6 +44,8 @@ def log1p(z: Any) -> Any:
     """``log(1 + z)`` of complex numbers, both parts accurate also where ``z`` is small or ``1 + z`` on the unit
     circle.
     """
+    if not isinstance(z, (np.ndarray, np.generic)):
+        return np.log1p(z)  # the parts of other arrays cannot be written one by one
     wide = z if z.dtype == np.complex128 else z.astype(np.complex128)
     x, y = np.real(wide), np.imag(wide)
     near = np.logical_and(np.absolute(x + 1) < 2, np.absolute(y) < 2)

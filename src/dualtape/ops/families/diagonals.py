@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor
 from ...arrays import Batched, module_of
-from ...arrays.kernels.basics import added_up, all_samples, arange_like, frozen, in_parts, strided
+from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, frozen, in_parts, strided
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
 from ..samples import real, sample
@@ -229,7 +229,7 @@ def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | No
     A sample may show its own elements alone: those between its first and its last in memory.
     """
     array = x._array
-    start = x.storage_offset() if storage_offset is None else index(storage_offset)
+    start = storage_start(x) if storage_offset is None else index(storage_offset)
     steps = [step // array.itemsize for step in array.strides]
     last = sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)])
     if min(steps, default=0) < 0 or _reach(size, stride, start) > last + 1:
@@ -240,7 +240,7 @@ def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | No
     if array.flags.c_contiguous:
         return _strided_op(x, size, stride, start)
     # each place is an element of the sample: its index along each dimension, from the largest step to the smallest
-    rest = _strided_view(np.arange(last + 1), size, stride, start)
+    rest = np.ascontiguousarray(_strided_view(np.arange(last + 1), size, stride, start))
     places = np.zeros(rest.shape, np.intp)
     scale = {d: prod(array.shape[d + 1 :]) for d in range(len(steps))}
     for d in sorted(range(len(steps)), key=lambda d: -steps[d]):
@@ -248,7 +248,7 @@ def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | No
             places, rest = places + rest // steps[d] * scale[d], rest % steps[d]
     if rest.any():
         raise RuntimeError(f"as_strided: stride {list(stride)} shows memory between the elements of a sample")
-    return x.reshape(-1)[new_tensor(places)]
+    return x.reshape(-1)[new_tensor(asarray_like(places, array))]
 
 
 def storage_start(x: Any) -> int:
