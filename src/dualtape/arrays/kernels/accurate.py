@@ -29,6 +29,7 @@ def _own(found: Any) -> Any:
 # --- the logarithm of gamma beside 1 and 2 ----------------------------------------------------------
 
 _NEAR = 0.3  # how far from 1 and 2 the series is used
+_BLOCK = 4096
 _EULER = 0.57721566490153286061
 
 
@@ -40,12 +41,15 @@ def _series() -> np.ndarray:
 
 
 def _polynomial(coefficients: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``np.polyval`` in one array."""
-    out = np.full(z.shape, coefficients[0])
-    for coefficient in coefficients[1:]:
-        out *= z
-        out += coefficient
-    return out
+    """Return ``np.polyval(coefficients, z)`` of a vector, block by block, so that the blocks stay in the cache."""
+    result = np.empty(z.shape)
+    for start in range(0, z.size, _BLOCK):
+        block, out = z[start : start + _BLOCK], result[start : start + _BLOCK]
+        out[...] = coefficients[0]
+        for coefficient in coefficients[1:]:
+            out *= block
+            out += coefficient
+    return result
 
 
 def lgamma(x: Any) -> Any:

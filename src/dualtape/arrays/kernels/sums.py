@@ -51,6 +51,8 @@ def sum_all(x: np.ndarray) -> Any:
     if ones is None:
         return _reduce(x, None)
     if not x.flags.c_contiguous:
+        if x.size < _WORTHWHILE:
+            return _reduce(x, None)
         return sum_all(x.T) if x.flags.f_contiguous else _in_parts(x, range(x.ndim), False)
     n = x.size
     if n <= WIDTH:
@@ -67,7 +69,7 @@ def sum_all(x: np.ndarray) -> Any:
 def sum_axis(x: np.ndarray, axis: int) -> Any:
     """The sum over one axis (counted from the front), which goes away."""
     ones = _ONES.get(x.dtype)
-    if ones is None:
+    if ones is None or x.size < _WORTHWHILE and not x.flags.c_contiguous:
         return _reduce(x, axis)
     if x.ndim != 2 or not x.flags.c_contiguous:
         return _in_parts(x, (axis,), False)
