@@ -13,11 +13,16 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: run test lint docs bench bench-scaling bench-peers oracle clean help
+# What runs with the oldest versions that pyproject.toml allows.
+OLDEST := $(addprefix tests/test_,$(addsuffix .py,compile_native compile_cache scipy hips array_api numpy_functions \
+          numpy_namespace engine views forward_ad func nn_module optim serialization random special))
+
+.PHONY: run test test-oldest lint docs bench bench-scaling bench-peers oracle clean help
 
 help:
 	@echo "make run      set up .venv, install dualtape, run 'dualtape tour'"
 	@echo "make test     run the tests            (PYTEST_ARGS='-k views' WORKERS=4)"
+	@echo "make test-oldest   a quick part of them, with the oldest versions that pyproject.toml allows"
 	@echo "make lint     ruff and mypy"
 	@echo "make docs     the documentation site, into docs/_build/html   (BENCH=FILE of make bench --json)"
 	@echo "make bench    dualtape and its peers side by side   (BENCH_ARGS=--quick, see docs/performance.md)"
@@ -35,6 +40,9 @@ test: $(STAMPS)/test
 	@$(BIN)/python -m dualtape.ops.reindex
 	@$(BIN)/python -m tools.stubs
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+test-oldest: $(STAMPS)/oldest
+	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider $(OLDEST)
 
 lint: $(STAMPS)/dev
 	$(BIN)/ruff check .
@@ -77,6 +85,13 @@ $(STAMPS)/dev: pyproject.toml | $(STAMPS)/package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+$(STAMPS)/oldest: pyproject.toml tools/oldest.py | $(STAMPS)/package
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(BIN)/python -m tools.oldest > $(STAMPS)/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(STAMPS)/oldest.txt \
+	    --editable '.[test]'
+	touch $@
+
 $(STAMPS)/docs: pyproject.toml | $(STAMPS)/package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
@@ -86,5 +101,5 @@ $(STAMPS)/oracle: | $(STAMPS)/venv
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist dualtape-tour docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest build dist dualtape-tour docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

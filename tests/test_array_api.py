@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy
 
 import dualtape as dt
 
@@ -104,7 +105,9 @@ BINARY = {
     ("u8", "2"): "add multiply floor_divide",
     ("2j", "f"): "multiply",
 }
-REDUCTIONS = "sum prod max min mean std var all any count_nonzero"
+REDUCTIONS = "sum prod max min mean std var all any"
+if not isinstance(np.count_nonzero(np.ones(1)), int):  # an array since NumPy 2.3
+    REDUCTIONS += " count_nonzero"
 EXPRESSIONS = """
 xp.clip(f, -1, 1), xp.clip(f, xp.asarray([0.0, 0.5, 1.0]), None), xp.clip(i, max=2), xp.clip(f, s, None)
 xp.std(f, axis=0, correction=1), xp.var(f, correction=0.5), xp.sum(u8), xp.prod(n), xp.sum(b), xp.sum(f32, dtype=xp.float64)
@@ -311,6 +314,9 @@ def run_alone(program: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.skipif(
+    tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 16), reason="SciPy before 1.16 converts to NumPy's arrays"
+)
 def test_functions_of_scipy_run_on_tensors_and_are_differentiated() -> None:
     assert run_alone(f"CASES = {SCIPY_CASES!r}\n{SCIPY}", SCIPY_ARRAY_API="1") == ""
 

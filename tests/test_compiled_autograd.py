@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import threading
 import warnings
+import weakref
 from contextlib import nullcontext
 
 import numpy as np
@@ -376,3 +378,20 @@ def test_the_backward_of_every_op_is_a_program(part):
             dt.manual_seed(seed)
             with context:
                 same_as(outcome(row.function, *made(sample, dtype, seed)), expected)
+
+
+def test_what_nodes_saved_is_freed_with_the_graph_also_where_the_backward_was_traced() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        with dt.compiler.compiled_autograd():
+            for _ in range(3):
+                x = dt.randn(5, 5, requires_grad=True)
+                h = (x * 2).sin()
+                y = (h.exp() * h).sum()
+                held = [weakref.ref(h), weakref.ref(y), weakref.ref(x)]
+                y.backward()
+                del h, y, x
+                assert [ref() for ref in held] == [None] * 3
+    finally:
+        gc.enable()

@@ -62,7 +62,7 @@ def matcher(nodes: list, roots: list[tuple]) -> Callable | None:
     text += [f"        return ({given},), [{', '.join(shown)}]"]
     text += ["    except (AttributeError, IndexError, TypeError, ValueError):", "        return None", ""]
     exec(compile("\n".join(text), "<dualtape: graph>", "exec"), space)
-    return space["match"]
+    return space.pop("match")  # no cycle of the function and its globals
 
 
 def given_gradient(gradient: Any) -> Tensor:

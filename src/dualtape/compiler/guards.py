@@ -153,7 +153,7 @@ class Guard:
         space = dict(self._space)
         exec(compile(source, filename, "exec"), space)
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        return space["check"]
+        return space.pop("check")  # which its globals would hold, and it them
 
     def why_not_again(self, function: Any, leaves: Any, inputs: tuple) -> str | None:
         """Why the function cannot run as it did in a call that found ``inputs``; None if it can.

@@ -297,7 +297,7 @@ def function(
     filename = f"<dualtape: {name} {id(writer):x}>"
     exec(compile(source, filename, "exec"), writer.space)
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    return writer.space[name]
+    return writer.space.pop(name)  # no cycle of the function and its globals
 
 
 def quietly(run: Callable[..., Any], *arrays: Any) -> tuple:

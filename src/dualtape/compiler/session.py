@@ -115,6 +115,7 @@ class Session:
                 thing._edge = before[0]
             if thing._grad is not None and type(thing._grad._array) is Traced:
                 thing._grad._array = thing._grad._array.values
+        self._before.clear()  # it leads to nodes that lead here
 
     def run(self, function: Callable[[], Any]) -> Any:
         """Run ``function`` so that it is traced."""
