@@ -8,7 +8,7 @@ from typing import Any
 import dualtape as dt
 
 from .._tensor.tensor import Tensor
-from ..random.distributions import von_mises
+from ..random import distributions as draws
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
@@ -54,7 +54,7 @@ class VonMises(Distribution):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with dt.no_grad():
             shape = self._extended_shape(sample_shape)
-            return von_mises(self.loc.expand(shape), self.concentration.expand(shape))
+            return draws.von_mises(self.loc.expand(shape), self.concentration.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
         if self._validate_args:

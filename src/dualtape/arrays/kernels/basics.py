@@ -78,7 +78,8 @@ def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
         return out if out.flags.c_contiguous else out.copy()
     if ufunc.__name__ in _RUNNING:
         out = getattr(np, _RUNNING[ufunc.__name__])(x, axis=axis)
-        return out if out.flags.c_contiguous else out.copy()
+        flags = getattr(out, "flags", None)  # tensors have none, and are contiguous
+        return out if flags is None or flags.c_contiguous else out.copy()
     out = x.copy()
     rows = np.moveaxis(out, axis, 0)
     step = 1

@@ -149,7 +149,8 @@ def reshape(input: Any, *shape: Any) -> Any:
         if smallest == -1 and count < 0 and not array.size % count and shape.count(-1) == 1:
             return _view_shape(input, tuple([array.size // -count if n == -1 else n for n in shape]))
     sizes = resolve(shape, array.size, "reshape")
-    if array.size == 0 or np.may_share_memory(array.reshape(sizes), array):
+    without_memory = not hasattr(array, "reshape")  # of a tensor that its class computes with
+    if array.size == 0 or without_memory or np.may_share_memory(array.reshape(sizes), array):
         return (_view_shape if array.size == 0 or array.flags.c_contiguous else _reshape_alias)(input, sizes)
     return _unsafe_view(FUNCTIONS["clone"](input), sizes)
 
