@@ -235,6 +235,7 @@ class ModeContext:
     fields: tuple[str, ...] = ()
     stack: str = ""
     left: Callable[[], None] | None = None  # what else is to be done on exit
+    _last_entry: Any = None  # of a stack, when it was left
     _entered: list[tuple[Mode | None, Mode]] | None = None  # the modes inside and outside; None if others came between
 
     def change(self, mode: Mode) -> Mode:
@@ -267,14 +268,26 @@ class ModeContext:
         return None
 
     def __exit__(self, *error: Any) -> None:
-        assert self._entered, "a mode is left that was not entered"
+        if not self._entered:
+            self._leave_again()
+            return
         inside, outside = self._entered[-1]
         del self._entered[-1]  # not pop(): no interrupt may come before the mode is put back
         now = _set(outside).old_value
         if now is not inside and was_changed(now, outside):
             _set(self.restored(now, inside, outside))
+        if self.stack and inside is not None:
+            self._last_entry = getattr(inside, self.stack)[-1]
         if self.left is not None:
             self.left()
+
+    def _leave_again(self) -> None:
+        """Take the entry off the stack where a backward, in which this was left, has put it back at its end."""
+        now = current()
+        own = self._last_entry
+        if own is None or without_last(getattr(now, self.stack), own) == getattr(now, self.stack):
+            raise RuntimeError(f"{type(self).__name__} is left, and was not entered")
+        _set(now.replace(**{self.stack: without_last(getattr(now, self.stack), own)}))
 
     def __call__(self, function: F) -> F:
         from ._contextlib import decorate

@@ -28,6 +28,8 @@ def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> No
                 found = _transposed(ctx, leaves, given, results)
             else:
                 rest = iter(given)
+                if ctx._to_save_forward is None:
+                    ctx._to_save_forward = ()  # what is saved for backward is not for jvp to see
                 found = _called(ctx, _mapped(args, lambda leaf: next(rest)), results)  # noqa: B023 - used at once
             for k, (result, t) in enumerate(zip(results, found, strict=True)):
                 _give(ctx, k, result, t, level, given)
@@ -89,7 +91,8 @@ def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: ForwardLevel, gi
         return
     shared = any(one is not None and t._shared_counter is one._shared_counter for one in given)
     if result._is_view() and not is_still(result, level) and any(one is not None for one in given):
-        if not shared and ctx._cls.jvp is not Function.jvp:
+        own = ctx._cls.jvp is not Function.jvp
+        if own and (not shared or any(t is one for one in given)):
             raise RuntimeError(
                 "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a"
                 " view."

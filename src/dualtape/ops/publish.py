@@ -13,7 +13,7 @@ from .. import errors, modes
 from .._tensor.tensor import Tensor
 from ..arrays import is_array
 from ..autograd.views import check_write
-from ..overrides.watching import Declined, overridable, overrides
+from ..overrides.watching import MISS, Declined, overridable, overrides
 from . import table
 from .codegen import functions
 from .dispatch import FUNCTIONS, NAMESPACES, check_store, written_out
@@ -215,6 +215,15 @@ def _rtruediv(x: Tensor, y: Any) -> Any:
     """``y / x`` for what is no tensor, as PyTorch computes it."""
     if not isinstance(y, (int, float, complex)) and not is_array(y):
         return NotImplemented
+    if type(x) is not Tensor and overrides(x):
+        from ..overrides.subclass import intercept
+
+        try:
+            answer = intercept(Tensor.__rtruediv__, (x, y), {})
+        except Declined:
+            return NotImplemented
+        if answer is not MISS:
+            return answer
     return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](x), y)
 
 

@@ -89,7 +89,7 @@ class Op:
         "users", "saves_tensors", "jvp", "promote", "view", "outputs", "node_names", "variant", "_node_classes",
         "samples", "doc", "function", "inplace", "inplace_function", "varargs", "scalars", "result_type", "aliases",
         "torch_name", "complex", "quiet", "numpy_forward", "numpy_vjp", "numpy_formulas", "numpy_scalars",
-        "numpy_change", "numpy_joint", "overwrites", "keywords", "whole", "_save",
+        "numpy_change", "numpy_joint", "overwrites", "keywords", "whole", "frees", "_save",
     )  # fmt: skip
 
     function: Callable  # what users call; given when the row is published
@@ -98,6 +98,7 @@ class Op:
     def __init__(self, name: str, forward: Callable, **row: Any) -> None:
         self.name = name
         self.forward = forward
+        self.frees: bool = row["frees"]
         self.kind = row["kind"]
         self.params, self.defaults = _signature(name, forward, row["params"])
         self.required = len(self.params) - len(self.defaults)
@@ -198,6 +199,7 @@ class Op:
         self.saves_tensors = any(
             [0 <= k < count and saves[k][1] != ATTRIBUTE for _, where in self.formulas for k in where]
         )
+        self.frees = self.saves_tensors or self.frees
         # the gradient of one output, or those of all, the first parameter of each formula: what a node runs without
         # ceremony
         self.simple = all([names[0] in gradients and gradients.keys().isdisjoint(names[1:]) for _, names in asked])
@@ -261,7 +263,7 @@ class Op:
             "__slots__": (),
             "op": self,
             "__module__": __name__,
-            "_holds": self.saves_tensors,
+            "_holds": self.frees,
             **saved_properties(self),
         }
         if self.simple:
@@ -483,6 +485,7 @@ def op(
     numpy_vjp: dict[str, Callable] | None = None,
     numpy_joint: Callable | None = None,
     whole: bool = False,
+    frees: bool = False,
     numpy_scalars: bool = False,
     numpy_change: Callable | None = None,
     overwrites: str | None = None,
@@ -548,6 +551,9 @@ def op(
         inputs at once, or None where they are better computed one by one.
     whole : bool
         A compiled program calls forward and formulas as they are: they are no loops over elements.
+    frees : bool
+        A second backward through a node is refused, as of every op that saves tensors: PyTorch's saves some where this
+        one keeps options (indices, sizes).
     numpy_scalars : bool
         Whether they are the better ones for scalars, too.
     numpy_change : callable
@@ -589,7 +595,7 @@ def op(
         outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
         quiet=quiet,
         numpy_forward=numpy_forward, numpy_vjp=numpy_vjp, numpy_scalars=numpy_scalars, numpy_change=numpy_change,
-        numpy_joint=numpy_joint, whole=whole, overwrites=overwrites, keywords=keywords,
+        numpy_joint=numpy_joint, whole=whole, frees=frees, overwrites=overwrites, keywords=keywords,
         inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
     )  # fmt: skip
     from .publish import publish

@@ -139,7 +139,13 @@ def _answered(mode: modes.Mode, found: list, function: Callable, args: tuple, kw
         inside = mode.replace(functions=mode.functions[:-1])
         try:
             modes._set(inside)
-            result = mode.functions[-1].__torch_function__(function, types, args, kwargs)
+            handler = mode.functions[-1].__torch_function__
+            if getattr(handler, "__self__", None) is type(mode.functions[-1]):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a"
+                    f" plain method of {type(mode.functions[-1]).__name__}: (self, func, types, args, kwargs)"
+                )
+            result = handler(function, types, args, kwargs)
         finally:
             now = modes._set(mode).old_value
             if now is not inside and modes.was_changed(now, mode):

@@ -55,7 +55,7 @@ def write(op: Any, recorded: bool) -> Code:
             code(f"pairs = (p0, p1) if p0 is not None and p1 is not None else {one}")
         else:
             code(f"pairs = [p for p in ({', '.join(pairs)}) if p is not None]")
-    if op.saves_tensors:
+    if op.frees:
         code("if freed is not None:", "    node._saved = freed")
     code("return pairs")
     return code

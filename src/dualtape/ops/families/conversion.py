@@ -323,7 +323,7 @@ op("angle", _angle, kind=ELEMENTWISE, vjp=dict(x=_angle_gradient), inplace=False
    >>> dt.angle(dt.tensor([1j]))
    tensor([1.5708])
    """)  # fmt: skip
-op("complex", _as_complex, kind=BROADCASTING, promote=COMMON,
+op("complex", _as_complex, kind=BROADCASTING, frees=True, promote=COMMON,
     vjp=dict(real=lambda g: np.real(g), imag=lambda g: np.imag(g)), inplace=False, method=False,
    jvp=dict(real=lambda t: use("complex")(t, np.zeros_like(t)), imag=lambda t: use("complex")(np.zeros_like(t), t)),
    complex=False,

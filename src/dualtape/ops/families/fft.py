@@ -91,7 +91,7 @@ _c2c_op = op("fft_c2c", _c2c, kind=GENERAL, whole=True, promote=FLOAT, public=Fa
     vjp=dict(x=lambda g, dims, scale, forward: use("fft_c2c")(g, dims, scale, not forward)),
     samples=(sample(real(2, 3), (1,), 1.0, True), sample(real(2, 3), (0, 1), 0.5, False), sample(real(3), (), 2.0, True)),
     doc="The discrete Fourier transform along axes, or its conjugate, times a number.")  # fmt: skip
-_r2c_op = op("fft_r2c", _r2c, kind=GENERAL, whole=True, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
+_r2c_op = op("fft_r2c", _r2c, kind=GENERAL, whole=True, frees=True, promote=FLOAT, public=False, method=False, jvp=LINEAR, torch_name="-",
     node="FftR2CBackward0", complex=False, vjp=dict(x=_from_half),
     samples=(sample(real(2, 4), (1,), 1.0, True), sample(real(2, 5), (0, 1), 0.5, False)),
     doc="Half of the discrete Fourier transform of real numbers, times a number.")  # fmt: skip

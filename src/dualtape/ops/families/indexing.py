@@ -276,7 +276,7 @@ def _index_zero(x: Any, shape: tuple, indices: Any) -> Any:
 
 
 _alias = TABLE["alias"].function
-index_at = op("index", _index_forward, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR, torch_name="-",
+index_at = op("index", _index_forward, kind=GENERAL, whole=True, frees=True, public=False, method=False, jvp=LINEAR, torch_name="-",
    vjp=dict(x=lambda g, x_shape, indices: use("index_zero")(g, x_shape, indices)),
    samples=(sample(real(4, 3), (np.array([0, 2, 2]),)), sample(real(4, 3), (slice(None), np.array([[0, 1], [1, 1]]))),
             sample(real(3, 4, 2), (np.array([0, 1]), slice(None), np.array([1, 1])))),
@@ -312,7 +312,7 @@ def _mask_of_bytes(index: Any) -> Any:
     return index.astype(bool) if hasattr(index, "dtype") and index.dtype.name == "uint8" else index
 
 
-op("index_put", _index_put, kind=GENERAL, whole=True, inplace=True, jvp=LINEAR, promote=None,
+op("index_put", _index_put, kind=GENERAL, whole=True, frees=True, inplace=True, jvp=LINEAR, promote=None,
    vjp=dict(x=lambda g, indices, accumulate: g if accumulate else use("index_put")(g, _raw_indices(indices), zeros_like_shape((), g)),
             values=lambda g, indices: g[_raw_indices(indices)]),
    samples=(sample(real(4, 3), (np.array([0, 2]),), real(2, 3)), sample(real(4, 3), (np.array([0, 2]),), real()),

@@ -341,7 +341,7 @@ def _avg_spread(
     return contiguous(full[walk.inside]) if walk.pads else full
 
 
-_avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
+_avg_pool_op = op("avg_pool2d_window", _avg_pool, kind=GENERAL, whole=True, frees=True, public=False, method=False, jvp=LINEAR,
     node="AvgPool2DBackward0", torch_name="-",
    vjp=dict(x=lambda g, x_shape, kernel_size, stride, padding, count_include_pad, divisor_override:
                 use("avg_pool2d_spread")(g, x_shape, kernel_size, stride, padding, count_include_pad,
@@ -467,7 +467,7 @@ def _weighted(rows: np.ndarray, x: Any, columns: np.ndarray) -> Any:
     return np.stack([np.matmul(x[..., np.flatnonzero(w)], asarray_like(w[w != 0], x)) for w in columns], axis=-1)
 
 
-_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
+_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, whole=True, frees=True, public=False, method=False, jvp=LINEAR,
     node="AdaptiveAvgPool2DBackward0",
    torch_name="-",
    vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_spread")(g, tuple(x_shape[-2:]))),
