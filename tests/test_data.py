@@ -5,7 +5,9 @@ from __future__ import annotations
 import collections
 import os
 import pickle
+import sys
 import time
+import types
 import warnings
 from importlib import import_module
 from typing import Any
@@ -49,13 +51,6 @@ class Failing(Numbers):
     def __getitem__(self, index: int) -> Any:
         if index == 5:
             raise KeyError("five is missing")
-        return index
-
-
-class Dying(Numbers):
-    def __getitem__(self, index: int) -> Any:
-        if index == 5:
-            os._exit(3)
         return index
 
 
@@ -311,9 +306,166 @@ def test_a_batch_that_cannot_be_sent_is_an_error() -> None:
         next(iter(DataLoader(Numbers(), num_workers=1, collate_fn=_lambda)))
 
 
-def test_a_worker_that_dies_is_noticed() -> None:
-    with pytest.raises(RuntimeError, match="has died"):
-        list(DataLoader(Dying(), 2, num_workers=2))
+ENDINGS = {
+    "killed": (lambda: os.kill(os.getpid(), 9), "was killed by SIGKILL"),
+    "exits": (lambda: os._exit(3), "ended with status 3"),
+    "sys.exit": (lambda: sys.exit(4), "ended with status 4"),
+}
+
+
+class Ending(Dataset):
+    """Its worker ends in the way named, at one sample or already when it begins."""
+
+    def __init__(self, how: str, at: int, pause: float = 0.0) -> None:
+        self.how, self.at, self.pause = how, at, pause
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> Any:
+        if index == self.at:
+            ENDINGS[self.how][0]()
+        time.sleep(self.pause)
+        return dt.full((3,), float(index))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("how", ENDINGS)
+def test_a_worker_that_dies_is_said_to_have(how: str, persistent: bool) -> None:
+    # the loader may be reading, or giving a task to a pipe that nobody reads
+    for at, pause in ((0, 0.0), (1, 0.01), (9, 0.0), (40, 0.0)):
+        loader = DataLoader(Ending(how, at), 2, num_workers=2, persistent_workers=persistent, prefetch_factor=1)
+        batches = iter(loader)
+        with pytest.raises(RuntimeError, match=rf"(?s)DataLoader worker \(pid\(s\) .*{ENDINGS[how][1]}"):
+            for _ in batches:
+                time.sleep(pause)
+        with pytest.raises(RuntimeError, match="exited unexpectedly"):
+            next(batches)
+        assert not batches._workers
+    if persistent:
+        loader.dataset.at = -1
+        assert len(list(loader)) == 32  # with workers of its own
+
+
+def test_a_task_for_a_worker_that_died_says_so() -> None:
+    loader = DataLoader(Numbers(64), 2, num_workers=1, persistent_workers=True)
+    batches = iter(loader)
+    next(batches)
+    batches._workers[0].kill()
+    batches._workers[0].join()
+    with pytest.raises(RuntimeError, match="exited unexpectedly: worker 0 was killed by SIGKILL"):
+        batches._give_task()
+    batches = iter(loader)
+    assert len(list(batches)) == 32
+    batches._workers[0].kill()
+    batches._workers[0].join()
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        iter(loader)  # which lets the workers begin again
+    assert len(list(loader)) == 32
+
+
+def _local() -> type[Exception]:
+    class Local(Exception):
+        pass
+
+    return Local
+
+
+class _Demanding(Exception):
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"first is {first}")
+
+
+class _NoError(Exception):
+    def __new__(cls, *args: Any) -> Any:
+        return object() if args and "worker" in str(args[0]) else super().__new__(cls, *args)
+
+
+class _Unloadable(Exception):
+    """Its class is pickled as a reference that only its worker resolves."""
+
+
+def _unloadable() -> Exception:
+    module = types.ModuleType("of_one_worker")
+    sys.modules["of_one_worker"] = module
+    module.Here = type("Here", (_Unloadable,), {"__module__": "of_one_worker"})  # type: ignore[attr-defined]
+    return module.Here("of a worker's module")
+
+
+class _OfAWorker:
+    """A value that cannot be unpickled where it arrives."""
+
+    def __reduce__(self) -> Any:
+        return _refuse_to_load, ()
+
+
+def _refuse_to_load() -> None:
+    raise ValueError("it will not load")
+
+
+RAISED = {
+    "a local class": (lambda: _local()("of a local class"), RuntimeError, "Local, raised in worker.*of a local class"),
+    "a class of the worker alone": (_unloadable, RuntimeError, "Here, raised in worker.*of a worker's module"),
+    "a class with other arguments": (lambda: _Demanding(1, 2), RuntimeError, "_Demanding, raised.*first is 1"),
+    "a class that gives something else": (lambda: _NoError("no error"), RuntimeError, "_NoError, raised.*no error"),
+    "a class with arguments that are not pickled": (lambda: ValueError(lambda: 1), ValueError, "raised in worker"),
+}
+
+
+class Raising(Dataset):
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> Any:
+        if index == 2:
+            raise RAISED[self.how][0]()
+        return index
+
+
+@pytest.mark.parametrize("how", RAISED)
+def test_any_exception_of_a_worker_arrives_with_its_name_and_text(how: str) -> None:
+    _, kind, words = RAISED[how]
+    batches = iter(DataLoader(Raising(how), None, num_workers=1))
+    assert [next(batches), next(batches)] == [0, 1]
+    with pytest.raises(Exception, match=f"(?s){words}") as caught:
+        next(batches)
+    assert type(caught.value) is kind
+    assert list(batches) == [3, 4, 5]  # the worker goes on
+
+
+class Loading(Numbers):
+    def __getitem__(self, index: int) -> Any:
+        return _OfAWorker() if index == 1 else index
+
+
+def test_a_batch_that_cannot_be_unpickled_is_an_error_of_that_batch() -> None:
+    batches = iter(DataLoader(Loading(4), None, num_workers=2))
+    assert next(batches) == 0
+    with pytest.raises(RuntimeError, match="(?s)cannot unpickle the batch of a worker.*it will not load"):
+        next(batches)
+    assert list(batches) == [2, 3]
+
+
+class Restarting(IterableDataset):
+    """Begins once in each worker."""
+
+    begun = 0
+
+    def __iter__(self) -> Any:
+        type(self).begun += 1
+        if type(self).begun > 1:
+            raise ValueError("it has begun already")
+        return iter(range(3))
+
+
+def test_a_dataset_that_does_not_begin_again_says_so() -> None:
+    loader = DataLoader(Restarting(), num_workers=1, persistent_workers=True)
+    assert len(list(loader)) == 3
+    with pytest.raises(ValueError, match="it has begun already"):
+        list(loader)
 
 
 def test_a_worker_that_takes_too_long_is_noticed() -> None:

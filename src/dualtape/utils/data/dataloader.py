@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from math import ceil
 from multiprocessing import connection as pipes
@@ -166,7 +167,7 @@ class DataLoader(Generic[T_co]):
 
     def __iter__(self) -> _BaseDataLoaderIter:
         lasting = self._iterator if self.persistent_workers and self.num_workers else None
-        if lasting is not None:
+        if lasting is not None and lasting._ended is None:
             lasting._reset(self)
             return lasting
         made = self._get_iterator()
@@ -290,6 +291,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []
         self._pipes: list[Any] = []
+        self._ended: str | None = None  # what is said of workers that have died
         super().__init__(loader)
         self._persistent = loader.persistent_workers
         self._timeout = loader.timeout
@@ -325,8 +327,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _reset(self, loader: DataLoader) -> None:
         """Begin again with the same workers; what they still send of the last time is dropped."""
-        for pipe in self._pipes:
-            pipe.send(worker.Resume())
+        for number in range(len(self._pipes)):
+            self._send(number, worker.Resume())
         waiting = len(self._pipes)
         while waiting:
             number, _ = self._receive()[1]
@@ -343,28 +345,50 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return
         turn = min(self._active, key=lambda k: (k - self._turn) % len(self._workers))
         self._turn = turn + 1
-        self._pipes[turn].send(worker.Task(self._given, index))
+        self._send(turn, worker.Task(self._given, index))
         self._owner[self._given] = turn
         self._given += 1
+
+    def _send(self, number: int, message: object) -> None:
+        try:
+            self._pipes[number].send(message)
+        except OSError:  # a broken pipe: nobody reads from it
+            raise self._died(number) from None
 
     def _receive(self) -> tuple[int, tuple]:
         """The number of a worker, and what it sent."""
         by_pipe = {self._pipes[k]: k for k in range(len(self._pipes)) if not self._pipes[k].closed}
-        sentinels = [self._workers[k].sentinel for k in by_pipe.values()]
+        sentinels = {self._workers[k].sentinel: k for k in by_pipe.values()}
         found = pipes.wait([*by_pipe, *sentinels], self._timeout or None)
         if not found:
             raise RuntimeError(f"no worker has sent a batch for {self._timeout} seconds (timeout)")
-        for pipe in found:
-            if pipe in by_pipe:
+        gone = 0
+        for each in found:
+            gone = by_pipe[each] if each in by_pipe else sentinels[each]
+            if each in by_pipe:
                 try:
-                    return by_pipe[pipe], worker.receive(pipe)
-                except (EOFError, ConnectionError):
-                    continue
-        gone = [process.pid for process in self._workers if not process.is_alive()]
+                    return gone, worker.receive(each)
+                except (EOFError, OSError):  # also in the middle of a message
+                    break
+        raise self._died(gone)
+
+    def _died(self, number: int) -> RuntimeError:
+        """Stop all workers, and return the error that says which of them died, and how."""
+        self._workers[number].join(1)  # its pipe may be closed a moment before its status is known
+        gone = [(k, process) for k, process in enumerate(self._workers) if process.exitcode is not None]
+        gone = gone or [(number, self._workers[number])]
+        pids = ", ".join([str(process.pid) for _, process in gone])
+        how = "; ".join([f"worker {k} {_ending(process.exitcode)}" for k, process in gone])
+        self._ended = (
+            f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {how}. Nothing more comes of this iterator; what"
+            " ended it may stand in its output above, or is found with num_workers=0"
+        )
         self._shutdown()
-        raise RuntimeError(f"a worker process has died (pid {', '.join(map(str, gone))}): nothing more comes from it")
+        return RuntimeError(self._ended)
 
     def _next_data(self) -> Any:
+        if self._ended is not None:
+            raise RuntimeError(self._ended)
         while True:
             if self._wanted in self._ready:
                 return self._finished(self._ready.pop(self._wanted))
@@ -411,3 +435,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __del__(self) -> None:
         self._shutdown()
+
+
+def _ending(status: int | None) -> str:
+    """How a process ended, in words."""
+    if status is None:
+        return "closed its pipe"
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

@@ -71,23 +71,32 @@ class Ended:
 
 @dataclass(frozen=True)
 class Failure:
-    """Instead of a batch: what went wrong, and where."""
+    """Instead of a batch: what went wrong, and where.
 
-    kind: type[BaseException]
+    The class of the exception is kept as a pickle of its own: one that cannot be pickled there, or loaded here (a
+    local class, a module that only the worker has imported), leaves its name and text.
+    """
+
+    kind: bytes | None
     text: str
 
     @staticmethod
     def of(error: BaseException, worker: int) -> Failure:
-        """What is said of an exception; it is called where it was caught."""
+        """Describe an exception; called where it was caught."""
         text = f"{type(error).__name__}, raised in worker {worker} of a DataLoader. There:\n{traceback.format_exc()}"
-        return Failure(type(error), text)
+        try:
+            kind = pickle.dumps(type(error))
+        except Exception:
+            kind = None
+        return Failure(kind, text)
 
     def raised(self) -> BaseException:
-        """The exception, of its own type if that takes a message."""
+        """Return the exception: of its own class if that is found here and takes a message, else a RuntimeError."""
         try:
-            return self.kind(_Text(self.text))
+            made = pickle.loads(self.kind or b"")(_Text(self.text))
         except Exception:
             return RuntimeError(self.text)
+        return made if isinstance(made, BaseException) else RuntimeError(self.text)
 
 
 class _Text(str):
@@ -110,20 +119,26 @@ def send(connection: Any, message: Any) -> None:
 def packed(number: Any, data: Any) -> tuple[bytes, list]:
     """A message: a pickle, and the memory of the arrays it refers to."""
     buffers: list[Any] = []
-    body = pickle.dumps((number, data), protocol=5, buffer_callback=buffers.append)
+    body = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
     raw = [buffer.raw() for buffer in buffers]
-    return pickle.dumps((body, [part.nbytes for part in raw])), raw
+    return pickle.dumps((number, body, [part.nbytes for part in raw])), raw
 
 
 def receive(connection: Any) -> Any:
-    """(number, data) of a message; arrays get memory of their own, which may be written."""
-    body, sizes = pickle.loads(connection.recv_bytes())
+    """(number, data) of a message; arrays get memory of their own, which may be written. Data that cannot be unpickled
+    here become a :class:`Failure`, so that the loader still knows which batch it was.
+    """
+    number, body, sizes = pickle.loads(connection.recv_bytes())
     buffers = []
     for size in sizes:
         buffer = np.empty(size, np.uint8)
         connection.recv_bytes_into(buffer) if size else connection.recv_bytes()
         buffers.append(buffer)
-    return pickle.loads(body, buffers=buffers)
+    try:
+        return number, pickle.loads(body, buffers=buffers)
+    except Exception as error:
+        text = "".join(traceback.format_exception(error))
+        return number, Failure(None, f"a DataLoader cannot unpickle the batch of a worker. Here:\n{text}")
 
 
 def _take_in(connection: Any, messages: queue.SimpleQueue) -> None:
@@ -168,24 +183,30 @@ def run(
         np.random.seed(np.random.SeedSequence([worker, base_seed]).generate_state(4))  # noqa: NPY002 - users draw from it
         _worker_info = WorkerInfo(worker, workers, seed, dataset)
         kind = fetch._IterableDatasetFetcher if iterable else fetch._MapDatasetFetcher
-        failure, fetcher = None, None
+        init_failure = failure = None
+        fetcher: Any = None
+
+        def begin() -> Failure | None:
+            nonlocal fetcher
+            try:
+                fetcher = kind(dataset, auto_collation, collate_fn, drop_last)
+            except Exception as error:
+                return Failure.of(error, worker)
+            return None
+
         try:
             if init_fn is not None:
                 init_fn(worker)
-            fetcher = kind(dataset, auto_collation, collate_fn, drop_last)
         except Exception as error:
-            failure = Failure.of(error, worker)
+            init_failure = Failure.of(error, worker)
+        failure = init_failure or begin()
         while (message := incoming.get()) is not None:
             if isinstance(message, Resume):
-                fetcher = kind(dataset, auto_collation, collate_fn, drop_last)
+                failure = init_failure or begin()
                 outgoing.put(packed(message, None))
                 continue
             try:
-                if failure is not None:
-                    data, failure = failure, None
-                else:
-                    data = fetcher.fetch(message.index)  # type: ignore[union-attr]
-                answer = packed(message.number, data)
+                answer = packed(message.number, fetcher.fetch(message.index) if failure is None else failure)
             except StopIteration as end:
                 answer = packed(message.number, Ended() if iterable else Failure.of(end, worker))
             except Exception as error:
