@@ -27,6 +27,7 @@ MODULES = [
     f"tests.processes.{name}"
     for name in (
         "collectives",
+        "mismatches",
         "gradients",
         "parallel",
         "dtensors",

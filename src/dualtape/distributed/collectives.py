@@ -18,6 +18,7 @@ from . import detail
 from .buffers import check_tensor, check_tensors, count_write, memory, pack, room, unpack, write_back
 from .failure import DistBackendError, wait_for
 from .groups import ProcessGroup, get_group_rank, member
+from .headers import Checked
 from .reduce_op import RedOpType, ReduceOp, kind_of
 from .work import Work
 
@@ -64,10 +65,28 @@ def start(
     buffers: Any,
     async_op: bool,
     said: dict[str, Any] | None = None,
+    exchanged: tuple[list[int], list[int]] | None = None,
 ) -> Work | None:
-    """Begin what a transport does; wait for it unless ``async_op``."""
-    if said is not None and detail.wanted() and group.size() > 1:
-        detail.check_same(group, name, said)
+    """Begin what a transport does; wait for it unless ``async_op``.
+
+    What all ranks must have ``said`` is compared first, and the counts ``exchanged`` (sent, expected); None for what
+    needs no comparison.
+    """
+    if said is not None and group.size() > 1 and group.checks != "off":
+        if group.checks == "detail":
+            detail.check_same(group, name, said)
+        else:
+            work = Work(name, None, group, finish, list(written), buffers)
+
+            def checked() -> Any:
+                count_write(written)
+                return begin()
+
+            work._request = Checked(group, name, said, checked, exchanged)
+            if async_op:
+                return work
+            work.wait()
+            return None
     count_write(written)
     try:
         request = begin()
@@ -308,7 +327,8 @@ def all_to_all(
     own, came = pack(inputs, on_host), room(outputs, on_host)
     sent, received = [t._array.size for t in inputs], [t._array.size for t in outputs]
     return start("all_to_all", found, lambda: found.transport.all_to_all(came, received, own, sent), outputs,
-                 unpack(outputs, came), (own, came), async_op, {"dtype": inputs[0]._array.dtype.name})  # fmt: skip
+                 unpack(outputs, came), (own, came), async_op, {"dtype": inputs[0]._array.dtype.name},
+                 (sent, received))  # fmt: skip
 
 
 def split_sizes(name: str, argument: str, tensor: Tensor, sizes: Any, count: int) -> list[int]:
@@ -357,7 +377,7 @@ def all_to_all_single(
     out, own = memory(output._array, on_host, fresh=output is input), memory(input._array, on_host)
     return start(name, found, lambda: found.transport.all_to_all(out, received, own, sent), [output],
                  lambda: write_back(output._array, out), (out, own), async_op,
-                 {"dtype": input._array.dtype.name})  # fmt: skip
+                 {"dtype": input._array.dtype.name}, (sent, received))  # fmt: skip
 
 
 def scatter(

@@ -7,20 +7,27 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..autograd.versions import caller, describe
 from .failure import DistBackendError, wait_for
-from .groups import ProcessGroup
 
-__all__ = ["check_same", "wanted"]
+if TYPE_CHECKING:
+    from .groups import ProcessGroup
+
+__all__ = ["calls_of_all", "check_same", "differences", "level"]
+
+_LEVELS = ("off", "info", "detail")
 
 
-def wanted() -> bool:
-    """Whether the environment asks for it."""
-    return os.environ.get("DUALTAPE_DISTRIBUTED_DEBUG", "").lower() == "detail"
+def level() -> str:
+    """How much is compared, as the environment says: "off", "info" (the default) or "detail"."""
+    found = os.environ.get("DUALTAPE_DISTRIBUTED_DEBUG", "").lower() or "info"
+    if found not in _LEVELS:
+        raise ValueError(f"DUALTAPE_DISTRIBUTED_DEBUG must be one of {', '.join(_LEVELS)}, got {found!r}")
+    return found
 
 
 def _finished(request: Any, group: ProcessGroup, name: str, buffers: Any) -> None:
@@ -43,17 +50,24 @@ def texts_of_all(group: ProcessGroup, name: str, text: str) -> list[str]:
     return [row[:n].tobytes().decode() for row, n in zip(texts, lengths, strict=True)]
 
 
-def check_same(group: ProcessGroup, name: str, said: dict[str, Any]) -> None:
-    """Raise on every rank unless all of them say the same."""
-    where = describe(caller(2)) or "nowhere"
+def calls_of_all(group: ProcessGroup, name: str, said: dict[str, Any], where: str) -> list[tuple[str, str]]:
+    """The calls that all ranks of a group are about to make, and where they make them."""
     mine = ", ".join(f"{key}={value}" for key, value in said.items())
-    answers = [json.loads(text) for text in texts_of_all(group, name, json.dumps([f"{name}({mine})", where]))]
-    calls = [call for call, _ in answers]
-    if len(set(calls)) == 1:
-        return
-    usual = Counter(calls).most_common(1)[0][0]
+    return [tuple(json.loads(text)) for text in texts_of_all(group, name, json.dumps([f"{name}({mine})", where]))]
+
+
+def differences(group: ProcessGroup, answers: list[tuple[str, str]]) -> str:
+    """A message that lists the calls of all ranks, with a star before those that differ from most."""
+    usual = Counter([call for call, _ in answers]).most_common(1)[0][0]
     lines = [
         f"\n  {'*' if call != usual else ' '} rank {rank}: {call} at {place}"
         for rank, (call, place) in zip(group.ranks, answers, strict=True)
     ]
-    raise DistBackendError("the ranks of a group called different collectives:" + "".join(lines))
+    return "the ranks of a group called different collectives:" + "".join(lines)
+
+
+def check_same(group: ProcessGroup, name: str, said: dict[str, Any]) -> None:
+    """Raise on every rank unless all of them say the same."""
+    answers = calls_of_all(group, name, said, describe(caller(2)) or "nowhere")
+    if len({call for call, _ in answers}) > 1:
+        raise DistBackendError(differences(group, answers))

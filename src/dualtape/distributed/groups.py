@@ -7,11 +7,12 @@ MPI's; without a launcher there is a world of one process, for which nothing nee
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 from .._tensor.device import device as as_device
+from . import detail
 from .failure import DistBackendError, Vigil
 from .transports import mpi, nccl
 from .transports.alone import Alone
@@ -61,6 +62,8 @@ class ProcessGroup:
         self.group_name = name
         self.group_desc = desc
         self.vigil: Vigil | None = None
+        self.checks = detail.level()  # how much of each call is compared with those of the others
+        self.numbers_to: dict[int, Iterator[int]] = {}  # of the messages to each rank
         self._broken: str | None = None
 
     def rank(self) -> int:
@@ -74,6 +77,11 @@ class ProcessGroup:
     def name(self) -> str:
         """The name of the backend."""
         return self.backend
+
+    @property
+    def notes(self) -> Any:
+        """MPI's communicator for headers."""
+        return getattr(self.transport, "below", self.transport).notes
 
     def check_usable(self, name: str) -> None:
         """Raise if a collective was broken off: what others are waiting for is not known."""

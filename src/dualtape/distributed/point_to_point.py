@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from .buffers import check_tensor, memory, write_back
+from .buffers import check_tensor, count_write, memory, write_back
 from .collectives import group_of, peer, start
 from .groups import ProcessGroup, member
+from .headers import Received, Sent
 from .work import Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
@@ -28,7 +29,11 @@ def isend(
     array = check_tensor("isend", "tensor", tensor)._array
     to = peer("isend", "dst", found, dst, group_dst)
     values = memory(array, found.transport.on_host)
-    return start("isend", found, lambda: found.transport.send(values, to, tag), [], None, values, True)
+    if _checked(found):
+        begin: Callable[[], Any] = lambda: Sent(found, values, to, tag)
+    else:
+        begin = lambda: found.transport.send(values, to, tag)
+    return start("isend", found, begin, [], None, values, True)
 
 
 def irecv(
@@ -45,8 +50,16 @@ def irecv(
     array = check_tensor("irecv", "tensor", tensor)._array
     source = None if src is None and group_src is None else peer("irecv", "src", found, src, group_src)
     values = memory(array, found.transport.on_host)
-    return start("irecv", found, lambda: found.transport.receive(values, source, tag), [tensor],
-                 lambda: write_back(array, values), values, True)  # fmt: skip
+    finish = lambda: write_back(array, values)
+    if _checked(found):
+        begin: Callable[[], Any] = lambda: Received(found, values, source, tag, lambda: count_write([tensor]))
+        return start("irecv", found, begin, [], finish, values, True)
+    return start("irecv", found, lambda: found.transport.receive(values, source, tag), [tensor], finish, values, True)
+
+
+def _checked(group: ProcessGroup) -> bool:
+    """Whether messages have headers: NCCL's have none, since they begin in the order of its stream."""
+    return group.size() > 1 and group.checks != "off" and group.backend == "mpi"
 
 
 def send(

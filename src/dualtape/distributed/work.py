@@ -74,10 +74,13 @@ class Work:
     def _test(self) -> bool:
         try:
             return self._request.Test()
+        except DistBackendError as error:  # of a header, which says it all
+            self._error = error
+            raise
         except Exception as error:  # MPI's own, which is of no common class without it
             self._error = DistBackendError(
                 f"{self._name}: rank {self._group.rank()} of {self._group.size()}: {error}. Do all ranks give tensors"
-                " of one shape and dtype? DUALTAPE_DISTRIBUTED_DEBUG=detail tells who does not"
+                " of one shape and dtype? Unless DUALTAPE_DISTRIBUTED_DEBUG=off is set, they are compared before"
             )
             raise self._error from error
 

@@ -97,6 +97,7 @@ class Mpi:
 
     def __init__(self, communicator: Any) -> None:
         self.communicator = communicator
+        self.notes = communicator.Dup()  # for headers, which are matched apart from values
         self.rank: int = communicator.rank
         self.size: int = communicator.size
 
@@ -146,4 +147,5 @@ class Mpi:
         return Mpi(self.communicator.Create_group(group))
 
     def free(self) -> None:
+        self.notes.Free()
         self.communicator.Free()
