@@ -28,6 +28,7 @@ MODULES = [
     for name in (
         "collectives",
         "mismatches",
+        "faults",
         "gradients",
         "parallel",
         "dtensors",
@@ -112,6 +113,27 @@ def test_nobody_waits_for_ever_after(case: str) -> None:
     done = run(2, *program(text), limit=50)
     assert done.returncode and words in done.stderr, done.stderr
     assert time.monotonic() - begin < 30
+
+
+LATE = """
+from dualtape.distributed.tensor import Shard, distribute_tensor
+dist.init_process_group(timeout=timedelta(seconds=1))
+x = distribute_tensor(dt.arange(4.0), dist.init_device_mesh("cpu", (2,)), [Shard(0)])
+if dist.get_rank() == 1: time.sleep(60)
+for call in (x.full_tensor, x.sum().full_tensor, lambda: dist.barrier()):
+    try: call()
+    except dist.DistBackendError as error: print(type(error.__cause__).__name__, error, "|", error.__cause__, flush=True)
+"""
+
+
+@needs_mpi
+def test_a_timeout_in_an_op_is_said_as_it_is_and_is_the_cause_of_what_comes_later() -> None:
+    first, *later = run(2, *program(LATE), limit=50).stdout.splitlines()
+    assert first.startswith("NoneType all_gather_into_tensor: it timed out after 1 seconds"), first
+    assert len(later) == 2
+    for line in later:
+        assert line.startswith("DistBackendError") and "of no more use" in line
+        assert "it timed out after 1 seconds" in line.partition("|")[2]
 
 
 DIFFERENT = {

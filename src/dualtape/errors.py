@@ -13,7 +13,13 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["ArgumentError", "DeclarationError", "IndexOutOfBounds"]
+__all__ = ["ArgumentError", "DeclarationError", "FinalError", "IndexOutOfBounds"]
+
+
+class FinalError(Exception):
+    """Mixed into errors of what has been done, and must not be tried again: fast paths let them pass, where after other
+    errors they leave the call to the reference path. A collective is one: other processes would not come again.
+    """
 
 
 class DeclarationError(TypeError):

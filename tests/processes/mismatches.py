@@ -119,3 +119,14 @@ def check_large_messages_cross_and_overtake(rank, size):
     assert [x[0].item() for x in into] == [10.0 * left + k for k in range(4)]
     assert receives[0].source_rank() == left
     dist.barrier()
+
+
+def check_an_op_that_is_refused_is_not_tried_again(rank, size):
+    from dualtape.distributed.nn import functional
+
+    with pytest.raises(dist.DistBackendError, match="different collectives"):
+        # the one by an op, which has a fast path and a reference path, the others directly
+        functional.all_reduce(dt.ones(2, requires_grad=True)) if rank == 0 else dist.all_reduce(dt.ones(3))
+    x = dt.ones(1)
+    dist.all_reduce(x)
+    assert x.item() == size

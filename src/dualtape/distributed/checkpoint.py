@@ -27,7 +27,8 @@ from ..modes import no_grad
 from ..serialization import FileFormatError
 from ..serialization import load as load_file
 from ..serialization import save as save_file
-from . import collectives, groups, objects
+from . import groups, objects
+from .agreement import together
 from .checkpoint_index import Entry, read_index
 from .tensor.array import Sharded, store
 
@@ -70,6 +71,12 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
     checkpoint_id : path
         The folder; one that is there is replaced, as a whole.
 
+    Raises
+    ------
+    DistBackendError
+        If it fails on another process, whose own exception says why: it fails on all of them, and the checkpoint that
+        was there stays.
+
     Examples
     --------
     >>> import dualtape as dt, tempfile
@@ -87,6 +94,33 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
     rank = group.rank()
     target = Path(checkpoint_id)
     beside = target.with_name(f"{target.name}.writing")
+
+    def described() -> tuple[dict[str, Tensor], dict[str, Any]]:
+        found = _described(state_dict, rank)
+        if rank == 0:
+            shutil.rmtree(beside, ignore_errors=True)
+            beside.mkdir(parents=True)
+        return found
+
+    def written() -> None:
+        save_file(tensors, beside / f"rank-{rank}.safetensors")
+        _to_disk(beside / f"rank-{rank}.safetensors")
+
+    def in_place() -> None:
+        if rank == 0:
+            (beside / _INDEX).write_text(json.dumps(_merged(every)))
+            _to_disk(beside / _INDEX, beside)
+            _put_in_place(beside, target)
+
+    tensors, index = together(group, "save", described)
+    together(group, "save", written)
+    every: list = [None] * group.size()
+    objects.all_gather_object(every, index, group)
+    together(group, "save", in_place)
+
+
+def _described(state_dict: dict, rank: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What this process writes, and its entries of the index."""
     tensors: dict[str, Tensor] = {}
     index: dict[str, Any] = {}
     for name, state, key in _named(state_dict, "save"):
@@ -102,23 +136,16 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
             index[name] = {"shape": shape, "parts": [{"rank": rank, "start": start, "size": list(local.shape)}]}
         elif rank == 0:
             index[name] = {"shape": list(value.shape), "parts": []}
-    if rank == 0:
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
-    collectives.barrier(group)
-    save_file(tensors, beside / f"rank-{rank}.safetensors")
-    _to_disk(beside / f"rank-{rank}.safetensors")
-    every: list = [None] * group.size()
-    objects.all_gather_object(every, index, group)
-    if rank == 0:
-        merged = every[0]
-        for other in every[1:]:
-            for name, entry in other.items():
-                merged.setdefault(name, {"shape": entry["shape"], "parts": []})["parts"] += entry["parts"]
-        (beside / _INDEX).write_text(json.dumps(merged))
-        _to_disk(beside / _INDEX, beside)
-        _put_in_place(beside, target)
-    collectives.barrier(group)
+    return tensors, index
+
+
+def _merged(indices: list[dict[str, Any]]) -> dict[str, Any]:
+    """The index of a checkpoint, of those of all processes."""
+    merged = indices[0]
+    for other in indices[1:]:
+        for name, entry in other.items():
+            merged.setdefault(name, {"shape": entry["shape"], "parts": []})["parts"] += entry["parts"]
+    return merged
 
 
 def _to_disk(*paths: Path) -> None:
@@ -176,9 +203,23 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
     Raises
     ------
     dualtape.serialization.FileFormatError
-        If the index or a file is damaged. A load that fails has written nothing.
+        If the index or a file is damaged.
+    DistBackendError
+        If it fails on another process. A load that fails on any process has written nothing on all of them.
     """
-    folder = Path(checkpoint_id)
+    group = groups.default_group() if groups.is_initialized() else None
+    prepare = lambda: _read(state_dict, Path(checkpoint_id))
+    index, wanted, loads = prepare() if group is None else together(group, "load", prepare)
+    with no_grad():  # all of it has been read and checked
+        for name, state, key in wanted:
+            if not isinstance(state[key], Tensor):
+                state[key] = index[name].value
+        for each in loads:
+            each.write()
+
+
+def _read(state_dict: dict, folder: Path) -> tuple[dict[str, Entry], list[tuple[str, dict, Any]], list[_Load]]:
+    """The index of a checkpoint, what is asked for of it, and what was read for each tensor."""
     if not folder.exists() and _old(folder).is_dir():
         folder = _old(folder)  # somebody was stopped between two steps
     if not (folder / _INDEX).is_file():
@@ -189,12 +230,7 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
     loads = [_Load(name, state[key], index[name]) for name, state, key in wanted if isinstance(state[key], Tensor)]
     for rank in sorted({rank for each in loads for rank in each.pieces}):
         _read_rank(folder / f"rank-{rank}.safetensors", rank, loads)
-    with no_grad():  # all of it has been read and checked
-        for name, state, key in wanted:
-            if not isinstance(state[key], Tensor):
-                state[key] = index[name].value
-        for each in loads:
-            each.write()
+    return index, wanted, loads
 
 
 def _check_wanted(wanted: list[tuple[str, dict, Any]], index: dict[str, Entry]) -> None:

@@ -146,6 +146,8 @@ class DeviceMesh:
     ) -> DeviceMesh:
         """The mesh of a group's processes; of several groups with the ranks of all of them in ``mesh``."""
         if isinstance(group, ProcessGroup):
+            # its members alone may call this: the group is at hand, and need not be made by all processes
+            _known.setdefault((id(groups.default_group()), tuple(group.ranks)), group)
             return DeviceMesh(device_type, group.ranks if mesh is None else mesh, mesh_dim_names=mesh_dim_names)
         if mesh is None:
             raise ValueError("from_group: several groups need the ranks of all their processes: give mesh")

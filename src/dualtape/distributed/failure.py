@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import FinalError
 from .transports.mpi import world
 
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "Vigil", "wait_for"]
@@ -25,7 +26,7 @@ _HEARD = 0.3  # seconds for a launcher to pass on what was said, before it is to
 _GOODBYE = 1
 
 
-class DistError(RuntimeError):
+class DistError(RuntimeError, FinalError):
     """Something failed between processes."""
 
 

@@ -64,7 +64,7 @@ class ProcessGroup:
         self.vigil: Vigil | None = None
         self.checks = detail.level()  # how much of each call is compared with those of the others
         self.numbers_to: dict[int, Iterator[int]] = {}  # of the messages to each rank
-        self._broken: str | None = None
+        self._broken: DistBackendError | None = None  # the error of who gave up waiting
 
     def rank(self) -> int:
         """The place of this process in the group."""
@@ -86,7 +86,7 @@ class ProcessGroup:
     def check_usable(self, name: str) -> None:
         """Raise if a collective was broken off: what others are waiting for is not known."""
         if self._broken is not None:
-            raise DistBackendError(f"{name}: this group is of no more use since {self._broken}")
+            raise DistBackendError(f"{name}: this group is of no more use since {self._broken}") from self._broken
 
     def missing(self) -> str | None:
         """Why nobody need wait any longer: a process of the group has left."""
@@ -95,13 +95,13 @@ class ProcessGroup:
 
     def break_off(self, why: str, request: Any = None, buffers: Any = None) -> DistBackendError:
         """The error of who gave up waiting; the group is not used again."""
-        self._broken = why
         if self.vigil is not None and request is not None:
             self.vigil.keep(request, buffers)
-        return DistBackendError(
+        self._broken = DistBackendError(
             f"{why} (rank {self.rank()} of {self.size()}). Did every rank of the group call it?"
             " DUALTAPE_DISTRIBUTED_DEBUG=detail tells who called what"
         )
+        return self._broken
 
 
 _world: ProcessGroup | None = None
@@ -403,7 +403,38 @@ def new_group(
     >>> dist.destroy_process_group()
     """
     global _count
+    # breaks a cycle: both use groups
+    from .agreement import together
+    from .collectives import start
+
     world = default_group()
+    world.check_usable("new_group")
+
+    def prepared() -> tuple[list[int], timedelta]:
+        limit = world.timeout if timeout is None else _timeout(timeout)
+        return _chosen(world, ranks, sort_ranks, backend, pg_options, device_id), limit
+
+    if use_local_synchronization:
+        chosen, limit = prepared()
+    else:  # its members alone make it: they would wait for one that finds fault with its arguments
+        chosen, limit = together(world, "new_group", prepared)
+        start("new_group", world, world.transport.barrier, [], None, None, False, {"ranks": tuple(chosen)})
+    _count += 1
+    if world.rank() not in chosen:
+        return GroupMember.NON_GROUP_MEMBER
+    group = ProcessGroup(
+        world.transport.split(chosen), chosen, world.backend, limit, str(_count), group_desc or "undefined"
+    )
+    group.vigil = world.vigil
+    _groups.append(group)
+    return group
+
+
+def _chosen(
+    world: ProcessGroup, ranks: Sequence[int] | None, sort_ranks: bool, backend: str | None, pg_options: Any,
+    device_id: Any,
+) -> list[int]:  # fmt: skip
+    """The ranks of a new group, if its arguments are right."""
     _refuse("new_group", "a group has the device of its world", pg_options=pg_options, device_id=device_id)
     if backend is not None and Backend(backend) != world.backend:
         raise ValueError(
@@ -421,17 +452,7 @@ def new_group(
         raise ValueError(f"The new group's rank should be within the world_size set by init_process_group: {chosen}")
     if sort_ranks:
         chosen.sort()
-    limit = world.timeout if timeout is None else _timeout(timeout)
-    world.check_usable("new_group")
-    _count += 1
-    if world.rank() not in chosen:
-        return GroupMember.NON_GROUP_MEMBER
-    group = ProcessGroup(
-        world.transport.split(chosen), chosen, world.backend, limit, str(_count), group_desc or "undefined"
-    )
-    group.vigil = world.vigil
-    _groups.append(group)
-    return group
+    return chosen
 
 
 def new_subgroups_by_enumeration(

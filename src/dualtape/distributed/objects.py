@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import Tensor, wrap
+from .agreement import on_host, together, transportable
 from .collectives import all_to_all_single, broadcast, group_of, peer
+from .failure import DistBackendError
 from .groups import ProcessGroup
 from .point_to_point import recv, send
 
@@ -26,28 +27,15 @@ def _value(data: np.ndarray) -> Any:
     return pickle.loads(data.tobytes())
 
 
-def _tensor(array: np.ndarray, group: ProcessGroup) -> Tensor:
-    """Where the group's transport takes tensors from."""
-    if group.transport.on_host or group.backend == "mpi":
-        return wrap(array)
-    import cupy
-
-    return wrap(cupy.asarray(array))
-
-
-def _host(tensor: Tensor) -> np.ndarray:
-    return tensor._array if isinstance(tensor._array, np.ndarray) else tensor._array.get()
-
-
 def _exchange(parts: list[np.ndarray], group: ProcessGroup) -> list[np.ndarray]:
     """Send the i-th bytes to rank i, and get some from each."""
     sent = [part.size for part in parts]
-    lengths = _tensor(np.zeros(group.size(), np.int64), group)
-    all_to_all_single(lengths, _tensor(np.array(sent, np.int64), group), group=group)
-    received = _host(lengths).tolist()
-    came = _tensor(np.zeros(sum(received), np.uint8), group)
-    all_to_all_single(came, _tensor(np.concatenate(parts), group), received, sent, group=group)
-    return np.split(_host(came), np.cumsum(received)[:-1])
+    lengths = transportable(np.zeros(group.size(), np.int64), group)
+    all_to_all_single(lengths, transportable(np.array(sent, np.int64), group), group=group)
+    received = on_host(lengths).tolist()
+    came = transportable(np.zeros(sum(received), np.uint8), group)
+    all_to_all_single(came, transportable(np.concatenate(parts), group), received, sent, group=group)
+    return np.split(on_host(came), np.cumsum(received)[:-1])
 
 
 def all_gather_object(object_list: list, obj: Any, group: ProcessGroup | None = None) -> None:
@@ -66,8 +54,12 @@ def all_gather_object(object_list: list, obj: Any, group: ProcessGroup | None = 
     found = group_of("all_gather_object", group)
     if found is None:
         return
-    _check_list("all_gather_object", "object_list", object_list, found.size())
-    data = _bytes(obj)
+
+    def prepared() -> np.ndarray:
+        _check_list("all_gather_object", "object_list", object_list, found.size())
+        return _bytes(obj)
+
+    data = together(found, "all_gather_object", prepared)
     for k, part in enumerate(_exchange([data] * found.size(), found)):
         object_list[k] = _value(part)
 
@@ -85,12 +77,18 @@ def gather_object(
         return
     root = peer("gather_object", "dst", found, dst, group_dst, found.ranks[0] if dst is None else None)
     here = found.rank() == root
-    if here:
-        _check_list("gather_object", "object_gather_list", object_gather_list, found.size())
-    elif object_gather_list:
-        raise ValueError("gather_object: Argument `object_gather_list` must NOT be specified on non-destination ranks")
-    nothing = np.zeros(0, np.uint8)
-    parts = _exchange([_bytes(obj) if k == root else nothing for k in range(found.size())], found)
+
+    def prepared() -> np.ndarray:
+        if here:
+            _check_list("gather_object", "object_gather_list", object_gather_list, found.size())
+        elif object_gather_list:
+            raise ValueError(
+                "gather_object: Argument `object_gather_list` must NOT be specified on non-destination ranks"
+            )
+        return _bytes(obj)
+
+    data, nothing = together(found, "gather_object", prepared), np.zeros(0, np.uint8)
+    parts = _exchange([data if k == root else nothing for k in range(found.size())], found)
     if here and object_gather_list is not None:
         object_gather_list[: len(parts)] = [_value(part) for part in parts]
 
@@ -107,14 +105,18 @@ def scatter_object_list(
     found = group_of(name, group)
     if found is None:
         return
-    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError(f"{name}: Expected argument scatter_object_output_list to be a list of size at least 1")
     root = peer(name, "src", found, src, group_src, found.ranks[0] if src is None else None)
-    if found.rank() == root:
-        _check_list(name, "scatter_object_input_list", scatter_object_input_list, found.size())
-    inputs = scatter_object_input_list if found.rank() == root else None
-    nothing = np.zeros(0, np.uint8)
-    parts = _exchange([nothing] * found.size() if inputs is None else [_bytes(each) for each in inputs], found)
+
+    def prepared() -> list[np.ndarray]:
+        if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+            raise ValueError(f"{name}: Expected argument scatter_object_output_list to be a list of size at least 1")
+        inputs = scatter_object_input_list
+        if found.rank() != root:
+            return [np.zeros(0, np.uint8)] * found.size()
+        _check_list(name, "scatter_object_input_list", inputs, found.size())
+        return [_bytes(each) for each in inputs or ()]
+
+    parts = _exchange(together(found, name, prepared), found)
     scatter_object_output_list[0] = _value(parts[root])
 
 
@@ -132,13 +134,17 @@ def broadcast_object_list(
     _refuse_device("broadcast_object_list", device)
     root = peer("broadcast_object_list", "src", found, src, group_src, found.ranks[0] if src is None else None)
     here = found.rank() == root
-    data = _bytes(list(object_list)) if here else np.zeros(0, np.uint8)
-    length = _tensor(np.array([data.size], np.int64), found)
+
+    def prepared() -> np.ndarray:
+        return _bytes(list(object_list)) if here else np.zeros(0, np.uint8)
+
+    data = together(found, "broadcast_object_list", prepared)
+    length = transportable(np.array([data.size], np.int64), found)
     broadcast(length, group=found, group_src=root)
-    came = _tensor(data if here else np.zeros(int(_host(length)[0]), np.uint8), found)
+    came = transportable(data if here else np.zeros(int(on_host(length)[0]), np.uint8), found)
     broadcast(came, group=found, group_src=root)
     if not here:
-        values = _value(_host(came))
+        values = _value(on_host(came))
         if len(values) != len(object_list):
             raise ValueError(
                 f"broadcast_object_list: `object_list` must be as long as that of the source, {len(values)}, got"
@@ -162,9 +168,17 @@ def send_object_list(
     _refuse_device("send_object_list", device)
     if use_batch:
         raise ValueError("send_object_list: use_batch is for NCCL's first message; leave it out")
-    data = _bytes(list(object_list))
-    send(_tensor(np.array([data.size], np.int64), found), dst, group, group_dst=group_dst)
-    send(_tensor(data, found), dst, group, group_dst=group_dst)
+    error: Exception | None = None
+    try:
+        data = _bytes(list(object_list))
+    except Exception as caught:  # the receiver waits for something
+        error = caught
+        data = np.frombuffer(f"{type(error).__name__}: {error}".encode(), np.uint8).copy()
+    length = data.size if error is None else -data.size
+    send(transportable(np.array([length], np.int64), found), dst, group, group_dst=group_dst)
+    send(transportable(data, found), dst, group, group_dst=group_dst)
+    if error is not None:
+        raise error
 
 
 def recv_object_list(
@@ -182,11 +196,15 @@ def recv_object_list(
     _refuse_device("recv_object_list", device)
     if use_batch:
         raise ValueError("recv_object_list: use_batch is for NCCL's first message; leave it out")
-    length = _tensor(np.zeros(1, np.int64), found)
+    length = transportable(np.zeros(1, np.int64), found)
     source = recv(length, src, group, group_src=group_src)
-    came = _tensor(np.zeros(int(_host(length)[0]), np.uint8), found)
+    size = int(on_host(length)[0])
+    came = transportable(np.zeros(abs(size), np.uint8), found)
     recv(came, source, group)
-    values = _value(_host(came))
+    if size < 0:
+        text = on_host(came).tobytes().decode()
+        raise DistBackendError(f"send_object_list failed on rank {source}, and so recv_object_list here: {text}")
+    values = _value(on_host(came))
     _check_list("recv_object_list", "object_list", object_list, len(values))
     object_list[:] = values
     return source

@@ -254,7 +254,13 @@ class Agent:
             self._send(message.source, data)
 
     def _described(self, error: BaseException) -> tuple[type, str]:
-        """The class of an error, if others can know it, and what is to be said of it."""
+        """The class of an error, if others can know it, and what is to be said of it.
+
+        An error that came from another worker is passed on as it was described where it happened.
+        """
+        described = getattr(error, "_described", None)
+        if described is not None:
+            return described
         kind: type = type(error)
         try:
             pickle.dumps(kind)
@@ -294,12 +300,19 @@ class Agent:
 
 def _as_raised(kind: type, text: str) -> BaseException:
     """The error of another process: of its class, if that takes a text."""
+    error: Any = None
     if issubclass(kind, Exception):
         try:
-            return kind(text)
+            error = kind(text)
         except Exception:  # a class with other arguments
-            return RuntimeError(text)
-    return RuntimeError(text)
+            error = None
+    if not isinstance(error, Exception):
+        error = RuntimeError(text)
+    try:
+        error._described = (kind, text)
+    except AttributeError:  # a class with slots
+        pass
+    return error
 
 
 _agent: Agent | None = None

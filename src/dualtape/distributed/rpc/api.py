@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import groups
+from ..agreement import together
 from ..futures import Future
 from ..transports import mpi
 from . import agent as agents
@@ -74,30 +75,39 @@ def init_rpc(
     >>> rpc.shutdown()
     """
     global _made_world
-    if agents._agent is not None:
-        raise RuntimeError("init_rpc: RPC is already initialized: shutdown() comes first")
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"init_rpc: name must be a string that is not empty, got {name!r}")
-    if backend is not None:
-        raise ValueError(f"init_rpc: calls go by MPI; leave backend out, got {backend!r}")
-    options = RpcBackendOptions() if rpc_backend_options is None else rpc_backend_options
-    if not isinstance(options, RpcBackendOptions):
-        raise TypeError(f"init_rpc: rpc_backend_options must be RpcBackendOptions, got {type(options).__name__}")
     made = not groups.is_initialized()
     if made:
-        groups.init_process_group(rank=rank, world_size=-1 if world_size is None else world_size)
+        groups.init_process_group()
     try:
         group = groups.default_group()
-        for what, given, found in (("rank", rank, group.rank()), ("world_size", world_size, group.size())):
-            if given not in (-1, None, found):
-                raise ValueError(f"init_rpc: {what} is {found} by what the launcher says, got {given}")
-        _check_threads(group)
+        prepared = lambda: _checked(group, name, backend, rank, world_size, rpc_backend_options)
+        options = together(group, "init_rpc", prepared)
         Agent(name, group, float(options.rpc_timeout)).start()
     except BaseException:
         if made:
             groups.destroy_process_group()
         raise
     _made_world = made
+
+
+def _checked(
+    group: groups.ProcessGroup, name: object, backend: object, rank: int, world_size: int | None, options: object
+) -> RpcBackendOptions:
+    """The options of :func:`init_rpc`, if its arguments are right."""
+    if agents._agent is not None:
+        raise RuntimeError("init_rpc: RPC is already initialized: shutdown() comes first")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"init_rpc: name must be a string that is not empty, got {name!r}")
+    if backend is not None:
+        raise ValueError(f"init_rpc: calls go by MPI; leave backend out, got {backend!r}")
+    found = RpcBackendOptions() if options is None else options
+    if not isinstance(found, RpcBackendOptions):
+        raise TypeError(f"init_rpc: rpc_backend_options must be RpcBackendOptions, got {type(found).__name__}")
+    for what, given, here in (("rank", rank, group.rank()), ("world_size", world_size, group.size())):
+        if given not in (-1, None, here):
+            raise ValueError(f"init_rpc: {what} is {here} by what the launcher says, got {given}")
+    _check_threads(group)
+    return found
 
 
 def _check_threads(group: Any) -> None:

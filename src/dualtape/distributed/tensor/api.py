@@ -16,7 +16,7 @@ from . import maker, rules  # noqa: F401 - fill the rules
 from .array import Sharded, placed
 from .borders import gathered, moved_to, settled, sharded
 from .placement_types import Placement, Replicate
-from .spec import Code, code_of, spec_of
+from .spec import Code, chunk, code_of, spec_of
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
@@ -115,6 +115,12 @@ def _whole_shape(local: tuple, mesh: DeviceMesh, codes: tuple[Code, ...]) -> tup
             lengths = wrap(np.zeros(mesh.shape[k], np.int64))
             collectives.all_gather_into_tensor(lengths, wrap(np.array([shape[code]])), mesh._groups[k])
             shape[code] = int(lengths._array.sum())
+            found, count = lengths.tolist(), mesh.shape[k]
+            if found != [chunk(shape[code], count, j)[1] for j in range(count)]:  # which all of them see
+                raise ValueError(
+                    f"from_local: the parts along dimension {code} have the lengths {found}: parts are equal, the last"
+                    " may be shorter"
+                )
     return tuple(shape)
 
 

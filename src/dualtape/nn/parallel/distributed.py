@@ -13,6 +13,7 @@ import numpy as np
 from ... import pytree
 from ..._tensor.tensor import Tensor, wrap
 from ...distributed import collectives, objects
+from ...distributed.agreement import together
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.groups import default_group, member
 from ...distributed.reduce_op import ReduceOp
@@ -77,25 +78,22 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         super().__init__()
         Joinable.__init__(self)
-        if check_reduction:
-            raise ValueError("DistributedDataParallel: check_reduction has no meaning any more; leave it out")
-        if device_ids is not None and len(device_ids) != 1 or dim != 0:
-            raise ValueError(
-                "DistributedDataParallel: a process has one device, and the batch is along dimension 0: leave"
-                f" device_ids and dim out, got {device_ids} and {dim}"
-            )
-        if output_device is not None and (device_ids is None or output_device != device_ids[0]):
-            raise ValueError("DistributedDataParallel: the result is on the module's device; leave output_device out")
         group = default_group() if process_group is None else member(process_group)
         if group is None:
             raise ValueError("DistributedDataParallel: this rank is not in process_group")
         ignored = getattr(module, "_ddp_params_and_buffers_to_ignore", ())
-        named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
-        if not named:
-            raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameters that require a"
-                " gradient"
-            )
+
+        def prepared() -> list[tuple[str, Tensor]]:
+            _check_arguments(check_reduction, device_ids, output_device, dim)
+            named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
+            if not named:
+                raise RuntimeError(
+                    "DistributedDataParallel is not needed when a module doesn't have any parameters that require a"
+                    " gradient"
+                )
+            return named
+
+        named = together(group, "DistributedDataParallel", prepared) if init_sync else prepared()
         self.module = module
         self.process_group = group
         self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
@@ -111,7 +109,8 @@ class DistributedDataParallel(Module, Joinable):
         cap = 25.0 if bucket_cap_mb is None else bucket_cap_mb
         self._parameters_in_order: list[Tensor] = [p for _, p in named]
         names = {id(p): n for n, p in named}
-        self.reducer = Reducer(self._parameters_in_order, group, int(cap * (1 << 20)), gradient_as_bucket_view, names)
+        made = lambda: Reducer(self._parameters_in_order, group, int(cap * (1 << 20)), gradient_as_bucket_view, names)
+        self.reducer = together(group, "DistributedDataParallel", made) if init_sync else made()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The module's result; its backward averages gradients over all ranks."""
@@ -255,6 +254,18 @@ class _Shadow(JoinHook):
         root = last.index(True)
         broadcast_all([p.detach() for p in self.ddp._parameters_in_order], group, root)
         broadcast_all(self.ddp._buffers_to_send, group, root)
+
+
+def _check_arguments(check_reduction: bool, device_ids: Any, output_device: Any, dim: int) -> None:
+    if check_reduction:
+        raise ValueError("DistributedDataParallel: check_reduction has no meaning any more; leave it out")
+    if device_ids is not None and len(device_ids) != 1 or dim != 0:
+        raise ValueError(
+            "DistributedDataParallel: a process has one device, and the batch is along dimension 0: leave"
+            f" device_ids and dim out, got {device_ids} and {dim}"
+        )
+    if output_device is not None and (device_ids is None or output_device != device_ids[0]):
+        raise ValueError("DistributedDataParallel: the result is on the module's device; leave output_device out")
 
 
 def _check_same_everywhere(named: list, group: Any) -> None:

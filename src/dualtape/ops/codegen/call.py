@@ -120,6 +120,7 @@ def computed(code: Code, op: Op, call_text: str, bail: str) -> None:
                 code("_restore_fp_errors(_before)")
         else:
             code(f"_r = {call_text}")
+    code("except _FinalError:", "    raise")
     with code.block("except Exception:"):
         code(bail)
 
@@ -288,6 +289,7 @@ def one_tensor(op: Op) -> Code:
                 with code.block("if _alone:"):
                     with code.block("try:"):
                         code("_r = _numpy_forward(_a)")
+                    code("except _FinalError:", "    raise")
                     with code.block("except Exception:"):
                         code(bail)
                 with code.block("else:"):

@@ -180,11 +180,18 @@ def _computed(code: Code, op: Op, bail: str) -> None:
     if op.numpy_change is not None:
         code.names["_change"] = op.numpy_change
         code("try:", f"    _r = _change({raws})")
-        code("except Exception:", f"    {bail}")
+        code("except _FinalError:", "    raise", "except Exception:", f"    {bail}")
     else:
         code.names["_forward"] = op.forward
         code("_before = _fp_errors()", "try:", "    _ignore_fp_errors()", f"    _r = _forward({raws})")
-        code("except Exception:", f"    {bail}", "finally:", "    _restore_fp_errors(_before)")
+        code(
+            "except _FinalError:",
+            "    raise",
+            "except Exception:",
+            f"    {bail}",
+            "finally:",
+            "    _restore_fp_errors(_before)",
+        )
     with code.block("if _r.shape != _a0.shape or _r.dtype is not _dtype:"):
         code(bail)
 

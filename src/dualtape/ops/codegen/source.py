@@ -33,6 +33,7 @@ from ...autograd.views import (
     may_record_write,
     rebase,
 )  # fmt: skip
+from ...errors import FinalError
 from ...overrides.watching import watching
 from ..op_node import check_versions, pack_node
 from ..saves import ATTRIBUTE, OUTPUT
@@ -84,6 +85,7 @@ NAMES: dict[str, Any] = {
     "_check_not_freed": check_not_freed, "_stale": stale, "_SavedVariable": SavedVariable,
     "_output_tensor": output_tensor, "_check_versions": check_versions,
     # how a forward fails on what is unusual: the general way then fails again, in the right words, or knows what to do
+    "_FinalError": FinalError,
     "_FAILURES": (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable),
     "__name__": __name__,
 }  # fmt: skip
