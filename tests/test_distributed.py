@@ -29,6 +29,7 @@ MODULES = [
         "collectives",
         "mismatches",
         "faults",
+        "synchronised",
         "gradients",
         "parallel",
         "dtensors",

@@ -155,26 +155,6 @@ def check_errors_come_back(rank, size):
             rpc.init_rpc("name", **options)
 
 
-def call_and_fetch(to: str) -> Any:
-    return rpc.remote(to, fail, args=(7,)).to_here()
-
-
-def check_an_error_is_described_once_however_it_comes_back(rank, size):
-    with Calling(rank) as names:
-        for to in names:
-            ref = rpc.remote(to, fail, args=(3,))
-            for call in (
-                ref.to_here, ref.to_here, ref.rpc_sync().anything, ref.remote().anything().to_here,
-                lambda to=to: rpc.rpc_sync(to, fail, args=(3,)),
-                lambda to=to: rpc.rpc_sync(to, call_and_fetch, args=(names[-1],)),
-            ):  # fmt: skip
-                with pytest.raises(ValueError) as raised:
-                    call()
-                text = str(raised.value)
-                assert text.count("Traceback") == 1 and text.count("On WorkerInfo") == 1, text
-                assert "in fail" in text and re.search(r"bad [37]", text)
-
-
 def check_references(rank, size):
     with Calling(rank) as names:
         other, place = names[(rank + 1) % size], (rank + 1) % size
@@ -199,7 +179,7 @@ def check_references(rank, size):
             gc.collect()
             time.sleep(0.01)
         dist.barrier()
-        assert not rref._owned
+        assert not rref._owned, [(k, v.forks, v.ended) for k, v in rref._owned.items()]
 
 
 # --- backwards ------------------------------------------------------------------------------------
@@ -382,3 +362,25 @@ def check_backwards_are_pytorchs(rank, size):
                         np.testing.assert_allclose(a, b, rtol=1e-10, err_msg=name)
     finally:
         theirs.shutdown()
+
+
+def call_and_fetch(to: str) -> Any:
+    return rpc.remote(to, fail, args=(7,)).to_here()
+
+
+def check_an_error_is_described_once_however_it_comes_back(rank, size):
+    with Calling(rank) as names:
+        for to in names:
+            ref = rpc.remote(to, fail, args=(3,))
+            for call in (
+                ref.to_here, ref.to_here, ref.rpc_sync().anything, ref.remote().anything().to_here,
+                lambda to=to: rpc.rpc_sync(to, fail, args=(3,)),
+                lambda to=to: rpc.rpc_sync(to, call_and_fetch, args=(names[-1],)),
+            ):  # fmt: skip
+                with pytest.raises(ValueError) as raised:
+                    call()
+                text = str(raised.value)
+                assert text.count("Traceback") == 1 and text.count("On WorkerInfo") == 1, text
+                assert "in fail" in text and re.search(r"bad [37]", text)
+        del raised, ref, call  # references live as long as tracebacks
+        gc.collect()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 from .._tensor.device import device as as_device
@@ -261,6 +262,9 @@ def init_process_group(
         _world.vigil = Vigil(mpi.world().Dup())
     GroupMember.WORLD = _world
     _groups.append(_world)
+    if not alone:
+        # nn.SyncBatchNorm looks for it among the imported modules: nn is beneath this package
+        import_module(".synchronised", __package__)
 
 
 def destroy_process_group(group: Any = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..._tensor.creation import tensor
@@ -92,18 +93,27 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input: Any) -> Any:
         self._check_input_dim(input)
-        factor = 0.0 if self.momentum is None else self.momentum
-        count = self.num_batches_tracked
-        if self.training and self.track_running_stats and count is not None:
-            count.copy_(count + 1)  # quicker than add_, of whole numbers
-            if self.momentum is None:
-                factor = 1.0 / float(count)
+        factor = self._counted()
         mean, var = self.running_mean, self.running_var
         by_batch = self.training or (mean is None and var is None)
         seen = not self.training or self.track_running_stats
         return F.batch_norm(
             input, mean if seen else None, var if seen else None, self.weight, self.bias, by_batch, factor, self.eps
         )
+
+    def _counted(self) -> float:
+        """Count a batch, in training; returns its weight in the running statistics."""
+        factor = 0.0 if self.momentum is None else self.momentum
+        count = self.num_batches_tracked
+        if self.training and self.track_running_stats and count is not None:
+            count.copy_(count + 1)  # quicker than add_, of whole numbers
+            if self.momentum is None:
+                factor = 1.0 / float(count)
+        return factor
+
+
+# imported with a process group, without which there is nothing to exchange
+_SYNCHRONISED = f"{__name__.partition('.')[0]}.distributed.synchronised"
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -240,7 +250,17 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of several processes: here there is one, whose batch it is.
+    """Batch normalisation whose statistics, in training, are those of the batches of a group of processes together.
+
+    All of them must call it, and run its backward; batches may have different sizes, or be empty on some. In
+    evaluation, and where there is one process, it is a :class:`BatchNorm1d` of any number of dimensions.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, track_running_stats
+        As of :class:`BatchNorm1d`.
+    process_group : ProcessGroup, optional
+        The processes; all by default.
 
     Examples
     --------
@@ -255,14 +275,28 @@ class SyncBatchNorm(_BatchNorm):
         track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
         bias: bool = True,
     ) -> None:  # fmt: skip
-        if process_group is not None:
-            raise ValueError("SyncBatchNorm: process groups are PyTorch's distributed package, which is not here")
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-        self.process_group = None
+        self.process_group = process_group
 
     def _check_input_dim(self, input: Any) -> None:
         if input.dim() < 2:
-            raise ValueError(f"expected an input (batch, channels, ...), got one of shape {tuple(input.shape)}")
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input: Any) -> Any:
+        """The normalised input; its statistics are exchanged with the other processes."""
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        module = sys.modules.get(_SYNCHRONISED) if by_batch else None
+        if by_batch and module is None and self.process_group is not None:
+            raise ValueError("SyncBatchNorm: process_group is no group of dualtape.distributed, which is not imported")
+        group = None if module is None else module.group_of(self.process_group)
+        if group is None:
+            return super().forward(input)
+        self._check_input_dim(input)
+        if input.shape[1] != self.num_features:
+            raise ValueError(
+                f"SyncBatchNorm: expected an input of {self.num_features} channels, got shape {list(input.shape)}"
+            )
+        return module.normalised(self, input, group, self._counted())  # type: ignore[union-attr]
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

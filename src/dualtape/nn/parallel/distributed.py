@@ -85,7 +85,9 @@ class DistributedDataParallel(Module, Joinable):
 
         def prepared() -> list[tuple[str, Tensor]]:
             _check_arguments(check_reduction, device_ids, output_device, dim)
-            named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
+            named: list[tuple[str, Tensor]] = [
+                (n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored
+            ]
             if not named:
                 raise RuntimeError(
                     "DistributedDataParallel is not needed when a module doesn't have any parameters that require a"
