@@ -227,9 +227,79 @@ def check_checkpoints_do_not_depend_on_placements(rank, size):
         assert state["epoch"] == 3 and dt.equal(state["b"], x[0] * 2) and state["net"]["w"].placements[0] == back
         if rank < 2:  # on other processes
             part = distribute_tensor(x * 0, alone, [back], src_data_rank=None)
-            checkpoint.load({"net": {"w": part}}, checkpoint_id=place)
+            checkpoint.load({"net": {"w": part}}, checkpoint_id=place, process_group=alone.get_group())
             np.testing.assert_array_equal(whole(part), x.numpy())
     with pytest.raises(RuntimeError, match="has no nothing"):
         checkpoint.load({"nothing": dt.ones(1)}, checkpoint_id=place)
     with pytest.raises(RuntimeError, match=r"b has shape \[4\], in the checkpoint \[5\]"):
         checkpoint.load({"b": dt.ones(4)}, checkpoint_id=place)
+
+
+DRAWN = {
+    "rand_like": dt.rand_like,
+    "randn_like": dt.randn_like,
+    "randn_like, other dtype": lambda x: dt.randn_like(x, dtype=dt.float32),
+    "rand_like, a leaf": lambda x: dt.rand_like(x, requires_grad=True),
+    "rand_like, bfloat16": lambda x: dt.rand_like(x, dtype=dt.bfloat16),
+    "randint_like": lambda x: dt.randint_like(x, 3, 90),
+    "bernoulli": dt.bernoulli,
+    "bernoulli, p": lambda x: dt.bernoulli(x, 0.3),
+    "multinomial": lambda x: dt.multinomial(x, 3),
+    "multinomial, again": lambda x: dt.multinomial(x, 7, replacement=True),
+    "normal": lambda x: dt.normal(x, 2.0),
+    "normal, of two": lambda x: dt.normal(x, x + 1),
+    "normal_": lambda x: x.clone().normal_(),
+    "uniform_": lambda x: x.clone().uniform_(),
+    "exponential_": lambda x: x.clone().exponential_(),
+    "random_": lambda x: x.clone().random_(50),
+}
+MADE = {
+    "new_zeros": lambda x: x.new_zeros(x.shape),
+    "new_ones": lambda x: x.new_ones(x.shape, dtype=dt.int64),
+    "new_full": lambda x: x.new_full(x.shape, 3.0, requires_grad=True),
+    "new_empty": lambda x: x.new_empty(x.shape).fill_(4),
+    "new_empty_strided": lambda x: x.new_empty_strided(tuple(x.shape), x.stride()).fill_(5),
+    "zeros_like": dt.zeros_like,
+    "ones_like": lambda x: dt.ones_like(x, dtype=dt.int32),
+    "full_like": lambda x: dt.full_like(x, 2.0),
+    "empty_like": lambda x: dt.empty_like(x).fill_(6),
+}
+OF_OTHER_SHAPES = {
+    "new_zeros": lambda x: x.new_zeros(2, 2), "new_ones": lambda x: x.new_ones(5), "new_full": lambda x: x.new_full((), 1),
+    "new_empty": lambda x: x.new_empty(3, 7).fill_(1), "of as many": lambda x: x.new_zeros(20),
+}  # fmt: skip
+
+
+def check_what_is_made_like_a_dtensor_lies_as_it_does(rank, size):
+    """Placements as PyTorch's: those of the tensor, replicated where sums are pending, or the shape is another."""
+    grid, x = mesh(), values(5, 4)
+    for start in itertools.product([Replicate(), Shard(0), Shard(1), Partial()], repeat=grid.ndim):
+        pending = [k for k, p in enumerate(start) if isinstance(p, Partial)]
+        settled = tuple(Replicate() if k in pending else p for k, p in enumerate(start))
+        local = distribute_tensor(x, grid, settled).to_local()
+        for k in pending:
+            local = local / grid.shape[k]
+        given = DTensor.from_local(local, grid, start, shape=x.shape)
+        for table in (DRAWN, MADE, OF_OTHER_SHAPES):
+            for name, call in table.items():
+                dt.manual_seed(7)
+                want = call(x)
+                dt.manual_seed(7)
+                found = call(given)
+                after = dt.rand(1).item()
+                dt.manual_seed(7)
+                call(x)
+                assert after == dt.rand(1).item(), name  # as much was drawn
+                expected = settled
+                if table is OF_OTHER_SHAPES:
+                    expected = (Replicate(),) * grid.ndim
+                elif name.startswith("multinomial"):
+                    expected = tuple(p if p == Shard(0) else Replicate() for p in settled)
+                in_place = name.endswith("_") or table is not OF_OTHER_SHAPES and "clone" in name
+                where = f"{name} of {start}"
+                assert isinstance(found, DTensor), where
+                if not (in_place and pending):  # what is written to keeps its placements
+                    assert found.placements == expected, (where, found.placements)
+                    assert tuple(found.to_local().shape) == found._array.spec.local_shape, where
+                assert (found.dtype, found.requires_grad) == (want.dtype, want.requires_grad), where
+                np.testing.assert_allclose(whole(found.detach().double()), want.detach().double().numpy(), 1e-12, 1e-12)

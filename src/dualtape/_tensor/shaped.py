@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import Batched, is_array
 from ..arrays.brief import BRIEF, cast, made
+from ..arrays.kernels.basics import in_parts
 from ..errors import warn
 from . import dtypes
 from .creation import _finished, _long, _numpy_dtype, as_tensor, in_dtype_of, plain_memory, tensor
@@ -532,6 +533,8 @@ def _new_method(function: Any) -> Any:
             room = np.empty(result._array.shape, result._array.dtype, like=self._array)
             room[...] = result._array
             result._array = room
+        elif in_parts(self._array) and function is not tensor:
+            result._array = self._array.sharing(result._array)
         return result
 
     method.__name__ = f"new_{function.__name__}"

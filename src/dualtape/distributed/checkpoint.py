@@ -190,7 +190,13 @@ def _exchange(a: Path, b: Path) -> bool:
     return function(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
 
 
-def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
+def load(
+    state_dict: dict,
+    *,
+    checkpoint_id: str | os.PathLike,
+    process_group: groups.ProcessGroup | None = None,
+    no_dist: bool = False,
+) -> None:
     """Read a checkpoint into the tensors of ``state_dict``, in place, under the placements they have.
 
     Parameters
@@ -199,6 +205,10 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
         As it was saved; the number of processes and the placements may be others.
     checkpoint_id : path
         The folder.
+    process_group : ProcessGroup, optional
+        The processes that load, all of which call it; all by default.
+    no_dist : bool
+        Whether this process loads for itself, and is not told of failures of others.
 
     Raises
     ------
@@ -207,7 +217,8 @@ def load(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
     DistBackendError
         If it fails on another process. A load that fails on any process has written nothing on all of them.
     """
-    group = groups.default_group() if groups.is_initialized() else None
+    alone = no_dist or process_group is None and not groups.is_initialized()
+    group = None if alone else groups.member(process_group)
     prepare = lambda: _read(state_dict, Path(checkpoint_id))
     index, wanted, loads = prepare() if group is None else together(group, "load", prepare)
     with no_grad():  # all of it has been read and checked

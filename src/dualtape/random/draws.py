@@ -15,7 +15,7 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
 from ..arrays.batched.array import holds
 from ..arrays.brief import BRIEF, cast
-from ..arrays.kernels.basics import all_samples
+from ..arrays.kernels.basics import all_samples, in_parts
 from ..autograd.versions import bump
 from ..autograd.views import check_write
 from ..errors import warn
@@ -222,7 +222,9 @@ def normal(
     wanted = _numpy_dtype(dtype, arrays[0].dtype if arrays else dtypes.default_float())
     assert wanted is not None
     drawn = _gaussian(source(generator), shape, wanted)
-    values = [a._array if isinstance(a, Tensor) else a for a in (mean, std)]
+    for array in arrays:
+        drawn = _beside(array, drawn)
+    values = [_settled(a._array) if isinstance(a, Tensor) else a for a in (mean, std)]
     return _finished(cast(drawn * values[1] + values[0], wanted), device, requires_grad, out)
 
 
@@ -241,7 +243,8 @@ def bernoulli(
         _float_only("bernoulli", input._array.dtype)
     chance = input._array if p is None else np.full(input._array.shape, p)
     _check_chance(chance)
-    result = cast(as_array(source(generator).random(chance.shape) < chance), input._array.dtype)
+    drawn = _beside(input._array, source(generator).random(chance.shape))
+    result = cast(as_array(drawn < _settled(_beside(input._array, chance))), input._array.dtype)
     return _finished(result, None, False, out)
 
 
@@ -249,6 +252,24 @@ def _check_chance(chance: Any) -> None:
     seen = all_samples(chance)
     if not np.all((seen >= 0) & (seen <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1: probabilities lie between 0 and 1")
+
+
+def _beside(array: Any, drawn: Any, dims: int | None = None) -> Any:
+    """What was drawn, in parts if ``array`` is.
+
+    Each process draws all of it and keeps its part, so that the numbers do not depend on how many processes there are.
+    """
+    return array.sharing(drawn, dims) if in_parts(array) and not in_parts(drawn) else drawn
+
+
+def _settled(array: Any) -> Any:
+    """The array without pending sums."""
+    return array.sharing(np.asarray(array)) if in_parts(array) and array.spec.partial else array
+
+
+def _like(input: Tensor, drawn: Tensor) -> Tensor:
+    drawn._array = _beside(input._array, drawn._array)
+    return drawn
 
 
 _AT_ONCE = 100_000  # comparisons of multinomial's that are made in one go; of more, each row is searched
@@ -278,7 +299,8 @@ def multinomial(
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {input._array.ndim}")
     if num_samples <= 0:
         raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
-    weights = input._array.astype(np.float64)
+    weights = np.asarray(input._array) if in_parts(input._array) else input._array
+    weights = weights.astype(np.float64)
     weights = weights[None] if weights.ndim == 1 else weights
     seen = all_samples(weights)
     if (seen < 0).any() or not np.isfinite(seen).all() or (seen.sum(-1) <= 0).any():
@@ -296,7 +318,8 @@ def multinomial(
     else:
         rows = [rng.choice(w.size, num_samples, replacement, w / w.sum()) for w in weights]
         result = np.stack(rows).astype(np.int64)
-    return _finished(result[0] if input._array.ndim == 1 else result, None, False, out)
+    result = result[0] if input._array.ndim == 1 else result
+    return _finished(_beside(input._array, result, input._array.ndim - 1), None, False, out)
 
 
 def rand_like(
@@ -318,13 +341,14 @@ def rand_like(
     dualtape.Size([2])
     """
     plain_memory(layout, memory_format=memory_format)
-    return rand(
+    drawn = rand(
         input.shape,
         generator=generator,
         dtype=dtype or input.dtype,
         device=device or input.device,
         requires_grad=requires_grad,
     )
+    return _like(input, drawn)
 
 
 def randn_like(
@@ -346,13 +370,14 @@ def randn_like(
     dualtape.Size([2])
     """
     plain_memory(layout, memory_format=memory_format)
-    return randn(
+    drawn = randn(
         input.shape,
         generator=generator,
         dtype=dtype or input.dtype,
         device=device or input.device,
         requires_grad=requires_grad,
     )
+    return _like(input, drawn)
 
 
 def randint_like(
@@ -379,7 +404,7 @@ def randint_like(
     if low is None and high is None:
         raise TypeError("randint_like() is missing its argument 'high'")
     low, high = (0, low) if high is None else (low or 0, high)
-    return randint(
+    drawn = randint(
         low,
         high,
         input.shape,
@@ -388,6 +413,7 @@ def randint_like(
         device=device or input.device,
         requires_grad=requires_grad,
     )
+    return _like(input, drawn)
 
 
 # --- filling in place -----------------------------------------------------------------------------

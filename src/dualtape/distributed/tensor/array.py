@@ -177,6 +177,22 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         """The part of another array that lies as this one does."""
         return placed(other, self.spec.mesh, self.spec.codes)
 
+    def sharing(self, whole: Any, dims: int | None = None) -> Sharded:
+        """A new array, which each process has as a ``whole``, in parts as this one is; without pending sums.
+
+        Parameters
+        ----------
+        whole : array
+            The same on each process. Of another shape it is replicated.
+        dims : int, optional
+            The number of first dimensions that are those of this array, if the others are not: only they are in parts.
+        """
+        spec = self.spec
+        kept = whole.ndim if dims is None and whole.shape == spec.shape else dims or 0
+        codes = tuple([code if type(code) is int and code < kept else None for code in spec.codes])
+        local = placed(whole, spec.mesh, codes)
+        return Sharded(local, spec_of(spec.mesh, codes, whole.shape))
+
     def with_part(self, local: Any) -> Sharded:
         """An array that lies as this one, of which this process has ``local``."""
         return Sharded(local, self.spec)

@@ -41,8 +41,10 @@ class Maker:
     def _made(self, make: str, shape: Any, *args: Any) -> Sharded:
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
         spec = self.like.spec
-        if shape != spec.shape or spec.partial:
+        if shape != spec.shape:
             spec = spec_of(spec.mesh, (None,) * len(spec.codes), shape)
+        elif spec.partial:
+            spec = spec_of(spec.mesh, tuple([None if type(code) is str else code for code in spec.codes]), shape)
         return Sharded(getattr(self.below, make)(spec.local_shape, *args), spec)
 
     def zeros(self, shape: Any, dtype: Any = float) -> Sharded:

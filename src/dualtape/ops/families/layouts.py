@@ -16,6 +16,7 @@ from ..._tensor import dtypes
 from ..._tensor.creation import _finished, in_dtype_of, plain_memory
 from ..._tensor.legacy import _made
 from ..._tensor.tensor import Tensor
+from ...arrays.kernels.basics import in_parts
 from ...errors import warn
 from ...overrides.watching import overridable
 from ..dispatch import FUNCTIONS
@@ -83,7 +84,10 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None
     >>> dt.ones(1, dtype=dt.int8).new_empty_strided((2,), (3,)).stride()
     (3,)
     """
-    return empty_strided(size, stride, dtype=dtype or self.dtype, **{"device": self.device, **more})
+    result = empty_strided(size, stride, dtype=dtype or self.dtype, **{"device": self.device, **more})
+    if in_parts(self._array):
+        result._array = self._array.sharing(result._array)
+    return result
 
 
 def new(self: Tensor, *data: Any) -> Tensor:
