@@ -91,7 +91,7 @@ def check_groups_whose_calls_are_begun_in_another_order(rank, size):
 
 
 def check_messages_that_do_not_fit_are_refused_by_who_receives_them(rank, size):
-    sent = [dt.ones(4), dt.ones(2), dt.ones(3).double(), dt.ones(3).to(dt.int32), dt.ones(100_000), dt.ones(0)]
+    sent = [dt.ones(4), dt.ones(2), dt.ones(3).double(), dt.ones(3).to(dt.int32), dt.ones(100_000), dt.ones(0)] * 10
     for each in sent:
         if rank == 0:
             dist.send(each, 1)

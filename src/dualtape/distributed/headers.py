@@ -34,6 +34,8 @@ _MESSAGE = struct.Struct("<qqq16s")  # the number of a message, its elements, it
 _NUMBERS = 30_000  # tags that messages are told apart by; monitored_barrier has some above
 
 _pending: list[Checked | Received] = []  # whose values are not under way yet, in the order they were begun
+# messages that were refused, and the memory that MPI still writes them to: it must live until they have come
+_draining: list[tuple[Any, np.ndarray]] = []
 _advancing = threading.Lock()
 
 
@@ -65,9 +67,11 @@ def _mpi() -> Any:
 
 def _advance_all() -> None:
     """Begin to move the values of whatever has its header."""
-    if not _pending or not _advancing.acquire(blocking=False):
+    if not _pending and not _draining or not _advancing.acquire(blocking=False):
         return
     try:
+        if _draining:
+            _draining[:] = [(request, memory) for request, memory in _draining if not request.Test()]
         blocked: set[int] = set()  # groups in which an earlier collective waits for its header
         for each in list(_pending):
             if id(each.group) in blocked and isinstance(each, Checked):
@@ -202,8 +206,8 @@ class Received(_Deferred):
                 self._request = self.group.transport.receive(values, source, number)
                 self.source = source
             else:
-                self._spare = np.empty(nbytes, np.uint8)  # so that the sender is not left waiting
-                self._drained = self.group.transport.receive(self._spare, source, number)
+                spare = np.empty(nbytes, np.uint8)  # so that the sender is not left waiting
+                _draining.append((self.group.transport.receive(spare, source, number), spare))
                 ranks = self.group.ranks
                 self._error = DistBackendError(
                     f"recv: rank {ranks[source]} sent {size} elements of {came} (tag {self._tag}), and rank"
