@@ -58,7 +58,7 @@ def run(size: int, *words: str, limit: int = 60, **environment: str) -> subproce
 def results(size: int) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.json"
-        done = run(size, "-m", "tests.processes.runner", str(path), *MODULES)
+        done = run(size, "-m", "tests.processes.runner", str(path), *MODULES, limit=200)
         found = json.loads(path.read_text()) if path.exists() else {}
     return {**found, "": done.stderr}
 

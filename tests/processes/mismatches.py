@@ -50,7 +50,7 @@ CALLS: dict[str, Call] = {
 
 def check_every_pair_of_calls_that_differ_is_noticed_on_all_ranks(rank, size):
     for (one, first), (other, second) in combinations(CALLS.items(), 2):
-        for odd in (0, size - 1):
+        for odd in (0, size - 1)[size > 2 :]:
             x, y = dt.full((6,), float(rank)), dt.full((6,), 7.0)
             version = y._version
             with pytest.raises(dist.DistBackendError, match="called different collectives") as caught:
