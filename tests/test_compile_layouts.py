@@ -15,7 +15,7 @@ import dualtape as dt
 from op_cases import DEEP, arrays, cases, converted, first_samples, leaves
 
 # Internal helpers whose operands a user cannot choose.
-INTERNAL = {"spread", "scan", "index", "recurrence"}
+INTERNAL = {"copy", "spread", "scan", "index", "recurrence"}
 # Ops whose formulas for NumPy's arrays write into an array in the layout of the argument, where the formulas that are
 # traced make a new one: their gradients may be ordered otherwise when the argument is not C-contiguous.
 GRADIENTS_OTHERWISE = {
