@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .brief import BRIEF
+from .brief import BRIEF, cast
 
 _KNOWN: set[type] = {np.ndarray}
 _MODULES: dict[type, Any] = {np.ndarray: np}
@@ -64,7 +64,10 @@ def register_module(kind: type, module: Any) -> None:
 def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
     """Zeros of the same kind of array as ``like``."""
     if type(like) is np.ndarray or isinstance(like, np.generic):
-        return np.zeros(shape, dtype)
-    if dtype is BRIEF:  # which NumPy reads before it asks whose array it is to be like
-        return module_of(like).zeros(shape, dtype)
+        return np.zeros(shape, dtype) if dtype is not BRIEF else cast(np.zeros(shape, np.float32), BRIEF)
+    if dtype is BRIEF:  # NumPy would refuse it before it asks whose array it is to be like
+        module = module_of(like)
+        if module is np:  # ``like`` is a tensor
+            return cast(np.zeros(shape, np.float32, like=like), BRIEF)  # type: ignore[call-overload]
+        return module.zeros(shape, dtype)
     return np.zeros(shape, dtype, like=like)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, new_tensor, raw
+from ...arrays.brief import BRIEF, SINGLE, cast
 from ...arrays.kernels.basics import all_samples, eye, on_host
 from ...arrays.lazy import scipy_linalg
 from ...autograd.underived import underived
@@ -80,14 +81,16 @@ def _permutation(pivots: Any, n: int, dtype: Any) -> Any:
         order = np.arange(n)
         for i, j in enumerate(pivots.tolist()):
             order[[i, j - 1]] = order[[j - 1, i]]
-        return np.eye(n, dtype=dtype)[order].T
+        return np.eye(n, dtype=kept)[order].T
 
     def of_all(pivots: np.ndarray) -> np.ndarray:
         batch = pivots.shape[:-1]
         found = [of_one(pivots[k]) for k in np.ndindex(*batch)]
-        return np.stack(found).reshape((*batch, n, n)) if found else np.zeros((*batch, n, n), dtype)
+        return np.stack(found).reshape((*batch, n, n)) if found else np.zeros((*batch, n, n), kept)
 
-    return on_host(of_all, pivots)
+    kept = SINGLE if dtype is BRIEF else dtype
+    found = on_host(of_all, pivots)
+    return cast(found, dtype) if dtype is BRIEF else found
 
 
 _permutation_op = op("lu_permutation", _permutation, kind=GENERAL, whole=True, public=False, method=False, constants=("pivots",),

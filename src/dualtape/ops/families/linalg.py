@@ -21,14 +21,15 @@ from ..samples import edge, invertible, ours, real, sample, spd
 from ..table import GENERAL, composite, op
 
 
-def _matrix(name: str, x: Any, square: bool = True) -> None:
+def _matrix(name: str, x: Any, square: bool = True, half: bool = False) -> None:
+    """Refuse what is no matrix of floating-point numbers; half precision too, unless ``half`` says otherwise."""
     if x.ndim < 2:
         raise RuntimeError(f"{name}: the input tensor must have at least 2 dimensions, got shape {list(x.shape)}")
     if square and x.shape[-1] != x.shape[-2]:
         raise RuntimeError(
             f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
         )
-    if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
+    if x.dtype.kind not in "fc" or x.dtype.itemsize == 2 and not half:
         raise RuntimeError(
             f"{name}: expected a floating point or complex tensor of at least single precision, got {x.dtype}; convert"
             " it with .to(...)"

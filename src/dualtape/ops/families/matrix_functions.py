@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, wrap
+from ...arrays.brief import cast
 from ...arrays.kernels.basics import all_samples, asarray_like, eye, on_host
 from ...arrays.lazy import scipy_linalg
 from ..formulas import adjoint, transposed, use
@@ -105,8 +106,12 @@ def pinv(
 
 
 def _exponential(x: Any) -> Any:
-    _matrix("linalg.matrix_exp", x)
-    return on_host(lambda a: scipy_linalg.expm(a), x).astype(x.dtype, copy=False) if x.size else x.copy()
+    _matrix("linalg.matrix_exp", x, half=True)
+    if not x.size:
+        return x.copy()
+    if x.dtype.kind in "fc" and x.dtype.itemsize == 2:
+        return cast(_exponential(cast(x, np.float32)), x.dtype)
+    return on_host(lambda a: scipy_linalg.expm(a), x).astype(x.dtype, copy=False)
 
 
 def _exponential_change(x: Any, t: Any) -> Any:
@@ -145,7 +150,7 @@ def matrix_power(input: Any, n: int) -> Any:
             [0., 1.]])
     """
     if input._array.dtype.kind not in "iu" or n < 0 or input.ndim < 2 or input.shape[-1] != input.shape[-2]:
-        _matrix("linalg.matrix_power", input._array)  # integers have powers too, but no inverses
+        _matrix("linalg.matrix_power", input._array, half=n >= 0)  # integers have powers too, but no inverses
     if n == 0:
         size = input.shape[-1]
         return input * 0 + wrap(eye(size, input._array.dtype, input._array))
