@@ -133,6 +133,98 @@ found
 show(torch.func.vmap(lambda r: (r * r).sum())(X())), show(torch.func.jvp(lambda a: a * a, (X(),), (X(),)))
 """
 
+HALF_PRELUDE = """
+F = torch.nn.functional
+h = torch.HALF
+torch.manual_seed(0)
+def show(t):
+    if isinstance(t, (tuple, list)):
+        return [show(part) for part in t]
+    return str(t.dtype).split(".")[1], t.detach().double(), t.requires_grad
+near = show
+x = torch.tensor([[0.1, -0.7, 1.3], [2.7, 0.0, -1.1]]).to(h)
+"""
+
+HALF_PROGRAMS = """
+# windows
+near([torch.hann_window(5, dtype=h), torch.hamming_window(5, dtype=h), torch.blackman_window(5, dtype=h), torch.bartlett_window(5, dtype=h), torch.kaiser_window(5, dtype=h)])
+
+# layers
+near([F.rms_norm(x, (3,), x[0]), torch.nn.RMSNorm(3, dtype=h)(x), F.avg_pool2d(x[None], 2), F.avg_pool1d(x, 2), F.interpolate(x[None], 5, mode="linear")])
+
+# a sum of rounded numbers is rounded once
+show(F.avg_pool2d(torch.arange(16.).to(h).div(7).reshape(1, 1, 4, 4), 3, 1))
+
+# made like a tensor
+show([x.new([1, 2, 3]), x.new_full((2,), 0.1), x.new_tensor([0.1]), torch.tensor([x[0, 0], x[0, 1]]), torch.scalar_tensor(0.1, dtype=h), torch.frombuffer(bytearray(b"AB"), dtype=h)]), list(x.new(2, 3).shape), x.new(2).dtype == h
+
+# random integers
+n = torch.zeros(4000, dtype=h)
+sorted(n.random_(3).unique().tolist()), sorted(n.random_(-2, 2).unique().tolist()), bool(n.random_().max() <= 2**11)
+
+# drawn values have the digits of the type
+init = torch.nn.init
+[f(torch.zeros(200, 100, dtype=h)).unique().numel() > 1000 for f in (init.trunc_normal_, init.xavier_uniform_, init.normal_)], bool((torch.zeros(5000, dtype=h).uniform_(-0.3, 0.3) < 0.3).all())
+
+# draws of distributions
+show([torch.poisson(torch.zeros(2, dtype=h)), torch.bernoulli(torch.ones(2, dtype=h)), torch.normal(x, 0 * x)])
+
+# filled in
+show([x.masked_fill(x > 0, 0.1), x.masked_fill(x > 0, torch.tensor(0.1)), x.clone().masked_fill_(x > 0, torch.tensor(0.1, dtype=torch.float64)), x.index_fill(0, torch.tensor([0]), torch.tensor(0.1)), x.slice_scatter(x[:1], 0, 0, 1), x.masked_scatter(x > 0, x * 2), x.select_scatter(x[0] * 2, 0, 1), x.diagonal_scatter(x[0, :2])])
+
+# a limit is rounded first
+show(F.hardshrink(x, 0.1)), show(F.softshrink(x, 0.1))
+
+# tensors in the place of numbers
+t = torch.tensor(0.25).to(h)
+near([torch.nan_to_num(x, t), torch.logit(x.abs().clamp(0, 0.9), t), F.elu_(x.clone(), t), F.leaky_relu(x, t), F.threshold(x, t, t), torch.add(x, x, alpha=t), F.dropout(x, t * 0), x.clone().uniform_(t, t), x.clone().normal_(t, t * 0)]), torch.isclose(x, x * 1.1, t, t)
+
+# sparse
+[show(s.to_dense()) for s in (x.to_sparse(), x.to_sparse_csr(), x.to_sparse_csc(), torch.ones(4, 4, dtype=h).to_sparse_bsr((2, 2)), torch.ones(4, 4, dtype=h).to_sparse_bsc((2, 2)), torch.sparse_coo_tensor([[0, 1]], x[0, :2]))]
+
+# sums of sparse
+s = x.to_sparse()
+show(torch.sparse_coo_tensor([[0, 0]], x[0, :2], (2,)).coalesce().values())
+
+# other types beside
+[F.huber_loss(a, b).dtype == a.dtype for a, b in ((x, x.float()), (x.float(), x), (x.double(), x.float()))], (F.l1_loss(x, x.float()).dtype, F.smooth_l1_loss(x, x.double()).dtype)
+
+# weighted counts
+torch.bincount(torch.tensor([0, 1, 1]), x[0])
+
+# results in another type
+near([f(x.float(), 1, dtype=h) for f in (torch.softmax, torch.log_softmax, torch.cumsum, torch.sum, torch.prod, torch.mean)]), near([f(x, 1, dtype=torch.float32) for f in (torch.softmax, torch.sum)])
+
+# the next number
+show(torch.nextafter(x, -x)), show(torch.nextafter(torch.tensor([0., -0., 1., inf, 2., nan]).to(h), torch.tensor([1., -1., 1., 0., 3., 0.]).to(h)))
+
+# powers and exponentials of matrices
+near(torch.linalg.matrix_power(x[:, :2], 3)), torch.linalg.matrix_exp(0 * x[:, :2]).tolist()
+
+# no inverse
+torch.linalg.matrix_power(x[:, :2], -1)
+
+# networks
+torch.nn.TransformerEncoderLayer(4, 2, 8, dtype=h)(torch.ones(2, 1, 4, dtype=h)).dtype == h, torch.nn.GRU(3, 2, dtype=h)(x)[0].dtype == h
+
+# norms under autocast
+with torch.autocast("cpu", dtype=h):
+    y = torch.nn.Linear(4, 4)(torch.ones(2, 4))
+    found = [y.dtype == h, torch.nn.RMSNorm(4)(y).dtype, torch.nn.LayerNorm(4)(y).dtype, torch.einsum("i,i->i", torch.ones(3), torch.ones(3)).dtype, torch.einsum("i,i->", torch.ones(3), torch.ones(3)).dtype, F.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).dtype]
+found
+
+# conversions inside of vmap
+torch.func.vmap(lambda r: r.to(h).sum())(torch.ones(2, 3)).dtype == h, torch.func.vmap(lambda r: torch.special.xlog1py(r, r))(x.abs()).dtype == h
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("half", ["bfloat16", "float16"])
+@pytest.mark.parametrize("program", blocks(HALF_PROGRAMS))
+def test_programs_of_both_half_types_are_as_pytorchs(program, half):
+    # what is near has intermediate results that PyTorch rounds
+    same(HALF_PRELUDE.replace("HALF", half) + program, tolerance=0.02 if "near(" in program else 1e-7)
+
 
 @needs_torch
 @pytest.mark.parametrize("program", blocks(PROGRAMS))

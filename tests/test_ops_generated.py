@@ -26,8 +26,8 @@ OTHER_NODES = {"matmul_batched", "nll_loss", "real_part", "unsafe_view"}  # part
 NO_HALF = {
     "cholesky", "cholesky_solve", "cofactor_change", "cofactors", "complex", "det", "inverse", "linalg_cholesky",
     "linalg_cond", "linalg_eigh", "linalg_eigvalsh", "linalg_lstsq", "linalg_pinv", "linalg_qr", "linalg_solve",
-    "linalg_solve_adjoint", "linalg_solve_triangular", "linalg_svd", "linalg_svdvals", "logdet", "matrix_exp",
-    "matrix_power", "nanquantile", "native_norm", "nuclear_norm", "pinverse", "polar", "qr_plain", "qr_tall", "quantile", "slogdet",
+    "linalg_solve_adjoint", "linalg_solve_triangular", "linalg_svd", "linalg_svdvals", "logdet",
+    "nanquantile", "native_norm", "nuclear_norm", "pinverse", "polar", "qr_plain", "qr_tall", "quantile", "slogdet",
     "solve_triangular", "svd", "view_as_complex", "view_as_complex_copy", "view_dtype",
 }  # fmt: skip
 NO_HALF |= {row.name for row in rows() if row.name.startswith("fft_") and "shift" not in row.name}

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import as_array, is_array
-from ..arrays.brief import BRIEF, cast, made
+from ..arrays.brief import BRIEF, BriefType, cast, from_bits, made
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.protocol import becoming
 from ..autograd.versions import bump
@@ -172,9 +172,9 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
     _scan(data, shape, found)
     if not found:
         return made(np.zeros, shape, wanted or dtypes.default_float())
-    inferred = None
+    inferred: Any = None
     for kind in sorted(found, key=str) if len(found) > 1 else found:
-        dtype = kind if isinstance(kind, np.dtype) else dtypes.scalar_dtype(kind())
+        dtype: Any = kind if isinstance(kind, (np.dtype, BriefType)) else dtypes.scalar_dtype(kind())
         inferred = dtype if inferred is None else dtypes.promote_numpy(inferred, dtype)
     assert inferred is not None
     plain = _plain(data)
@@ -380,7 +380,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     >>> dt.frombuffer(bytearray(b"ab"), dtype=dt.uint8)
     tensor([97, 98], dtype=dualtape.uint8)
     """
-    return _finished(np.frombuffer(buffer, dtypes.to_numpy(dtype), count, offset), None, requires_grad)
+    kind = dtypes.to_numpy(dtype)
+    if kind is BRIEF:  # arrays of bfloat16 have other bits in memory: a copy
+        return _finished(from_bits(np.frombuffer(buffer, np.uint16, count, offset)), None, requires_grad)
+    return _finished(np.frombuffer(buffer, kind, count, offset), None, requires_grad)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_array
+from ..arrays.brief import cast, made
 from . import dtypes
 from .creation import _inferred, as_class
 from .shaped import _sizes
@@ -31,7 +32,7 @@ def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tens
 
 def _made(data: tuple, dtype: np.dtype) -> Tensor:
     if len(data) != 1 or isinstance(data[0], (int, Size)):
-        return wrap(np.empty(_sizes(data) if data else (0,), dtype))
+        return wrap(made(np.empty, _sizes(data) if data else (0,), dtype))
     source = data[0]
     if isinstance(source, Tensor):
         return source.view_as(source) if source._array.dtype == dtype else source.to(dtype)  # type: ignore[attr-defined]
@@ -40,7 +41,7 @@ def _made(data: tuple, dtype: np.dtype) -> Tensor:
             f"new(): data must be a sequence (got {type(source).__name__}): use dualtape.tensor for one number"
         )
     array = np.asarray(source) if is_array(source) else _inferred(source, dtype)
-    return wrap(array.astype(dtype))
+    return wrap(cast(array, dtype))
 
 
 class _ByDtype(type):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Batched, is_array
+from ..arrays import Batched, as_array, is_array
 from ..arrays.brief import BRIEF, cast, made
 from ..arrays.kernels.basics import in_parts
 from ..errors import warn
@@ -486,7 +486,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     """
     wanted = _numpy_dtype(dtype, dtypes.default_float())
     assert wanted is not None
-    return _finished(np.asarray(dtypes.number_as(_number("scalar_tensor", s), wanted)), device, requires_grad)
+    return _finished(as_array(dtypes.number_as(_number("scalar_tensor", s), wanted)), device, requires_grad)
 
 
 def _check_sides(row: int, col: int) -> None:

@@ -39,7 +39,7 @@ class Casting:
         name = getattr(func, "__name__", "").removeprefix("linalg_").removeprefix("fft_").removeprefix("nn_")
         if kwargs.get("out") is not None:
             return func(*args, **kwargs)
-        if name in NARROW:
+        if name in NARROW and not (name == "einsum_pair" and _sums_nothing(args[2])):
             return self._on(func, args, kwargs, self.dtype)
         if name in SINGLE or name == "pad" and _mode_of_pad(args, kwargs) not in ("constant", "circular"):
             return self._on(func, args, kwargs, dtypes.float32)
@@ -75,6 +75,12 @@ class Casting:
         if known is None or known[0] != version:
             known = self.cache[key] = (version, value.to(dtype), value)  # type: ignore[attr-defined]
         return known[1]
+
+
+def _sums_nothing(equation: str) -> bool:
+    """Whether an equation of two operands is an elementwise product, which keeps the type it gets."""
+    operands, _, result = equation.partition("->")
+    return set(operands) - {","} <= set(result)
 
 
 def _mode_of_pad(args: tuple, kwargs: dict) -> Any:

@@ -40,6 +40,19 @@ def _nearest(array: Any) -> np.ndarray:
     return values
 
 
+def _next_after(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The numbers of bfloat16 that follow ``start`` in the direction of ``end``, as float32."""
+    start, end = np.broadcast_arrays(start, end)
+    bits = start.reshape(-1).copy().view(np.int32) >> 16  # negative numbers have the sign bit of an int32
+    towards, sought = start.reshape(-1), end.reshape(-1)
+    grows = np.where(towards == 0, True, (sought > towards) == (towards > 0))  # in magnitude
+    moved = bits + np.where(grows, 1, -1)
+    moved = np.where(towards == 0, np.where(np.signbit(sought), -(2**15) + 1, 1), moved)
+    found = np.ascontiguousarray(moved.astype(np.int32) << 16).view(np.float32)
+    found = np.where(towards == sought, sought, found)
+    return np.where(np.isnan(towards) | np.isnan(sought), np.float32(np.nan), found).reshape(start.shape)
+
+
 class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of bfloat16 that speaks NumPy's protocols."""
 
@@ -67,6 +80,8 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         if method == "at":
             getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
             return _rewritten(inputs[0])
+        if ufunc is np.nextafter and method == "__call__" and _result_type(inputs) is BRIEF:
+            return BFloat16Array(_next_after(*[_asarray(x, BRIEF).values for x in inputs]), True)
         if ufunc in _COMPARING:
             inputs = tuple(x.settle() if type(x) is BFloat16Array else x for x in inputs)
         result = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)

@@ -5,6 +5,8 @@ The arrays themselves are next door (:mod:`dualtape.arrays.bfloat16`), read when
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,15 +59,44 @@ def number(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
+def in_single(function: Callable) -> Callable:
+    """Return ``function`` of an array so that half precision is computed in single precision and rounded once: for
+    what adds up into an array, which would round at every step.
+    """
+
+    @wraps(function)
+    def computed(x: Any, *args: Any, **options: Any) -> Any:
+        dtype = x.dtype
+        if dtype.itemsize != 2 or dtype.kind != "f":
+            return function(x, *args, **options)
+        return cast(function(cast(x, SINGLE), *args, **options), dtype)
+
+    return computed
+
+
 def limits(dtype: Any) -> Any:
     """``np.finfo``, also of bfloat16."""
     return _LIMITS if dtype is BRIEF else np.finfo(dtype)
 
 
 _LARGEST = (2.0 - 2.0**-7) * 2.0**127
-_LIMITS = SimpleNamespace(bits=16, eps=2.0**-7, max=_LARGEST, min=-_LARGEST, tiny=2.0**-126, resolution=0.01)
+_LIMITS = SimpleNamespace(bits=16, nmant=7, eps=2.0**-7, max=_LARGEST, min=-_LARGEST, tiny=2.0**-126, resolution=0.01)
 
 
 def made(make: Any, what: Any, dtype: Any) -> Any:
     """``make(what, dtype)``, a function of NumPy's, for a dtype of NumPy's or bfloat16."""
     return make(what, dtype) if dtype is not BRIEF else cast(make(what, SINGLE), dtype)
+
+
+def from_bits(bits: np.ndarray) -> Any:
+    """The numbers of bfloat16 whose bits are those of an array of uint16: a copy."""
+    return cast((bits.astype(np.uint32) << 16).view(np.float32), BRIEF)
+
+
+def result_type(values: Any) -> Any:
+    """``np.result_type`` of arrays, dtypes and numbers, among them bfloat16."""
+    if not any(value is BRIEF or getattr(value, "dtype", None) is BRIEF for value in values):
+        return np.result_type(*values)
+    from .bfloat16 import _result_type
+
+    return _result_type(tuple(values))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .._tensor.dtypes import float32
+from .._tensor.shaped import empty
 from .._tensor.tensor import Tensor
 from ..errors import warn
 from ..modes import no_grad
@@ -96,6 +98,11 @@ def trunc_normal_(
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. Values may be distributed wrongly.",
         )
+    if tensor.dtype.itemsize == 2:  # computed in single precision: each step would round to few distinct values
+        single = empty(tuple(tensor.shape), dtype=float32, device=tensor.device)
+        with no_grad():
+            tensor.copy_(trunc_normal_(single, mean, std, a, b, generator))
+            return tensor.clamp_(a, b)
     lowest, highest = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
     with no_grad():
         tensor.uniform_(lowest, highest, generator=generator)  # what erf gives of the values

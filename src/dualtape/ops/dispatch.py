@@ -227,7 +227,9 @@ def _number(op: Op, place: int, value: Tensor) -> Any:
             f"{op.name}(): argument {op.params[place]!r} must be a number, got a Tensor that requires grad, whose"
             " history would be lost: pass x.item(), or write the formula out"
         )
-    return value.item() if not value.ndim and type(value._array) is np.ndarray else value
+    # an array that can be settled is one of bfloat16 in memory, which has a number as NumPy's arrays have
+    known = type(value._array) is np.ndarray or hasattr(value._array, "settle")
+    return value.item() if not value.ndim and known else value
 
 
 def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:

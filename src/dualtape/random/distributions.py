@@ -9,6 +9,7 @@ import numpy as np
 from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, new_tensor, raw
+from ..arrays.brief import BRIEF, SINGLE, cast
 from ..autograd.function import Function
 from ..autograd.underived import underived
 from .generator import Generator, source
@@ -25,11 +26,11 @@ def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) 
 
         tracing.tape.fail(f"it draws from a distribution whose shapes vary ({name})")
         parameters = plain(parameters)
-    if any(type(p) is not np.ndarray for p in parameters):
+    if any(type(p) is not np.ndarray and p.dtype is not BRIEF for p in parameters):
         raise NotImplementedError(f"{name}: the parameters must be NumPy's arrays")
     shape = np.broadcast_shapes(*[p.shape for p in parameters])
-    values = getattr(rng, draw)(*parameters, shape)
-    return new_tensor(np.asarray(values).astype(parameters[-1].dtype))
+    values = getattr(rng, draw)(*[cast(p, SINGLE) if p.dtype is BRIEF else p for p in parameters], shape)
+    return new_tensor(cast(np.asarray(values), parameters[-1].dtype))
 
 
 def _floats(name: str, *tensors: Tensor) -> None:

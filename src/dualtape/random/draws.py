@@ -14,7 +14,7 @@ from .._tensor.shaped import _size_of, _sizes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
 from ..arrays.batched.array import holds
-from ..arrays.brief import BRIEF, cast
+from ..arrays.brief import BRIEF, cast, limits
 from ..arrays.kernels.basics import all_samples, in_parts
 from ..autograd.versions import bump
 from ..autograd.views import check_write
@@ -241,7 +241,7 @@ def bernoulli(
     """
     if p is None:
         _float_only("bernoulli", input._array.dtype)
-    chance = input._array if p is None else np.full(input._array.shape, p)
+    chance = input._array if p is None else np.full(input._array.shape, float(p))
     _check_chance(chance)
     drawn = _beside(input._array, source(generator).random(chance.shape))
     result = cast(as_array(drawn < _settled(_beside(input._array, chance))), input._array.dtype)
@@ -464,10 +464,28 @@ def _uniform_(
     >>> x = dt.zeros(3).uniform_(2, 5); bool((x >= 2).all() and (x < 5).all())
     True
     """
-    low = kwargs.pop("from", from_)
+    low, to = float(kwargs.pop("from", from_)), float(to)
     if low > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
-    return _fill(self, "uniform_", lambda shape, dtype: _uniform(source(generator), shape, dtype) * (to - low) + low)
+    draw = _uniform_half if self._array.dtype.itemsize == 2 else _uniform_between
+    return _fill(self, "uniform_", lambda shape, dtype: draw(source(generator), low, to, shape, dtype))
+
+
+def _uniform_between(rng: np.random.Generator, low: float, high: float, shape: tuple, dtype: np.dtype) -> Any:
+    return _uniform(rng, shape, dtype) * (high - low) + low
+
+
+def _uniform_half(rng: np.random.Generator, low: float, high: float, shape: tuple, dtype: np.dtype) -> Any:
+    """Uniform numbers of ``[low, high)`` in a half type, drawn in single precision: the type has finer steps near 0
+    than a draw of its own few digits.
+    """
+    _float_only("uniform_", dtype)
+    drawn = cast(_uniform_between(rng, low, high, shape, np.dtype(np.float32)), dtype)
+    end = cast(np.asarray(high, np.float32), dtype)
+    if high > low and float(end) >= high:
+        # what rounding took to the end, which is excluded, becomes the largest number below it
+        drawn[drawn >= end] = np.nextafter(end, cast(np.asarray(-np.inf, np.float32), dtype))
+    return drawn
 
 
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -479,6 +497,7 @@ def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
     >>> dt.zeros(3).normal_(4.0, 0.0)
     tensor([4., 4., 4.])
     """
+    mean, std = float(mean), float(std)
     if std < 0:
         raise RuntimeError(f"normal: std must be 0 or more, got {std}")
     return _fill(self, "normal_", lambda shape, dtype: _gaussian(source(generator), shape, dtype) * std + mean)
@@ -513,7 +532,7 @@ def _beyond(dtype: np.dtype) -> int:
     """The first integer that a dtype does not hold, or not exactly."""
     if dtype.kind == "b":
         return 2
-    return 2 ** (np.finfo(dtype).nmant + 1) + 1 if dtype.kind == "f" else int(np.iinfo(dtype).max) + 1
+    return 2 ** (limits(dtype).nmant + 1) + 1 if dtype.kind == "f" else int(np.iinfo(dtype).max) + 1
 
 
 def _bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:

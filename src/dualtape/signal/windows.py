@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import creation as _creation
 from .._tensor import dtypes as _dtypes
 from .._tensor import shaped as _shaped
+from .._tensor.tensor import wrap as _wrap
+from ..arrays.brief import cast as _cast
 from ..ops.formulas import is_whole as _is_whole
 from ..overrides.watching import overridable as _overridable
 
@@ -29,7 +30,7 @@ def _made(values: _Array, options: dict) -> Any:
         raise TypeError(f"got an unexpected keyword argument {min(options.keys() - _OPTIONS.keys())!r}")
     dtype = _dtypes.default_float() if options["dtype"] is None else options["dtype"].numpy
     made = _shaped.empty(len(values), **{k: v for k, v in options.items() if k != "requires_grad"})
-    made.copy_(_creation.from_numpy(values.astype(dtype)))
+    made.copy_(_wrap(_cast(values, dtype)))
     return made.requires_grad_() if options["requires_grad"] else made
 
 

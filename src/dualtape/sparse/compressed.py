@@ -19,6 +19,7 @@ from .._tensor.device import layout as Layout
 from .._tensor.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent
+from ..arrays.brief import made
 from ..autograd.function import Function
 from ..overrides.subclass import disabled_function, of_class
 from . import invariants
@@ -213,7 +214,7 @@ def compress(x: SparseTensor, kind: Layout, blocksize: tuple = ()) -> Compressed
     if kind not in _BY_ROWS:
         major, minor, count, length = minor, major, length, count
     found, inverse = np.unique(major * length + minor, return_inverse=True)
-    blocks = np.zeros((found.size, height, width), values.dtype)
+    blocks = made(np.zeros, (found.size, height, width), values.dtype)
     blocks[inverse, rows % height, columns % width] = values
     begins = np.concatenate([[0], np.cumsum(np.bincount(found // max(length, 1), minlength=count))]).astype(np.int64)
     parts = (begins, found % max(length, 1), blocks if kind in _BLOCKS else blocks.reshape(-1))

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, raw, wrap
+from ..arrays.brief import cast, number
 from ..arrays.lazy import scipy_sparse
 from ..ops.formulas import normal_dim
 from .coo import OPS, SparseTensor, add_into, make_sparse
@@ -67,9 +68,9 @@ def _added(x: Any, y: Any, alpha: Any = 1) -> Any:
     if isinstance(x, SparseTensor) and isinstance(y, SparseTensor):
         _check(x, y)
         dtype = dtypes.promote_numpy(x._array.dtype, y._array.dtype)
-        entries = y._entries[1] if alpha == 1 else y._entries[1] * np.asarray(alpha, y._array.dtype)
+        entries = y._entries[1] if alpha == 1 else y._entries[1] * number(alpha, y._array.dtype)
         indices = np.concatenate([x._entries[0], y._entries[0]], axis=1)
-        values = np.concatenate([x._entries[1].astype(dtype, copy=False), entries.astype(dtype, copy=False)])
+        values = np.concatenate([cast(x._entries[1], dtype), cast(entries, dtype)])
         total = make_sparse(indices, values, x._array.shape, False)
         return total.coalesce() if x._sorted and y._sorted else total
     if isinstance(x, SparseTensor):
@@ -77,7 +78,8 @@ def _added(x: Any, y: Any, alpha: Any = 1) -> Any:
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
         x, y = y, x  # the engine adds what arrives in any order
     _check(x, y)
-    out = np.array(raw(x), dtype=dtypes.promote_numpy(raw(x).dtype, y._array.dtype))
+    dtype = dtypes.promote_numpy(raw(x).dtype, y._array.dtype)
+    out = raw(x).copy() if raw(x).dtype == dtype else cast(raw(x), dtype)
     add_into(out, y, alpha)
     return wrap(out)
 

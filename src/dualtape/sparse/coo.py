@@ -20,6 +20,7 @@ from .._tensor.creation import as_tensor
 from .._tensor.device import sparse_coo
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent
+from ..arrays.brief import made
 from ..autograd.function import Function
 from ..ops.formulas import use
 from ..overrides.subclass import disabled_function, of_class
@@ -118,7 +119,7 @@ class SparseTensor(SparseLayout):
             else np.zeros(indices.shape[1], np.intp)
         )
         places, inverse = np.unique(flat, return_inverse=True)
-        total = np.zeros((places.size, *values.shape[1:]), values.dtype)
+        total = made(np.zeros, (places.size, *values.shape[1:]), values.dtype)
         np.add.at(total, inverse, values)
         kept = (
             np.stack(np.unravel_index(places, shape)).astype(np.int64)
@@ -210,7 +211,7 @@ def sparse_of(indices: np.ndarray, values: Tensor, shape: tuple, coalesced: bool
 
 
 def _dense(x: SparseTensor) -> np.ndarray:
-    array = np.zeros(x._array.shape, x._array.dtype)
+    array = made(np.zeros, x._array.shape, x._array.dtype)
     add_into(array, x, 1)
     return array
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 
 from ...errors import warn
+from ..brief import cast
 from ..protocol import as_array, module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
@@ -367,7 +368,7 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         return Batched(values.copy(), self.level)
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **ignored: Any) -> Batched:
-        return self if not copy and self.dtype == dtype else Batched(self.values.astype(dtype), self.level)
+        return self if not copy and self.dtype == dtype else Batched(cast(self.values, dtype), self.level)
 
     def view(self, *args: Any) -> Batched:
         return Batched(self.values.view(*args), self.level)

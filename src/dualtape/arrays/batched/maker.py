@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from ..brief import cast
 from ..kernels.basics import on_host
 from ..protocol import module_of, register_module
 from .array import Batched, BatchLevel, newest, per_sample
@@ -53,7 +54,7 @@ class Maker:
 
     def asarray(self, values: Any, dtype: Any = None) -> Batched:
         if isinstance(values, Batched) and values.level is self.level:
-            return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+            return values if dtype is None or values.dtype == dtype else cast(values, dtype)
         return Batched(self.below.asarray(values, dtype)[None], self.level)
 
     def arange(self, *args: Any, dtype: Any = None) -> Batched:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from ..brief import result_type
 from ..kernels.repeats import check_tile
 from ..protocol import module_of
 from .array import (
@@ -484,7 +485,7 @@ RULES[np.ndim] = lambda level, a: a.ndim
 RULES[np.size] = lambda level, a, axis=None: a.size if axis is None else a.shape[axis]
 RULES[np.iscomplexobj] = lambda level, x: x.dtype.kind == "c"
 RULES[np.isrealobj] = lambda level, x: x.dtype.kind != "c"
-RULES[np.result_type] = lambda level, *args: np.result_type(*(a.dtype if type(a) is Batched else a for a in args))
+RULES[np.result_type] = lambda level, *args: result_type([a.dtype if type(a) is Batched else a for a in args])
 RULES[np.can_cast] = lambda level, a, *args, **kwargs: np.can_cast(a.dtype, *args, **kwargs)
 RULES[np.copy] = lambda level, a, *args, **kwargs: a.copy()
 

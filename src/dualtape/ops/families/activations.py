@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.brief import BRIEF, made
 from ...arrays.kernels.approximations import PART, exponential, inverse_normal, normal_share
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks
@@ -308,8 +309,18 @@ _masked("hardswish", lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
    >>> dt.nn.functional.hardswish(dt.tensor([4.0, 1.0]))
    tensor([4.0000, 0.6667])
    """)  # fmt: skip
-_masked("hardshrink", lambda x, lambd=0.5: np.where(np.logical_and(x >= -lambd, x <= lambd), 0, x),
-   lambda g, x, lambd: np.where(np.logical_and(x >= -lambd, x <= lambd), 0, g),
+
+
+def _shrunk(x: Any, lambd: float) -> Any:
+    """Whether elements lie between -lambd and lambd, which is rounded to their dtype first."""
+    limit = lambd
+    if x.dtype.itemsize == 2 and x.dtype.kind == "f":
+        limit = made(np.asarray, lambd, BRIEF if x.dtype == BRIEF else np.float16).item()
+    return np.logical_and(x >= -limit, x <= limit)
+
+
+_masked("hardshrink", lambda x, lambd=0.5: np.where(_shrunk(x, lambd), 0, x),
+   lambda g, x, lambd: np.where(_shrunk(x, lambd), 0, g),
    samples=(*_KINKED, edge(exact([0.5, -0.5]))),
    doc="""x, but 0 between -lambd and lambd.
 

@@ -606,7 +606,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     >>> dt.isclose(dt.tensor([1.0]), dt.tensor([1.0 + 1e-7]))
     tensor([True])
     """
-    return new_tensor(as_array(np.isclose(input._array, other._array, rtol, atol, equal_nan)))
+    return new_tensor(as_array(np.isclose(input._array, other._array, float(rtol), float(atol), equal_nan)))
 
 
 @composite("allclose", samples=(edge(exact([1.0, 2.0]), exact([1.0 + 1e-7, 2.0])),))

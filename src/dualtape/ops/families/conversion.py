@@ -232,6 +232,8 @@ def _as_complex(real: Any, imag: Any) -> Any:
     if type(real) is not np.ndarray or type(imag) is not np.ndarray:
         shape = np.broadcast_shapes(real.shape, imag.shape)
         pairs = np.stack([np.broadcast_to(real, shape), np.broadcast_to(imag, shape)], axis=-1)
+        if pairs.dtype.itemsize == 2:
+            pairs = cast(pairs, np.float32)
         return _unpaired(pairs if pairs.flags.c_contiguous else pairs.copy())
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, imag, np.complex64))
     out.real, out.imag = real, imag  # not by arithmetic: 1j times infinity has a real part that is no number
@@ -386,6 +388,10 @@ def _unpaired(x: Any) -> Any:
         )
     if x.strides[-1] != x.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1: call contiguous() first")
+    if x.dtype.itemsize == 2:
+        raise NotImplementedError(
+            f"view_as_complex: there is no complex type of two numbers of {x.dtype}: convert the tensor with .float() first"
+        )
     return x.view(dtypes.complex_of(x.dtype))[..., 0]
 
 

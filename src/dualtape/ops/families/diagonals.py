@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor
 from ...arrays import Batched, module_of
+from ...arrays.brief import in_single
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, frozen, in_parts, strided
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
@@ -143,6 +144,7 @@ def _unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     return strided(x, shape, (*x.strides[:d], stride * step, *x.strides[d + 1 :], stride))
 
 
+@in_single
 def _unfold_sum(x: Any, shape: tuple, dimension: int, size: int, step: int) -> Any:
     d = normal_dim(dimension, len(shape))
     out = zeros_like_shape(shape, x)

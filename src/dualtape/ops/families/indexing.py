@@ -484,7 +484,7 @@ def element(value: Any, x: Any) -> Any:
         if np.any(np.imag(all_samples(value))):
             raise RuntimeError(f"value cannot be converted to type {dtypes.of(x.dtype)!r} without overflow: {value}")
         value = np.real(value)
-    return value.astype(x.dtype)
+    return cast(value, x.dtype)
 
 
 op("masked_fill", _masked_fill, kind=GENERAL, inplace=True, constants=("mask",), scalars=True,

@@ -59,7 +59,7 @@ def _pairs(*more: Any) -> tuple:
     )
 
 
-def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str) -> None:
+def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str, promote: Any = COMMON) -> None:
     """A loss of x - target: ``slope(d, ...)`` is its derivative; the target's gradient is the negative of the
     input's.
     """
@@ -73,7 +73,7 @@ def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str
     def tangent(t: Any, x: Any, target: Any, reduction: str, *settings: Any) -> Any:
         return _total(t * slope(x - target, *settings), reduction)
 
-    op(name, forward, namespace="nn.functional", kind=GENERAL, promote=COMMON, complex=False, samples=samples, doc=doc,
+    op(name, forward, namespace="nn.functional", kind=GENERAL, promote=promote, complex=False, samples=samples, doc=doc,
        vjp=dict(x=named(lambda *v: gradient(*v), ("g", *asked)),
            target=named(lambda g, *v: gradient(-g, *v), ("g", *asked))),
        jvp=dict(x=named(lambda *v: tangent(*v), ("t", *asked)),
@@ -122,7 +122,8 @@ def _huber(x: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> 
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
     d = np.absolute(x - target)
-    return _reduced("huber_loss", np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+    loss = _reduced("huber_loss", np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+    return loss if loss.dtype == x.dtype or x.dtype.kind != "f" else cast(loss, x.dtype)
 
 
 _difference_loss("huber_loss", _huber, lambda d, delta: np.where(np.absolute(d) <= delta, d, np.sign(d) * delta),
@@ -132,7 +133,7 @@ _difference_loss("huber_loss", _huber, lambda d, delta: np.where(np.absolute(d) 
    >>> import dualtape as dt
    >>> dt.nn.functional.huber_loss(dt.tensor([0.5, 3.0]), dt.tensor([0.0, 0.0]), reduction="none", delta=2.0)
    tensor([0.1250, 4.0000])
-   """)  # fmt: skip
+   """, promote=None)  # fmt: skip
 
 
 @composite(

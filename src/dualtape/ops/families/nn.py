@@ -290,7 +290,7 @@ def _kept(p: float, shape: tuple, like: Any) -> Any:
     if p == 1.0:
         return wrap(zeros_like_shape(shape, like))
     dtype = like.dtype
-    return wrap(asarray_like((generator.source(None).random(shape) >= p).astype(dtype) * dtype.type(1 / (1 - p)), like))
+    return wrap(asarray_like(cast(generator.source(None).random(shape) >= p, dtype) * dtype.type(1 / (1 - p)), like))
 
 
 @composite("dropout", method=False, torch_name="nn.functional.dropout", also=("nn.functional.dropout",), samples=(
@@ -313,7 +313,7 @@ def _dropped(name: str, input: Any, p: float, training: bool, inplace: bool, sha
         raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return input
-    mask = _kept(p, shape, input._array)
+    mask = _kept(float(p), shape, input._array)
     return input.mul_(mask) if inplace else input * mask
 
 

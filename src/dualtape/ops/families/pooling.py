@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import zeros
-from ...arrays.brief import made
+from ...arrays.brief import in_single, made
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
 from ...arrays.kernels.windows import KERNEL, padded, places_of
 from ..formulas import is_whole, use, zeros_like_shape
@@ -291,6 +291,7 @@ def _divisors(
     return asarray_like(rows[:, None] * columns, x, x.dtype)
 
 
+@in_single
 def _avg_pool(
     x: Any,
     kernel_size: tuple,
@@ -320,6 +321,7 @@ def _avg_pool(
     return total / by if x.dtype.kind not in "iu" else np.trunc(total / by).astype(x.dtype)
 
 
+@in_single
 def _avg_spread(
     x: Any,
     shape: tuple,

@@ -94,7 +94,7 @@ def cast(x: Any, dtype: Any) -> Any:
     if x.dtype.kind == "c" and target.kind not in "cb":
         warn_of_lost_imaginary("dtype=", target)
         x = x.real
-    return x.astype(target)
+    return in_type(x, target)
 
 
 def accumulate(ufunc: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
+from ...arrays.brief import in_single
 from ...arrays.kernels.basics import asarray_like
 from ...errors import warn
 from ..dispatch import FUNCTIONS
@@ -124,6 +125,7 @@ class Taps:
 _NODES = ("linear1D", "bilinear2D", "bicubic2D", "trilinear3D", "bilinear2DAa", "bicubic2DAa")
 
 
+@in_single
 def _tapped(x: Any, dim: int, taps: Taps, node: int) -> Any:
     lead = (slice(None),) * dim
     shape = (-1,) + (1,) * (x.ndim - dim - 1)

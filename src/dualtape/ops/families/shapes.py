@@ -15,6 +15,7 @@ from ... import errors
 from ..._tensor import dtypes
 from ..._tensor.device import channels_last, contiguous_format, preserve_format
 from ..._tensor.tensor import Tensor
+from ...arrays.brief import BRIEF
 from ...arrays.kernels.basics import add_reduce, contiguous
 from ...arrays.kernels.sums import sum_axis
 from ..dispatch import FUNCTIONS
@@ -455,6 +456,11 @@ def _view_method(self: Tensor, *shape: Any) -> Tensor:
         and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], (np.dtype, type)))
     ):
         wanted = dtypes.to_numpy(shape[0])
+        if wanted is BRIEF and self._array.dtype is not BRIEF:
+            raise NotImplementedError(
+                f"view: the bits of {self.dtype!r} cannot be seen as bfloat16, whose arrays have float32 in memory:"
+                " convert the tensor with .to(bfloat16), or read bits with frombuffer"
+            )
         if wanted.kind in "fc" or self._array.dtype.kind not in "fc":
             return view_dtype(self, wanted)
         bits = self.detach()  # integers have no history: not even a view's

@@ -403,7 +403,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise RuntimeError(
             f"weights should be 1-d and have the same length as input: {list(weights.shape)} and {list(array.shape)}"
         )
-    summed = np.bincount(array, weights._array, minlength)
+    summed = np.bincount(array, cast(weights._array, np.float64), minlength)
     summed = summed.astype(np.float32) if weights._array.dtype == np.float32 else summed
     return underived("bincount", new_tensor(summed), weights)
 
