@@ -19,8 +19,9 @@ _METHODS = """
     all any argmax argmin argpartition argsort conj conjugate copy cumprod cumsum diagonal dot flatten max mean min
     nonzero prod ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var
 """.split()
-# what is compared are the numbers as they are kept
-_COMPARING = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
+# These jump, so that their arguments are the numbers as they are kept, not those with more digits.
+_OF_KEPT = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
+_REMAINDERS = {np.fmod, np.remainder}  # of a number, too, which is rounded first
 _WRITING = {np.copyto, np.put_along_axis, np.place, np.put, np.fill_diagonal}  # into their first argument
 
 
@@ -82,7 +83,11 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
             return _rewritten(inputs[0])
         if ufunc is np.nextafter and method == "__call__" and _result_type(inputs) is BRIEF:
             return BFloat16Array(_next_after(*[_asarray(x, BRIEF).values for x in inputs]), True)
-        if ufunc in _COMPARING:
+        if ufunc in _REMAINDERS and _result_type(inputs) is BRIEF:
+            inputs = tuple(_asarray(x, BRIEF).settle() for x in inputs)
+        elif ufunc is np.floor_divide and _result_type(inputs) is BRIEF:
+            inputs = (_asarray(inputs[0], BRIEF).settle(), *inputs[1:])
+        elif ufunc in _OF_KEPT:
             inputs = tuple(x.settle() if type(x) is BFloat16Array else x for x in inputs)
         result = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
         wider = any(isinstance(x, np.ndarray) and x.dtype.kind in "fc" for x in inputs)

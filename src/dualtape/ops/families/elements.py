@@ -275,5 +275,6 @@ def isin(
     if any(np.result_type(v).kind not in "iuf" for v in given):
         raise RuntimeError("isin: unsupported input type: it is for integers and real numbers")
     like = elements if isinstance(elements, Tensor) else test_elements
-    arrays = [v if hasattr(v, "dtype") else asarray_like(v, like._array) for v in given]
+    dtype = like._array.dtype if like._array.dtype.kind == "f" else None  # in which a number is compared
+    arrays = [v if hasattr(v, "dtype") else asarray_like(v, like._array, dtype) for v in given]
     return new_tensor(on_host(lambda some, those: np.asarray(np.isin(some, those, invert=invert)), *arrays))

@@ -14,7 +14,7 @@ from ..._tensor import dtypes
 from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
-from ...arrays.brief import cast
+from ...arrays.brief import BRIEF, cast
 from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
 from ...autograd.views import check_write
 from ...errors import not_a_tensor, warn, warn_of_lost_imaginary
@@ -356,6 +356,8 @@ def _filled(x: Any, value: Any) -> Any:
     elif getattr(value, "dtype", x.dtype).kind == "c" and x.dtype.kind not in "cb":
         warn_of_lost_imaginary("fill_", x.dtype)
         value = value.real
+    if hasattr(value, "dtype") and BRIEF in (value.dtype, x.dtype) and value.dtype != x.dtype:
+        value = cast(value, x.dtype)
     return np.full_like(x, value)
 
 

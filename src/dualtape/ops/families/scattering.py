@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor.tensor import new_tensor, raw, wrap
+from ...arrays.brief import BRIEF, cast
 from ...arrays.kernels.basics import add_at, asarray_like, full_like_shape, host, on_host
 from ...autograd.views import disjoint
 from ..dispatch import FUNCTIONS
@@ -396,7 +397,7 @@ def _over(name: str, x: Any, src: Any, part: str, *values: Any) -> Any:
         )
     if view.view == "overlapping" and type(place) is np.ndarray and not disjoint(place):
         raise errors.internal_overlap(name)
-    place[...] = src
+    place[...] = cast(src, x.dtype) if src.dtype is BRIEF and x.dtype is not BRIEF else src
     return out
 
 
