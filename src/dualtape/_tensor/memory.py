@@ -278,4 +278,16 @@ def _address(array: Any) -> int:
 
 def _strides(array: Any) -> tuple:
     size = array.itemsize or 1
-    return tuple([s // size for s in array.strides])
+    strides = tuple([s // size for s in array.strides])
+    return _strides_of_nothing(array.shape, strides) if 0 in strides else strides
+
+
+def _strides_of_nothing(shape: tuple, strides: tuple) -> tuple:
+    """The strides that PyTorch tells where NumPy says 0: of empty tensors, and of new dimensions of size 1."""
+    found: list[int] = list(strides)
+    empty, following = 0 in shape, 1
+    for d in reversed(range(len(shape))):
+        if empty or shape[d] == 1 and not strides[d]:
+            found[d] = following
+        following = max(shape[d], 1) * found[d]
+    return tuple(found)

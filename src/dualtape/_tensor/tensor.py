@@ -309,6 +309,11 @@ class Tensor(Memory, Layouts, Protocols):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.layout is not self.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor"
+                f" type: {self.layout!r} and {value.layout!r}; convert the new data with to_dense() or to_sparse() first"
+            )
         if Batched in (type(self._array), type(value._array)):
             raise RuntimeError(
                 "mutating directly with `.data` under vmap transform is not allowed: use detach() and copy_()"

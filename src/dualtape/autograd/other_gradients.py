@@ -42,12 +42,14 @@ def is_other(grad: Any) -> bool:
 
 
 def first_of(grad: Any) -> Any:
-    """The first gradient of a leaf that is no array: the leaf keeps an alias of it."""
+    """The first gradient of a leaf that is no array: the leaf keeps a copy of a sparse one, which may have gone to
+    another leaf too, and an alias of any other.
+    """
     from .._tensor.tensor import Tensor, wrap
 
     if not isinstance(grad, Tensor):
         return wrap(as_array(grad))
-    return grad.detach()
+    return grad.detach().clone() if grad.is_sparse else grad.detach()  # type: ignore[attr-defined]
 
 
 def added(held: Any, grad: Any) -> Any:

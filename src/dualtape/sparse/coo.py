@@ -347,7 +347,7 @@ def sparse_coo_tensor(
         raise RuntimeError(f"indices must have two dimensions (dimension, entry), got {list(places.shape)}")
     if entries.ndim == 0:
         entries = entries.expand(places.shape[1]).clone()  # type: ignore[attr-defined]
-    places = places.astype(np.int64)
+    places = places.astype(np.int64, copy=not isinstance(indices, Tensor))  # a tensor's memory is shared
     if entries.shape[0] != places.shape[1]:
         raise RuntimeError(
             f"indices and values must have one column for each entry, got {places.shape[1]} and {entries.shape[0]}"

@@ -486,7 +486,7 @@ def chain_matmul(*matrices: Any) -> Any:
     dualtape.Size([2, 1])
     """
     warn("chain_matmul is deprecated in favor of linalg.multi_dot, which takes a list of matrices")
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 
 @composite("addbmm", samples=(

@@ -81,7 +81,7 @@ def _permutation(pivots: Any, n: int, dtype: Any) -> Any:
         order = np.arange(n)
         for i, j in enumerate(pivots.tolist()):
             order[[i, j - 1]] = order[[j - 1, i]]
-        return np.eye(n, dtype=kept)[order].T
+        return np.ascontiguousarray(np.eye(n, dtype=kept)[order].T)
 
     def of_all(pivots: np.ndarray) -> np.ndarray:
         batch = pivots.shape[:-1]

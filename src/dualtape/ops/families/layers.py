@@ -206,6 +206,11 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 # --- channels -------------------------------------------------------------------------------------
 
 
+def copied(result: Any, input: Any) -> Any:
+    """``result``, or a copy if it is a view of ``input``: rearrangements that change nothing copy, too."""
+    return result.clone() if result._is_view() else result
+
+
 @composite("pixel_unshuffle", method=False, torch_name=f"{_F}.pixel_unshuffle", also=(f"{_F}.pixel_unshuffle",),
     samples=(sample(real(2, 2, 4, 6), 2), sample(real(1, 3, 3), 3)))  # fmt: skip
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
@@ -226,7 +231,8 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     *lead, c, h, w = input.shape
     n = len(lead)
     split = input.reshape(*lead, c, h // r, r, w // r, r)
-    return split.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return copied(split.permute(*order).reshape(*lead, c * r * r, h // r, w // r), input)
 
 
 def _shuffled(name: str, input: Any, groups: int) -> Any:
@@ -235,7 +241,7 @@ def _shuffled(name: str, input: Any, groups: int) -> Any:
     if groups <= 0 or input.shape[1] % groups:
         raise RuntimeError(f"{name}: number of channels must be divisible by groups, got {input.shape[1]} and {groups}")
     n, c, *rest = input.shape
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest)
+    return copied(input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest), input)
 
 
 def _shuffle(name: str) -> None:

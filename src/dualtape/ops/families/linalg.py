@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.basics import all_samples, contiguous, eye, host, on_host
+from ...arrays.kernels.memory_order import in_columns
 from ...arrays.lazy import scipy_lapack, scipy_linalg
 from ...errors import warn
 from ..formulas import adjoint, transposed, use
@@ -76,7 +77,7 @@ def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any
                 f" minor of order {k} is not positive-definite)."
             ),
         ) from None
-    return contiguous(adjoint(lower)) if upper else lower
+    return in_columns(adjoint(lower) if upper else lower)
 
 
 def _half_below(x: Any) -> Any:
@@ -125,7 +126,7 @@ for _name, _node, _torch in (
 def _inverse(x: Any) -> Any:
     _matrix("linalg.inv", x)
     try:
-        return np.linalg.inv(x)
+        return in_columns(np.linalg.inv(x))
     except np.linalg.LinAlgError:
         raise _failed(
             "linalg.inv",
@@ -191,7 +192,7 @@ def _solve(A: Any, B: Any, left: bool = True) -> Any:
             f" ({list(A.shape)} and {list(B.shape)})"
         )
     if left:
-        return _solved(A, side)[..., 0] if vector else _solved(A, side)
+        return _solved(A, side)[..., 0] if vector else in_columns(_solved(A, side))
     return contiguous(transposed(_solved(transposed(A), transposed(side))))
 
 

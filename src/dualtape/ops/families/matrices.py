@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import asarray_like, full_like_shape, on_host
+from ...arrays.kernels.memory_order import in_columns
 from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, normal_dim
@@ -35,7 +36,8 @@ def _eig(x: Any) -> Any:
             raise LinAlgError("linalg.eig: input tensor should not contain infs or NaNs.")
         return tuple(part.astype(dtype, copy=False) for part in np.linalg.eig(a))
 
-    return on_host(found, x)
+    values, vectors = on_host(found, x)
+    return values, in_columns(vectors)
 
 
 def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.basics import all_samples
+from ...arrays.kernels.memory_order import in_columns
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, use
 from ..linalg_error import LinAlgError
@@ -33,7 +34,8 @@ def _eigh(x: Any, UPLO: str = "L") -> tuple:
     _matrix("linalg.eigh", x)
     if UPLO not in ("L", "U"):
         raise RuntimeError(f"linalg.eigh: expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return tuple(np.linalg.eigh(x, "L" if UPLO == "L" else "U"))
+    values, vectors = np.linalg.eigh(x, "L" if UPLO == "L" else "U")
+    return values, in_columns(vectors)
 
 
 def _gaps(values: Any) -> Any:
@@ -91,7 +93,8 @@ def _not_converged(name: str, x: Any) -> LinAlgError:
 def _svd(x: Any, full_matrices: bool = True) -> tuple:
     _matrix("linalg.svd", x, square=False)
     try:
-        return tuple(np.linalg.svd(x, full_matrices))
+        left, values, right = np.linalg.svd(x, full_matrices)
+        return in_columns(left), values, in_columns(right)
     except np.linalg.LinAlgError:
         raise _not_converged("linalg.svd", x) from None
 
@@ -174,7 +177,8 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
 
 def _qr(x: Any) -> tuple:
     _matrix("linalg.qr", x, square=False)
-    return tuple(np.linalg.qr(x))
+    q, r = np.linalg.qr(x)
+    return in_columns(q), in_columns(r)
 
 
 def _real_diagonal(x: Any) -> Any:

@@ -1,0 +1,47 @@
+"""Results in the memory order that PyTorch gives them: matrices by columns, images with their channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .basics import contiguous
+
+
+def in_columns(x: Any) -> Any:
+    """``x`` with the matrices of its last two axes in column-major order, as LAPACK leaves its results."""
+    if x.ndim < 2 or not x.size:
+        return x
+    return np.swapaxes(contiguous(np.swapaxes(x, -1, -2)), -1, -2)
+
+
+def channels_lie_last(x: Any) -> bool:
+    """Whether images (N, C, H, W) or volumes (N, C, D, H, W) lie in memory with their channels last, and not in
+    row-major order.
+    """
+    if type(x) is not np.ndarray or x.ndim not in (4, 5) or x.flags.c_contiguous or not x.size:
+        return False
+    return bool(np.moveaxis(x, 1, -1).flags.c_contiguous)
+
+
+def with_channels_last(x: Any) -> Any:
+    """``x`` with the same values, its second axis innermost in memory."""
+    return np.moveaxis(contiguous(np.moveaxis(x, 1, -1)), -1, 1)
+
+
+def keeps_channels_last(forward: Callable) -> Callable:
+    """Return ``forward`` of images so that its results have the channels last in memory if the images have."""
+
+    @wraps(forward)
+    def ordered(x: Any, *args: Any) -> Any:
+        result = forward(x, *args)
+        if type(x) is np.ndarray and x.flags.c_contiguous or not channels_lie_last(x):
+            return result
+        if isinstance(result, tuple):
+            return tuple([with_channels_last(each) if each.ndim == x.ndim else each for each in result])
+        return with_channels_last(result) if result.ndim == x.ndim else result
+
+    return ordered
