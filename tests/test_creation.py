@@ -649,9 +649,9 @@ def test_a_layout_that_new_tensors_cannot_have_is_refused_not_ignored(make) -> N
     assert make(2, layout=dt.strided).shape == (2,)
     with pytest.raises(NotImplementedError, match="sparse_coo"):
         make(2, layout=sparse_coo)
-    with pytest.raises(NotImplementedError, match="channels_last"):
+    with pytest.raises((NotImplementedError, RuntimeError), match="channels_last"):
         make(2, memory_format=dt.channels_last)
-    with pytest.raises(NotImplementedError, match="channels_last"):
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use .*channels_last"):
         dt.zeros_like(dt.ones(2), memory_format=dt.channels_last)
     assert dt.ones_like(dt.ones(2), memory_format=dt.preserve_format).shape == (2,)
 

@@ -235,13 +235,6 @@ def test_what_dir_lists_can_be_asked_for() -> None:
         assert all(hasattr(x, name) for name in dir(x))
 
 
-def test_convolutions_lie_row_by_row_and_new_tensors_refuse_channels_last() -> None:
-    x = dt.ones(2, 3, 4, 5).contiguous(memory_format=dt.channels_last)
-    assert dt.nn.functional.conv2d(x, dt.ones(6, 3, 2, 2)).is_contiguous()
-    with pytest.raises(NotImplementedError, match="channels_last"):
-        dt.empty(2, 3, 4, 5, memory_format=dt.channels_last)
-
-
 def test_several_elements_in_one_place_are_not_written_by_a_mask() -> None:
     with pytest.raises(RuntimeError, match="single memory location"):
         dt.zeros(1).expand(3).masked_fill_(dt.tensor([True, False, False]), 1.0)

@@ -16,6 +16,7 @@ from ._tensor import queries as _queries
 from ._tensor import shaped as _shaped
 from ._tensor.creation import *  # noqa: F403 - what its __all__ names
 from ._tensor.device import channels_last as channels_last
+from ._tensor.device import channels_last_3d as channels_last_3d
 from ._tensor.device import contiguous_format as contiguous_format
 from ._tensor.device import device as device
 from ._tensor.device import preserve_format as preserve_format

@@ -14,6 +14,7 @@ from ._tensor.creation import from_numpy as from_numpy
 from ._tensor.creation import frombuffer as frombuffer
 from ._tensor.creation import tensor as tensor
 from ._tensor.device import channels_last as channels_last
+from ._tensor.device import channels_last_3d as channels_last_3d
 from ._tensor.device import contiguous_format as contiguous_format
 from ._tensor.device import device as device
 from ._tensor.device import preserve_format as preserve_format

@@ -14,13 +14,14 @@ from .. import errors
 from ..arrays import as_array, is_array
 from ..arrays.brief import BRIEF, BriefType, cast, from_bits, made
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
+from ..arrays.kernels.memory_order import with_channels_last
 from ..arrays.protocol import becoming
 from ..autograd.versions import bump
 from ..autograd.views import check_write, untrack
 from ..errors import warn
 from ..modes import current
 from . import dtypes
-from .device import CPU, contiguous_format, device, move, of, preserve_format, strided
+from .device import CPU, channels_last, channels_last_3d, contiguous_format, device, move, of, preserve_format, strided
 from .exchange import array_of, check_may_leave, imported
 from .tensor import Tensor, new_tensor, wrap
 
@@ -29,6 +30,30 @@ __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "t
 
 def _numpy_dtype(dtype: Any, default: np.dtype | None) -> np.dtype | None:
     return default if dtype is None else dtypes.to_numpy(dtype)
+
+
+def check_rank(name: str, rank: int, memory_format: Any) -> None:
+    """Raise if tensors of ``rank`` dimensions have no such memory format."""
+    wanted = {channels_last: 4, channels_last_3d: 5}.get(memory_format, rank)
+    if rank != wanted:
+        raise RuntimeError(
+            f"{name}: required rank {wanted} tensor to use {memory_format!r} format, got {rank} dimensions: pass"
+            " contiguous_format, or add the missing ones"
+        )
+
+
+def in_memory_format(array: Any, name: str, memory_format: Any, like: Any = None) -> Any:
+    """A new array in a memory format; without one, in the order in memory of the array ``like``, if it is dense."""
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        check_rank(name, array.ndim, memory_format)
+        return with_channels_last(array)
+    if like is None or memory_format is contiguous_format or type(like) is not np.ndarray or 0 in like.strides:
+        return array
+    if like.flags.c_contiguous or type(array) is not np.ndarray:
+        return array
+    ordered = np.empty_like(like, dtype=array.dtype)
+    ordered[...] = array
+    return ordered
 
 
 def plain_memory(layout: Any = None, memory_format: Any = None) -> None:

@@ -10,7 +10,7 @@ from .. import modes
 from ..arrays import Absent
 from ..arrays.kernels.basics import all_samples
 from . import dtypes
-from .device import CPU, channels_last, strided
+from .device import CPU, channels_last, channels_last_3d, strided
 from .device import of as device_of
 from .size import Size
 
@@ -219,9 +219,10 @@ class Memory(Methods):
         >>> dt.ones(2, 3).is_contiguous(), dt.ones(2, 3).t().is_contiguous()
         (True, False)
         """
-        if memory_format is channels_last:
+        if memory_format is channels_last or memory_format is channels_last_3d:
             array = self._array
-            return array.ndim == 4 and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
+            rank = 4 if memory_format is channels_last else 5
+            return array.ndim == rank and bool(array.transpose(0, *range(2, rank), 1).flags.c_contiguous)
         return bool(self._array.flags.c_contiguous)
 
     def is_floating_point(self) -> bool:

@@ -16,8 +16,8 @@ from ..arrays.brief import BRIEF, cast, made
 from ..arrays.kernels.basics import in_parts
 from ..errors import warn
 from . import dtypes
-from .creation import _finished, _long, _numpy_dtype, as_tensor, in_dtype_of, plain_memory, tensor
-from .device import contiguous_format
+from .creation import _finished, _long, _numpy_dtype, as_tensor, in_dtype_of, in_memory_format, plain_memory, tensor
+from .device import preserve_format
 from .tensor import Tensor
 
 __all__ = [
@@ -120,7 +120,11 @@ def empty(
     """
     if out is not None:
         dtype = in_dtype_of(out, dtype)
-    return _finished(made(np.empty, *_shaped(size, dtype, layout, ignored)), device, requires_grad, out)
+    memory_format = ignored.pop("memory_format", None)
+    array = made(np.empty, *_shaped(size, dtype, layout, ignored))
+    if memory_format is not None:
+        array = in_memory_format(array, "empty", memory_format)
+    return _finished(array, device, requires_grad, out)
 
 
 def _shaped(size: tuple, dtype: Any, layout: Any, kwargs: dict) -> tuple:
@@ -207,6 +211,7 @@ def _like(
         and dtype is None
         and device is None
         and not fill
+        and order is None
         and input._array.flags.c_contiguous
     ):
         array = (
@@ -224,7 +229,10 @@ def _like(
     array = input._array
     if wanted is BRIEF and type(array) is np.ndarray:
         array = cast(array, BRIEF)  # which makes arrays of its kind
-    result = make(array, *values, dtype=wanted, order="C" if order is contiguous_format or repeated else "K")
+    by_rows = repeated or order is not None and order is not preserve_format
+    result = make(array, *values, dtype=wanted, order="C" if by_rows else "K")
+    if by_rows and not repeated or order is not None:
+        result = in_memory_format(result, make.__name__, order)
     return _finished(result, device if device is not None else input.device, requires_grad)
 
 
@@ -245,8 +253,8 @@ def zeros_like(
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
-    if layout is not None or memory_format is not None:
-        plain_memory(layout, memory_format=memory_format)
+    if layout is not None:
+        plain_memory(layout)
     return _like(np.zeros_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -267,8 +275,8 @@ def ones_like(
     >>> dt.ones_like(dt.zeros(2))
     tensor([1., 1.])
     """
-    if layout is not None or memory_format is not None:
-        plain_memory(layout, memory_format=memory_format)
+    if layout is not None:
+        plain_memory(layout)
     return _like(np.ones_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -289,8 +297,8 @@ def empty_like(
     >>> dt.empty_like(dt.zeros(2)).shape
     dualtape.Size([2])
     """
-    if layout is not None or memory_format is not None:
-        plain_memory(layout, memory_format=memory_format)
+    if layout is not None:
+        plain_memory(layout)
     return _like(np.empty_like, input, dtype, device, requires_grad, memory_format)
 
 
@@ -312,8 +320,8 @@ def full_like(
     >>> dt.full_like(dt.zeros(2), 3)
     tensor([3., 3.])
     """
-    if layout is not None or memory_format is not None:
-        plain_memory(layout, memory_format=memory_format)
+    if layout is not None:
+        plain_memory(layout)
     return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 

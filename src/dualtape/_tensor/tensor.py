@@ -312,7 +312,7 @@ class Tensor(Memory, Layouts, Protocols):
         if value.layout is not self.layout:
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor"
-                f" type: {self.layout!r} and {value.layout!r}; convert the new data with to_dense() or to_sparse() first"
+                f" type: {self.layout!r} and {value.layout!r}; convert the new data with to_dense() or to_sparse()"
             )
         if Batched in (type(self._array), type(value._array)):
             raise RuntimeError(

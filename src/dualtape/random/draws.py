@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor import dtypes
-from .._tensor.creation import _finished, _numpy_dtype, in_dtype_of, plain_memory
+from .._tensor.creation import _finished, _numpy_dtype, in_dtype_of, in_memory_format, plain_memory
 from .._tensor.shaped import _size_of, _sizes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
@@ -322,6 +322,15 @@ def multinomial(
     return _finished(_beside(input._array, result, input._array.ndim - 1), None, False, out)
 
 
+def _in_order_of(drawn: Tensor, name: str, memory_format: Any, input: Tensor) -> Tensor:
+    """A new tensor in a memory format, or in the order in memory of ``input``."""
+    if in_parts(input._array):
+        return drawn
+    if memory_format is not None or not input._array.flags.c_contiguous:
+        drawn._array = in_memory_format(drawn._array, name, memory_format, input._array)
+    return drawn
+
+
 def rand_like(
     input: Tensor,
     *,
@@ -340,7 +349,7 @@ def rand_like(
     >>> dt.rand_like(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    plain_memory(layout, memory_format=memory_format)
+    plain_memory(layout)
     drawn = rand(
         input.shape,
         generator=generator,
@@ -348,7 +357,7 @@ def rand_like(
         device=device or input.device,
         requires_grad=requires_grad,
     )
-    return _like(input, drawn)
+    return _like(input, _in_order_of(drawn, "rand_like", memory_format, input))
 
 
 def randn_like(
@@ -369,7 +378,7 @@ def randn_like(
     >>> dt.randn_like(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    plain_memory(layout, memory_format=memory_format)
+    plain_memory(layout)
     drawn = randn(
         input.shape,
         generator=generator,
@@ -377,7 +386,7 @@ def randn_like(
         device=device or input.device,
         requires_grad=requires_grad,
     )
-    return _like(input, drawn)
+    return _like(input, _in_order_of(drawn, "randn_like", memory_format, input))
 
 
 def randint_like(
@@ -400,7 +409,7 @@ def randint_like(
     >>> dt.randint_like(dt.ones(2), 5).dtype
     dualtape.float32
     """
-    plain_memory(layout, memory_format=memory_format)
+    plain_memory(layout)
     if low is None and high is None:
         raise TypeError("randint_like() is missing its argument 'high'")
     low, high = (0, low) if high is None else (low or 0, high)
@@ -413,7 +422,7 @@ def randint_like(
         device=device or input.device,
         requires_grad=requires_grad,
     )
-    return _like(input, drawn)
+    return _like(input, _in_order_of(drawn, "randint_like", memory_format, input))
 
 
 # --- filling in place -----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def with_channels_last(x: Any) -> Any:
 def keeps_channels_last(forward: Callable) -> Callable:
     """Return ``forward`` of images so that its results have the channels last in memory if the images have."""
 
-    @wraps(forward)
+    @wraps(unwrap(forward))  # whose parameters the op table reads
     def ordered(x: Any, *args: Any) -> Any:
         result = forward(x, *args)
         if type(x) is np.ndarray and x.flags.c_contiguous or not channels_lie_last(x):

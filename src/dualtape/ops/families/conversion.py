@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import dtypes, naming
-from ..._tensor.device import channels_last, contiguous_format, move, of
+from ..._tensor.device import channels_last, channels_last_3d, contiguous_format, move, of
 from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
 from ...arrays import module_of
@@ -101,7 +101,7 @@ def to(
             out = _converted(out, wanted)
     if copy and out is self:
         out = _to_dtype(self, self._array.dtype)
-    if memory_format in (contiguous_format, channels_last):
+    if memory_format in (contiguous_format, channels_last, channels_last_3d):
         return out.contiguous(memory_format=memory_format)  # type: ignore[attr-defined]
     return out
 

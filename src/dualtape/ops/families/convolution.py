@@ -7,7 +7,8 @@ computed is in ``arrays/kernels/convolutions.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from math import prod
 from operator import index
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 
 from ...arrays.kernels.basics import add_reduce, contiguous
 from ...arrays.kernels.convolutions import _convolution, _transposed, _weight
+from ...arrays.kernels.memory_order import channels_lie_last, with_channels_last
 from ...arrays.kernels.windows import _from_columns, _out_sizes, _windows, padded
 from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, use
@@ -57,7 +59,18 @@ def _along_channels(t: Any, ndim: int) -> Any:
     return t.reshape(-1, *(1,) * (ndim - 2))
 
 
-_convolve = op("convolution", _convolution, kind=GENERAL, whole=True, public=False, method=False, node="ConvolutionBackward0",
+def _images_in_order(forward: Callable) -> Callable:
+    """Return ``forward`` with its result's channels last in memory if those of the input or the weight are."""
+
+    @wraps(forward)
+    def ordered(x: Any, weight: Any, *args: Any) -> Any:
+        result = forward(x, weight, *args)
+        return with_channels_last(result) if channels_lie_last(x) or channels_lie_last(weight) else result
+
+    return ordered
+
+
+_convolve = op("convolution", _images_in_order(_convolution), kind=GENERAL, whole=True, public=False, method=False, node="ConvolutionBackward0",
     torch_name="-",
    vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
                 use("convolution_transposed")(g, weight.conj(), None, tuple(x_shape[2:]), stride, padding, dilation,
@@ -79,7 +92,7 @@ _convolve = op("convolution", _convolution, kind=GENERAL, whole=True, public=Fal
        sample(real(2, 4, 5, 4), real(4, 2, 2, 3), None, (2, 1), (1, 1), (1, 1), 2),
             sample(real(1, 1, 3, 3, 3), real(2, 1, 2, 2, 2), real(2), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1)),
    doc="""The convolution (cross-correlation) of a batch with a weight.""")  # fmt: skip
-_deconvolve = op("convolution_transposed", _transposed, kind=GENERAL, whole=True, public=False, method=False,
+_deconvolve = op("convolution_transposed", _images_in_order(_transposed), kind=GENERAL, whole=True, public=False, method=False,
     node="ConvolutionBackward0", torch_name="-",
    vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
                 _cut(use("convolution")(g, weight.conj(), None, stride, padding, dilation, groups), x_shape),

@@ -13,6 +13,7 @@ from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.brief import cast
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
+from ...arrays.kernels.memory_order import keeps_channels_last
 from ...errors import warn
 from ...overrides.watching import explaining, overridable
 from ..dispatch import FUNCTIONS
@@ -410,6 +411,7 @@ _TAKE_NODES = tuple(
 ) + tuple(f"UpsampleNearest{n}DBackward0" for n in (1, 2, 3))
 
 
+@keeps_channels_last
 def _take_axes(x: Any, places: tuple, node: int) -> Any:
     for axis, index in places:
         x = np.take(x, asarray_like(raw(index), x), axis)

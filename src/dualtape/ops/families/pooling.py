@@ -15,6 +15,7 @@ import numpy as np
 from ...arrays import zeros
 from ...arrays.brief import in_single, made
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
+from ...arrays.kernels.memory_order import keeps_channels_last
 from ...arrays.kernels.windows import KERNEL, padded, places_of
 from ..formulas import is_whole, use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, real, sample
@@ -103,6 +104,7 @@ def _walk(sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple
 _FEW = 4096  # entries of all windows together up to which they are gathered, and looked through in one go
 
 
+@keeps_channels_last
 def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
     out = _pooled_sizes("max_pool2d", x.shape, kernel_size, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -291,6 +293,7 @@ def _divisors(
     return asarray_like(rows[:, None] * columns, x, x.dtype)
 
 
+@keeps_channels_last
 @in_single
 def _avg_pool(
     x: Any,
@@ -449,6 +452,7 @@ def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
     return frozen(result)
 
 
+@keeps_channels_last
 def _adaptive(x: Any, output_size: tuple) -> Any:
     rows, columns = (_bins(n, m, x.dtype) for n, m in zip(x.shape[-2:], output_size, strict=True))
     return _weighted(rows, x, columns)

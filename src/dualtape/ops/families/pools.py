@@ -23,6 +23,7 @@ from ..samples import apart, edge, exact_index, ours, positive, real, sample
 from ..table import composite
 from .convolution import each
 from .pooling import _adaptive_op, _avg_pool_op, _max_pool_op, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from .shapes import in_format_of
 
 _F = "nn.functional"
 
@@ -63,7 +64,7 @@ def _max_pool3d(
     chosen = chosen.reshape(*lead, count)
     indices = inside.reshape(*lead, depth * rows * columns).gather(-1, chosen)
     indices = indices + FUNCTIONS["floor_divide"](chosen, rows * columns) * (input.shape[-2] * input.shape[-1])
-    return values.reshape(shape), indices.reshape(shape)
+    return in_format_of(values.reshape(shape), input), in_format_of(indices.reshape(shape), input)
 
 
 _MAX3 = (
@@ -166,7 +167,7 @@ def avg_pool3d(
     *lead, depth, rows, columns = planes.shape
     flat = planes.reshape(*lead, depth, rows * columns)
     out = _avg_pool_op(flat, (kernel[0], 1), (steps[0], 1), (pads[0], 0), ceil_mode, count_include_pad, whole)
-    return out.reshape(*lead, out.shape[-2], rows, columns)
+    return out.reshape(*lead, out.shape[-2], rows, columns).contiguous()
 
 
 # --- bins as equal as they can be -----------------------------------------------------------------
@@ -220,7 +221,7 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     out = _adaptive_op(input, tuple(plane))
     *lead, before, rows, columns = out.shape
     out = _adaptive_op(out.reshape(*lead, before, rows * columns), (depth, rows * columns))
-    return out.reshape(*lead, depth, rows, columns)
+    return out.reshape(*lead, depth, rows, columns).contiguous()
 
 
 def _bin_places(n: int, m: int) -> np.ndarray:
@@ -248,7 +249,9 @@ def _adaptive_max(name: str, input: Any, output_size: Any, dims: int) -> tuple[A
     for dim in reversed(range(input.ndim - dims, input.ndim)):
         places = _bin_places(shape[dim], sizes[dim - input.ndim])
         values, indices = _largest_along(values, indices, places, dim)
-    return values, indices
+    if dims != 2:  # of volumes the reference form is in row-major order
+        return values.contiguous(), indices.contiguous()
+    return in_format_of(values, input), in_format_of(indices, input)
 
 
 _ADAPTIVE = {

@@ -17,6 +17,7 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.brief import in_single
 from ...arrays.kernels.basics import asarray_like
+from ...arrays.kernels.memory_order import keeps_channels_last
 from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, use
@@ -125,6 +126,7 @@ class Taps:
 _NODES = ("linear1D", "bilinear2D", "bicubic2D", "trilinear3D", "bilinear2DAa", "bicubic2DAa")
 
 
+@keeps_channels_last
 @in_single
 def _tapped(x: Any, dim: int, taps: Taps, node: int) -> Any:
     lead = (slice(None),) * dim

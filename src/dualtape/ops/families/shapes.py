@@ -13,10 +13,12 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import dtypes
-from ..._tensor.device import channels_last, contiguous_format, preserve_format
+from ..._tensor.creation import check_rank
+from ..._tensor.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..._tensor.tensor import Tensor
 from ...arrays.brief import BRIEF
 from ...arrays.kernels.basics import add_reduce, contiguous
+from ...arrays.kernels.memory_order import channels_lie_last
 from ...arrays.kernels.sums import sum_axis
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, normal_dims
@@ -82,8 +84,8 @@ op("alias", lambda x: x.view() if type(x) is np.ndarray else x[...], kind=GENERA
 
 
 def _clone(x: Any, memory_format: Any = None) -> Any:
-    if memory_format is channels_last:
-        return _channels_last(x, "clone")
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        return _channels_last(x, "clone", memory_format)
     if memory_format is contiguous_format or type(x) is np.ndarray and x.flags.c_contiguous:
         return x.copy()
     strides = getattr(x, "strides", None)
@@ -107,11 +109,11 @@ def _expanded_copy(x: Any) -> Any:
     return x.transpose(tuple(order)).copy().transpose(tuple(sorted(range(x.ndim), key=order.__getitem__)))
 
 
-def _channels_last(x: Any, name: str) -> Any:
-    """A copy in which the channels of an image lie side by side."""
-    if x.ndim != 4:
-        raise RuntimeError(f"{name}: required rank 4 tensor to use channels_last format, got shape {list(x.shape)}")
-    return x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
+def _channels_last(x: Any, name: str, memory_format: Any) -> Any:
+    """A copy in which the channels of an image or a volume lie side by side."""
+    check_rank(name, x.ndim, memory_format)
+    last = x.ndim - 1
+    return x.transpose(0, *range(2, last + 1), 1).copy().transpose(0, last, *range(1, last))
 
 
 op("clone", _clone, kind=GENERAL, keywords=("memory_format",), jvp=LINEAR,
@@ -416,6 +418,13 @@ def adjoint(input: Any) -> Any:
     return _matrix(input, "adjoint()").conj()  # type: ignore[attr-defined]
 
 
+def in_format_of(result: Tensor, input: Tensor) -> Tensor:
+    """``result`` with its channels last in memory if those of ``input`` are: for what is made of several ops."""
+    if result.ndim != input.ndim or not channels_lie_last(input._array):
+        return result
+    return _contiguous(result, channels_last if result.ndim == 4 else channels_last_3d)
+
+
 def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row-major order without gaps, else a copy that is.
 
@@ -427,7 +436,7 @@ def _contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """
     if memory_format is preserve_format and not self._array.flags.c_contiguous:
         raise RuntimeError("contiguous: preserve memory format is unsupported by the contiguous operator")
-    if memory_format is channels_last:
+    if memory_format is channels_last or memory_format is channels_last_3d:
         return self if self.is_contiguous(memory_format) else FUNCTIONS["clone"](self, memory_format)
     return self if self._array.flags.c_contiguous else _contiguous_copy(self)
 
