@@ -171,6 +171,8 @@ v.is_contiguous(memory_format=t.channels_last_3d), v.to(t.float64, memory_format
 (lambda i: (t.sparse_coo_tensor(i, t.ones(2), (3,)), i.fill_(1)))(t.tensor([[0, 2]]))[0]._indices().tolist()
 (lambda a, b: (F.embedding(t.tensor([0, 2]), a + b, sparse=True).sum().backward(), a.grad._values().fill_(7), b.grad.to_dense().tolist())[2])(t.ones(3, 2, requires_grad=True), t.ones(3, 2, requires_grad=True))
 setattr(t.zeros(2, 2), "data", t.eye(2).to_sparse())
+F.softmax(m.t(), 1).stride(), F.softmax(c, 1).stride(), F.log_softmax(c, 1).stride(), F.softmax(m.t(), 0).stride(), F.layer_norm(c, (4, 4)).stride(), F.layer_norm(m.t(), (3,)).stride()
+m.t().roll(1, 0).stride(), m.t().flip(0).stride(), c.flip(2).stride(), m.t().index_fill(0, t.tensor([1]), 2.0).stride(), m.t().select_scatter(m[0], 0, 1).stride(), m.t().slice_scatter(m[:1], 0, 1, 2).stride(), m.t().diagonal_scatter(m[0]).stride(), t.index_put(m.t(), (t.tensor([0]),), m[0]).stride()
 setattr(t.zeros(2, 2), "data", t.eye(2).to_sparse_csr())
 """
 

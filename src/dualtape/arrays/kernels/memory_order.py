@@ -12,6 +12,11 @@ import numpy as np
 from .basics import contiguous
 
 
+def in_rows(x: Any) -> Any:
+    """``x`` in row-major order: itself if it is so already."""
+    return contiguous(x) if x.ndim else x
+
+
 def in_columns(x: Any) -> Any:
     """``x`` with the matrices of its last two axes in column-major order, as LAPACK leaves its results."""
     if x.ndim < 2 or not x.size:
@@ -19,13 +24,24 @@ def in_columns(x: Any) -> Any:
     return np.swapaxes(contiguous(np.swapaxes(x, -1, -2)), -1, -2)
 
 
+def copy_in_order(x: Any) -> Any:
+    """A copy whose axes lie in memory as those of ``x`` do; in row-major order if ``x`` is expanded."""
+    strides = getattr(x, "strides", None)
+    return x.copy() if strides is None or 0 in strides else x.copy(order="K")
+
+
 def channels_lie_last(x: Any) -> bool:
-    """Whether images (N, C, H, W) or volumes (N, C, D, H, W) lie in memory with their channels last, and not in
-    row-major order.
+    """Whether images (N, C, H, W) or volumes (N, C, D, H, W) lie in memory with their channels last; by PyTorch's
+    rule, which asks for the order of the strides alone, and says no where sizes of 1 leave it open.
     """
     if type(x) is not np.ndarray or x.ndim not in (4, 5) or x.flags.c_contiguous or not x.size:
         return False
-    return bool(np.moveaxis(x, 1, -1).flags.c_contiguous)
+    strides, least = x.strides, 0
+    for d in (1, *range(x.ndim - 1, 1, -1), 0):
+        if not strides[1] or strides[d] < least or d == 0 and least == strides[1]:
+            return False
+        least = strides[d] * x.shape[d]
+    return True
 
 
 def with_channels_last(x: Any) -> Any:

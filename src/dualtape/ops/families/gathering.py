@@ -19,6 +19,7 @@ from ...arrays.kernels.basics import (
     small_grid,
     taken_along_rows,
 )
+from ...arrays.kernels.memory_order import copy_in_order
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, times, use, zeros_like_shape
 from ..samples import exact_index, ints, ours, real, sample
@@ -412,7 +413,7 @@ def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
         raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, got shape {list(index.shape)}")
     if index.dtype.kind not in "iu":
         raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {index.dtype}: convert it with .long()")
-    out = line(x).copy()
+    out = copy_in_order(line(x))
     out[(slice(None),) * d + (index,)] = element(value, x)
     return out.reshape(x.shape)
 

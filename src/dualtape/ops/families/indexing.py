@@ -16,6 +16,7 @@ from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.brief import BRIEF, cast
 from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
+from ...arrays.kernels.memory_order import copy_in_order
 from ...autograd.views import check_write
 from ...errors import not_a_tensor, warn, warn_of_lost_imaginary
 from ...overrides.watching import begin_watching, watching
@@ -289,7 +290,7 @@ op("index_zero", _index_zero, kind=GENERAL, whole=True, public=False, method=Fal
 
 
 def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    out = x.copy()
+    out = copy_in_order(x)
     indices = _raw_indices(indices) if not isinstance(indices, Tensor) else indices
     if values.ndim > selected_ndim(x, indices):
         raise RuntimeError(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays.kernels.basics import asarray_like, host
+from ...arrays.kernels.memory_order import copy_in_order, in_rows
 from ...arrays.kernels.repeats import check_repeats, check_tile
 from ...errors import ArgumentError, not_a_list, warn
 from ..formulas import normal_dim, normal_dims, use, zeros_like_shape
@@ -115,7 +116,12 @@ stack = op("stack", _stack, kind=GENERAL, listed="tensors", promote=COMMON, jvp=
 
 # --- order and repetition -------------------------------------------------------------------------
 
-op("flip", lambda x, dims: (np.flip(x, normal_dims(dims, x.ndim)) if x.ndim and dims not in ((), []) else x).copy(), kind=GENERAL,
+
+def _flipped(x: Any, dims: Any) -> Any:
+    return copy_in_order(np.flip(x, normal_dims(dims, x.ndim)) if x.ndim and dims not in ((), []) else x)
+
+
+op("flip", lambda x, dims: _flipped(x, dims), kind=GENERAL,
     varargs="dims", jvp=LINEAR,
    vjp=dict(x=lambda g, dims: use("flip")(g, dims)),
    samples=(sample(real(3, 4), (0,)), sample(real(3, 4), (0, 1)), sample(real(3, 4), (-1,))),
@@ -131,7 +137,7 @@ def _roll(x: Any, shifts: Any, dims: Any = None) -> Any:
     moves, along = (1 if isinstance(v, int) else len(v) for v in (shifts, () if dims is None else dims))
     if moves != (along or 1):
         raise RuntimeError(f"roll: shifts and dimensions must align. shifts: {moves}, dims: {along}")
-    return np.roll(x, shifts, dims if dims != () else None)
+    return in_rows(np.roll(x, shifts, dims if dims != () else None))
 
 
 def _negated(shifts: Any) -> Any:

@@ -19,6 +19,7 @@ from ..._tensor import dtypes
 from ...arrays.brief import cast, limits
 from ...arrays.kernels.basics import add_reduce
 from ...arrays.kernels.fused import fused
+from ...arrays.kernels.memory_order import in_rows
 from ...arrays.kernels.numbers import number_array
 from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
 from ...arrays.kernels.updates import add_outer, add_rows, product
@@ -285,6 +286,8 @@ def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple
     if bias is not None:
         centred += bias.reshape(view)
     out = centred.reshape(x.shape)
+    if kind == "layer":
+        out = in_rows(out)
     return out if out.dtype == x.dtype else cast(out, x.dtype), mean, variance
 
 

@@ -15,6 +15,7 @@ from ... import errors
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.brief import BRIEF, cast
 from ...arrays.kernels.basics import add_at, asarray_like, full_like_shape, host, on_host
+from ...arrays.kernels.memory_order import copy_in_order
 from ...autograd.views import disjoint
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
@@ -388,7 +389,7 @@ op("put", _put, kind=GENERAL, whole=True, inplace=True, constants=("index",), jv
 def _over(name: str, x: Any, src: Any, part: str, *values: Any) -> Any:
     """A copy of x with ``src`` over what the view op ``part`` shows of it."""
     view = TABLE[part]
-    out = x.copy()
+    out = copy_in_order(x)
     place = view.forward(out, *values)
     if place.shape != src.shape:
         raise RuntimeError(

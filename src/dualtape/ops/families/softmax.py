@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays.kernels.basics import add_reduce, largest
 from ...arrays.kernels.fused import fused
+from ...arrays.kernels.memory_order import in_rows
 from ...arrays.kernels.sums import row_blocks, row_step, sum_axis
 from ..dispatch import later
 from ..formulas import normal_dim, restore
@@ -40,13 +41,13 @@ def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
         and -x.ndim <= dim < x.ndim
     ):
         d = dim % x.ndim
-        return np.subtract(x, _max(x, d, None, None, True)), (d,), x.dtype
+        return np.subtract(x, _max(x, d, None, None, True), order="C"), (d,), x.dtype
     x = cast(x, dtype)
     if x.dtype.kind != "f":
         raise NotImplementedError(f"{name}: not implemented for {x.dtype}; convert the tensor, or give dtype=")
     axis = (normal_dim(dim, x.ndim),) if x.ndim or normal_dim(dim, 0) else ()
     wide = x.astype(SINGLE) if x.dtype == HALF else x
-    return wide - largest(wide, axis, True), axis, x.dtype
+    return in_rows(wide - largest(wide, axis, True)), axis, x.dtype
 
 
 def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
@@ -58,7 +59,7 @@ def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
         and x.size
         and (x.dtype is SINGLE or x.dtype is DOUBLE)
     ):
-        out = np.subtract(x, _max(x, 1, None, None, True))  # rows of numbers, as most are
+        out = np.subtract(x, _max(x, 1, None, None, True), order="C")  # rows of numbers, as most are
         np.exp(out, out)
         return np.true_divide(out, _sums(out, 1), out)
     powers, axis, target = _exponents("softmax", x, dim, dtype)
