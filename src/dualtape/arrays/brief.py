@@ -59,6 +59,13 @@ def number(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
+def kept_number(value: float, dtype: Any) -> float:
+    """A number as a half type keeps it; for any other dtype, the number itself."""
+    if dtype.itemsize != 2 or dtype.kind != "f":
+        return value
+    return float(made(np.asarray, value, BRIEF if dtype == BRIEF else np.float16).item())
+
+
 def in_single(function: Callable) -> Callable:
     """Return ``function`` of an array so that half precision is computed in single precision and rounded once: for
     what adds up into an array, which would round at every step.

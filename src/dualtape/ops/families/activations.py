@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.brief import BRIEF, made
+from ...arrays.brief import kept_number
 from ...arrays.kernels.approximations import PART, exponential, inverse_normal, normal_share
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks
@@ -313,9 +313,7 @@ _masked("hardswish", lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
 
 def _shrunk(x: Any, lambd: float) -> Any:
     """Whether elements lie between -lambd and lambd, which is rounded to their dtype first."""
-    limit = lambd
-    if x.dtype.itemsize == 2 and x.dtype.kind == "f":
-        limit = made(np.asarray, lambd, BRIEF if x.dtype == BRIEF else np.float16).item()
+    limit = kept_number(lambd, x.dtype)
     return np.logical_and(x >= -limit, x <= limit)
 
 
