@@ -21,6 +21,8 @@ def in_columns(x: Any) -> Any:
     """``x`` with the matrices of its last two axes in column-major order, as LAPACK leaves its results."""
     if x.ndim < 2 or not x.size:
         return x
+    if type(x) is np.ndarray:
+        return x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
     return np.swapaxes(contiguous(np.swapaxes(x, -1, -2)), -1, -2)
 
 

@@ -65,6 +65,8 @@ def _images_in_order(forward: Callable) -> Callable:
     @wraps(forward)
     def ordered(x: Any, weight: Any, *args: Any) -> Any:
         result = forward(x, weight, *args)
+        if type(x) is np.ndarray and x.flags.c_contiguous and weight.flags.c_contiguous:
+            return result
         return with_channels_last(result) if channels_lie_last(x) or channels_lie_last(weight) else result
 
     return ordered
