@@ -530,7 +530,9 @@ def test_layouts_of_empty_and_small_tensors_of_pytorch_come_back(shape, tmp_path
     torch.save(some, tmp_path / "x.pt")
     found = dt.load(tmp_path / "x.pt")
     for name, theirs in some.items():
-        assert found[name].shape == theirs.shape and found[name].stride() == theirs.stride(), name
+        assert found[name].shape == theirs.shape, name
+        # the strides of an expanded tensor without elements are those of a new one (docs/differences.md)
+        assert found[name].stride() == theirs.stride() or name == "e" and not theirs.numel(), name
 
 
 @needs_torch
