@@ -19,6 +19,7 @@ from .._tensor import dtypes
 from .._tensor.tensor import Tensor
 from ..arrays.fp_errors import reports_errors
 from ..arrays.malloc import give_back
+from ..arrays.traced.number import can_vary
 from ..nn import Module
 from ..pytree import tree_flatten
 from .backends import chosen as chosen_backend
@@ -26,7 +27,7 @@ from .backends import forget_memory, shown, watched
 from .guards import kinds
 from .module import OptimizedModule
 from .replay import Mismatch, Raised
-from .variant import Variant, trace
+from .variant import Refusal, Unfinished, Variant, trace
 
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
 _LIMIT = 8  # variants of one function for arguments of the same shapes
@@ -61,6 +62,7 @@ class Compiled:
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
         self._tries: dict[Any, int] = {}
         self._traced: list[str] = []  # why calls were traced again
+        self._constants: dict[Any, frozenset[int]] = {}  # by kind: numbers among arguments that are no inputs
         _all.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -127,14 +129,29 @@ class Compiled:
             if nearest:
                 self._traced.append(changed)
                 _log.info("%s: traced again: %s", self._name, changed)
-            result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec)
-            if isinstance(variant, str):
+            varying = self._varying(kind, nearest, leaves)
+            constants = self._constants.get(kind, frozenset())
+            variant: Any
+            try:
+                result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec, varying)
+            except Unfinished:
+                result, variant = None, None
+            except BaseException:
+                self._constants[kind] = constants | varying
+                raise
+            if variant is None:  # what is written in C need not take a traced number for one
+                self._constants[kind] = constants | varying
+                return self._function(*args, **kwargs)
+            if isinstance(variant, Refusal) and variant.numbers_read:
+                self._constants[kind] = constants | variant.numbers_read
+            elif isinstance(variant, str):
                 # what a first call makes once (the state of an optimizer, a cache) is there in the next
                 self._tries[kind] = self._tries.get(kind, 0) + 1
                 if not getattr(variant, "again", False) or self._tries[kind] > _AGAIN:
                     self._give_up(kind, variant)
             else:
                 variant.facts["shapes of arguments"] = shapes
+                variant.numbers = {k: leaf for k, leaf in enumerate(leaves) if k not in varying and can_vary(leaf)}
                 self._variants.setdefault(key, []).append(variant)
                 if variant.arena > _MUCH:
                     gc.collect()
@@ -145,6 +162,15 @@ class Compiled:
                     "%s: traced, %s instructions, %s kept", self._name, variant.facts["traced"], variant.facts["kept"]
                 )
             return result
+
+    def _varying(self, kind: Any, nearest: list[Variant], leaves: list) -> frozenset[int]:
+        """Return the indices of the numbers among a call's arguments that have changed since they were traced."""
+        changed: set[int] = set()
+        for variant in nearest:
+            for k, leaf in enumerate(leaves):
+                if can_vary(leaf) and (k not in variant.numbers or variant.numbers[k] != leaf):
+                    changed.add(k)
+        return frozenset(changed - self._constants.get(kind, frozenset()))
 
     def _find_by_shape(self, shapes: tuple) -> None:
         """From its second shape on, have a function's programs found by the shapes of arguments."""
@@ -196,6 +222,7 @@ class Compiled:
             self._eager.clear()
             self._tries.clear()
             self._traced.clear()
+            self._constants.clear()
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}>"

@@ -471,6 +471,11 @@ class Environment:
                 yield from ((f"vars({path})[{name!r}]{part}", behind) for part, behind in _parts(value))
 
     @property
+    def may_ask_for_types(self) -> bool:
+        """Whether code may look at the exact type of an object, which ``isinstance`` does not."""
+        return self.every_name or any("type" in names for _, names in self._builtins.values())
+
+    @property
     def _makes_types(self) -> bool:
         """Whether code may call the class of an object that it has."""
         return "__class__" in self.names or any("type" in names for _, names in self._builtins.values())

@@ -7,17 +7,17 @@ their order, or None if anything is not as it was.
 from __future__ import annotations
 
 import linecache
-import operator
 import re
 import types
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import nn
 from .._tensor.tensor import Tensor
+from ..arrays.traced.number import INTEGER_BOUND, array_of_number
 from .environment import IN_BYTES, PLAIN, Environment, Place, is_spelled
 from .purity import is_library
 from .states import stream_of
@@ -52,9 +52,11 @@ class Guard:
         What is checked, for people.
     """
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, leaves: Sequence = (), varying: Container[int] = ()) -> None:
         self.inputs: list[Any] = []
         self.sources: list[str] = []
+        # by leaf: the input that holds a number that may be another one at each call, and the number's type
+        self.numbers: dict[int, tuple[int, type]] = {}
         self.places = environment.places
         self._keys = environment.keys
         self.watches_grads = environment.every_name or not _ABOUT_GRADS.isdisjoint(environment.names)
@@ -70,6 +72,13 @@ class Guard:
                 self.inputs.append(place.value)
                 self.sources.append(place.path)
         self._numbers = known
+        for k, leaf in enumerate(leaves):
+            if k in varying:
+                self.numbers[k] = len(self.inputs), type(leaf)
+                self.inputs.append(array_of_number(leaf))
+                self.sources.append(f"leaves[{k}]")
+        paths = {f"leaves[{k}]" for k in self.numbers}
+        self.places = [place for place in self.places if place.path not in paths]
         self._states = [_state(thing) for thing in self.inputs]  # before the program runs
 
     def compare_setting(self, setting: Callable[[], str]) -> None:
@@ -91,6 +100,16 @@ class Guard:
         objects: dict[int, str] = {}
         empty: dict[str, list[str]] = {}  # by object: containers that nothing is in, of which modules have many
         left: list[str] = []
+        for k, (input_index, number_type) in self.numbers.items():
+            held = f"t{k}"
+            space[held], space["_array_of_number"] = number_type, array_of_number
+            body.append(f"n{k} = leaves[{k}]")
+            names[f"leaves[{k}]"] = f"n{k}"
+            in_bounds = f" or not -{INTEGER_BOUND} <= n{k} <= {INTEGER_BOUND}" if number_type is int else ""
+            body.append(f"if type(n{k}) is not {held}{in_bounds}: return None")
+            if input_index in used:
+                body.append(f"a{k} = _array_of_number(n{k})")
+                names[f"the array of leaves[{k}]"] = named[input_index] = f"a{k}"
         apart: list[str] = []  # things that were different ones
         for place in self.places:
             value, path = place.value, place.path
@@ -166,7 +185,12 @@ class Guard:
         found = self._again(function, leaves)
         if found is None:
             return self.why(function, leaves, body)[1]
-        return None if all(map(operator.is_, found, inputs)) else "a tensor that it uses is another one"
+        given = {place for place, _ in self.numbers.values()}
+        same = [
+            np.array_equal(a, b, equal_nan=True) if number in given else a is b
+            for number, a, b in zip(self.used, found, inputs, strict=True)
+        ]
+        return None if all(same) else "a tensor that it uses is another one"
 
     def why(self, function: Any, leaves: Any, body: list[str] | None = None) -> tuple[tuple, str]:
         """Why a call is not one that the program holds for: how many checks held, and what is not as it was."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import SAME, Tensor, wrap
 from ..arrays.traced.array import Traced
+from ..arrays.traced.number import is_traced
 from ..arrays.traced.tape import Value
 from ..autograd.views import DEFAULT, MULTI_OUTPUT
 from ..pytree import tree_flatten, tree_holds_all, tree_nodes
@@ -14,7 +15,7 @@ from .environment import PLAIN
 from .session import Session, Untraceable
 
 # where a result comes from
-ARRAY, TENSOR, INPUT, VIEW, PART, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "plain"
+ARRAY, TENSOR, INPUT, VIEW, PART, NUMBER, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "number", "plain"
 
 
 def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
@@ -68,6 +69,12 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
                 tensors.append(wrap(leaf))
                 values.append(array.value)
             variant.results.append((ARRAY, known[id(leaf)]))
+        elif is_traced(leaf):
+            copy = leaf.array.copy()  # what is given itself is an input
+            known[id(leaf)] = len(tensors)
+            tensors.append(wrap(copy))
+            values.append(copy.value)
+            variant.results.append((NUMBER, (known[id(leaf)], leaf.kind)))
         elif isinstance(leaf, PLAIN):
             variant.results.append((PLAIN_VALUE, leaf))
         else:

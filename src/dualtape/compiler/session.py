@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from .. import modes
-from .._tensor.tensor import Tensor
+from .._tensor.dtypes import result_dtype
+from .._tensor.tensor import Tensor, wrap
 from ..arrays.protocol import becoming
 from ..arrays.traced.array import Traced, constant, plain, taken
+from ..arrays.traced.number import OPERAND_OPS, TRACED, is_traced, read_numbers
 from ..arrays.traced.tape import DRAW, Memory, Tape, Value
 from ..autograd.node import edge_of
+from ..ops.table import Op
 from . import loops
 from .again import Again, stream, version
 from .backward import InputBackward
@@ -44,8 +47,10 @@ class Session:
         What the function can reach, each with its state before the run.
     """
 
-    def __init__(self, inputs: list[Any], backend: str) -> None:
+    def __init__(self, inputs: list[Any], backend: str, numbers: dict[int, tuple[int, type]] | None = None) -> None:
         self.tape = Tape(keep=True)
+        self._varying = numbers or {}  # by leaf: the input that holds it, and its type
+        self.numbers = bool(numbers)  # whether there are traced numbers
         self.backend = backend
         self.used: list[Tensor] | None = None  # the tensors that ops use, as long as somebody wants to know
         self.inputs = inputs
@@ -66,6 +71,7 @@ class Session:
         self.drawn: dict[Any, tuple] = {}  # generators, and where they were before anything was drawn
         self.settings: list[Callable[[], str]] = []  # what gives settings of the process that it has looked at
         self.outputs: list[Value] = []  # what the function gives
+        self.results: list[Tensor] = []  # the tensors of these, which hold the arrays of this run
         self.saved: list[np.ndarray | None] = []  # what its backward reads beside inputs
 
     def _memory(self, array: np.ndarray) -> Memory:
@@ -151,6 +157,36 @@ class Session:
             elif type(value) in (list, tuple):
                 self.look(value)
 
+    def operands(self, op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """Return the arguments of an op that is about to run, with arrays or plain values for traced numbers."""
+        self.look((*args, *kwargs.values()))
+        if not self.numbers:
+            return args, kwargs
+        beside = list(args)
+        for place, value in enumerate(args):
+            if is_traced(value):
+                beside[place] = self._operand(op, args, place)
+            elif type(value) in (tuple, list):
+                beside[place] = read_numbers(value)
+        return tuple(beside), {name: read_numbers(value) for name, value in kwargs.items()}
+
+    def _operand(self, op: Op, args: tuple, place: int) -> Any:
+        """Return what stands for a traced number among an op's arguments: a 0-d tensor where that gives the same."""
+        number = args[place]
+        if not self.tape.open or op.name not in OPERAND_OPS or place > 1 or len(args) < 2:
+            return number.read()
+        other = args[1 - place]
+        array = other._array if isinstance(other, Tensor) else other
+        if type(array) is not Traced:
+            return number.read()
+        if number.weak:
+            dtype = result_dtype((array, number.kind()))
+        else:  # a scalar of NumPy's does not change the dtype of floating-point tensors
+            dtype = array.dtype
+        if dtype.kind not in "fc" or dtype.itemsize < 4:
+            return number.read()
+        return wrap(number.as_dtype(dtype))
+
     def depends_on(self, setting: Callable[[], str]) -> None:
         """Note that the function has looked at a setting of the process: a replay compares it."""
         if setting not in self.settings:
@@ -168,6 +204,13 @@ class Session:
         """An array of NumPy's that is used beside tensors, as an input if it is one."""
         k = self._known.get(id(array))
         return array if k is None or not self.tape.open else self.traced[k]
+
+    def leaf(self, k: int, leaf: Any) -> Any:
+        """Return what the function is given for a leaf of its arguments."""
+        if k in self._varying:
+            place, kind = self._varying[k]
+            return TRACED[kind](self.traced[place], frozenset((k,)))
+        return self.array(leaf) if type(leaf) is np.ndarray else leaf
 
     def source(self, generator: Any) -> Any:
         """What draws random numbers, in this run and in every other."""

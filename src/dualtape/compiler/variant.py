@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import operator
 import random
 import sys
 import time
+import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -18,6 +20,7 @@ from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.traced.array import Traced
+from ..arrays.traced.number import TracedNumber, is_traced, number_in
 from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
 from ..autograd.function import FunctionCtx
@@ -30,7 +33,7 @@ from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidde
 from .environment import Environment, only_computes
 from .guards import Guard, kinds, readable
 from .purity import entropy_watched
-from .results import ARRAY, INPUT, PART, TENSOR, VIEW, input_of, sort_results, viewed
+from .results import ARRAY, INPUT, NUMBER, PART, TENSOR, VIEW, input_of, sort_results, viewed
 from .session import Session, Untraceable
 
 _OWNING, _WRITEABLE = 0x4, 0x400  # bits of NumPy's flags
@@ -41,6 +44,11 @@ class Refusal(str):
     """Why there is no program; ``again``: the next call may have one, if this one has only prepared something."""
 
     again = False
+    numbers_read: frozenset[int] = frozenset()  # the arguments that are to be constants of the next trace
+
+
+class Unfinished(Exception):
+    """A traced run has raised an error, perhaps since it was given traced numbers, and has changed nothing."""
 
 
 class Variant:
@@ -68,6 +76,7 @@ class Variant:
         self.derivative: Derivative | None = None
         self.differentiable: list[int] = []  # the arrays that have a history
         self.freed: list[int] = []  # and those whose history a backward inside has freed
+        self.numbers: dict[int, Any] = {}  # by index: the numbers among the arguments that are constants
         self.count = 0
         self.spread: list[int] = []  # where arrays that stand for several results are among what the program gives
         self.linked: list[tuple[int, int]] = []  # results that count their writes together
@@ -162,6 +171,7 @@ class Variant:
             else found[what] if kind is INPUT
             else viewed(found[what[0]], what[1]) if kind is VIEW
             else viewed(results[what[0]], what[1]) if kind is PART
+            else number_in(results[what[0]]._array, what[1]) if kind is NUMBER
             else what
             for kind, what in self.results
         ]  # fmt: skip
@@ -176,9 +186,14 @@ class Variant:
 
 
 def trace(
-    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeSpec
-) -> tuple[Any, Variant | str]:
-    """Run ``function`` once, as it is: what it gives, and the variant, or why there is none."""
+    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeSpec,
+    varying: frozenset[int] = frozenset(),
+) -> tuple[Any, Variant | str]:  # fmt: skip
+    """Run ``function`` once, as it is.
+
+    Returns what it gives, and the variant, or why there is none. The numbers among ``leaves_in`` whose indices are in
+    ``varying`` become inputs of the program.
+    """
     begun = time.perf_counter()
     try:
         environment = Environment(function, leaves_in, spec)
@@ -187,9 +202,9 @@ def trace(
     for place in environment.places:
         if isinstance(place.value, Tensor) and (unknown := _unknown(place.value)) is not None:
             return function(*args, **kwargs), f"it uses {unknown}"
-    guard = Guard(environment)
+    guard = Guard(environment, leaves_in, frozenset() if environment.may_ask_for_types else varying)
     guard.remember()
-    session = Session(guard.inputs, backend)
+    session = Session(guard.inputs, backend, guard.numbers)
     states = _foreign_states()
     collecting = gc.isenabled()
     default = dtypes.default_float()
@@ -197,17 +212,24 @@ def trace(
     try:
         gc.disable()  # nothing of what is written down is garbage
         session.begin()
-        given = tree_exchange((args, kwargs), spec, lambda leaf: _given(leaf, session), copies)
+        index = itertools.count()
+        given = tree_exchange((args, kwargs), spec, lambda leaf: session.leaf(next(index), leaf), copies)
         session.containers = {id(node) for pair in ((args, kwargs), given) for node in tree_nodes(pair)}
         session.containers |= {id(p.value) for p in guard.places if isinstance(p.value, (list, dict, deque))}
         if not all(map(tree_holds_all, tree_nodes(given))):
             session.tape.fail("it is given an object that holds more than it is registered to hold")
         leaves_given, spec_given = tree_flatten(given)
         watched = entropy_watched(session.tape.fail) if environment.may_ask_for_entropy else nullcontext()
-        with watched:
-            result = session.run(lambda: function(*given[0], **given[1]))
-        leaves_now, spec_now = tree_flatten(given)
-        if spec_now != spec_given or any(a is not b for a, b in zip(leaves_now, leaves_given, strict=True)):
+        try:
+            with watched:
+                result = session.run(lambda: function(*given[0], **given[1]))
+        except Exception as error:
+            if guard.numbers and _is_untouched(session, guard, function, leaves_in, states):
+                raise Unfinished from error
+            if _is_changed(given, leaves_given, spec_given):
+                _write_back(copies)
+            raise
+        if _is_changed(given, leaves_given, spec_given):
             session.tape.fail("it changes a list or dictionary that it was given")
             _write_back(copies)
         if default is not dtypes.default_float():
@@ -220,6 +242,7 @@ def trace(
         except Untraceable as error:
             variant = Refusal(_sentence(error.reason, error.where))
             variant.again = error.again
+            variant.numbers_read = session.tape.numbers_read
         except Exception as error:  # a defect of the compiler's, and no reason for the call to fail
             variant = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
     finally:
@@ -237,6 +260,19 @@ def trace(
     return result, variant
 
 
+def _is_changed(given: Any, leaves: list, spec: TreeSpec) -> bool:
+    """Return whether the containers among arguments hold something else than they did."""
+    leaves_now, spec_now = tree_flatten(given)
+    return spec_now != spec or any(a is not b for a, b in zip(leaves_now, leaves, strict=True))
+
+
+def _is_untouched(session: Session, guard: Guard, function: Any, leaves: list, states: tuple) -> bool:
+    """Return whether a run that has raised an error has left everything that the function can reach as it was."""
+    if any(value.memory.written for value in session.values) or session.drawn or _foreign_states(*states) != states:
+        return False
+    return guard.same_objects(function, leaves, set()) is None
+
+
 def _unknown(tensor: Tensor) -> str | None:
     """What is unusual about a tensor, if programs do not know it."""
     if type(tensor) not in kinds():
@@ -246,15 +282,13 @@ def _unknown(tensor: Tensor) -> str | None:
     return "an inference tensor" if tensor.is_inference() else None
 
 
-def _given(leaf: Any, session: Session) -> Any:
-    return session.array(leaf) if type(leaf) is np.ndarray else leaf
-
-
 def _write_back(copies: list[tuple[Any, Any]]) -> None:
     """What was done to containers that stood for others is done to those."""
     originals = {id(copy): original for original, copy in copies}
 
     def own(item: Any) -> Any:
+        if is_traced(item):
+            return item.plain()
         return item.values if type(item) is Traced else originals.get(id(item), item)
 
     for original, copy in copies:
@@ -278,6 +312,8 @@ def _built(
     """The variant of what was traced."""
     tape = session.tape
     _check(tape)
+    if tape.numbers_read:
+        raise Untraceable("it depends on the value of a number that changes", again=True)
     written = {k for k, value in enumerate(session.values) if value.memory.written}
     changed = guard.same_objects(function, leaves_in, written)
     if changed is not None:
@@ -410,7 +446,7 @@ def _built(
         session.saved = [v.array for v in own_saved]
         if any(array is None for array in session.saved):
             raise Untraceable("its backward reads what its forward has let go of")
-    session.outputs = values
+    session.outputs, session.results = values, outs
     return variant
 
 
@@ -557,7 +593,7 @@ def _settled(result: Any) -> Any:
     def settled(leaf: Any) -> Any:
         if isinstance(leaf, Tensor) and type(leaf._array) is Traced:
             leaf._array = leaf._array.values
-        return leaf.values if type(leaf) is Traced else leaf
+        return leaf.values if type(leaf) is Traced else leaf.plain() if is_traced(leaf) else leaf
 
     return tree_exchange(result, tree_flatten(result)[1], settled)
 
@@ -568,6 +604,24 @@ def _settle_others(tape: Tape) -> None:
         # by its class: what else lives in a process may answer isinstance with side effects
         if issubclass(type(thing), Tensor) and type(thing._array) is Traced and thing._array.tape is tape:
             thing._array = thing._array.values
+        elif issubclass(type(thing), TracedNumber) and thing.array.tape is tape:
+            _replace(thing, thing.plain())
+
+
+def _replace(number: TracedNumber, plain: Any) -> None:
+    """Put a plain number where containers, closures and objects hold a traced one.
+
+    In a tuple it stays; there it computes with its value.
+    """
+    for holder in gc.get_referrers(number):
+        if isinstance(holder, dict):
+            for key in [key for key, value in holder.items() if value is number]:
+                holder[key] = plain
+        elif isinstance(holder, (list, deque)):
+            for place in [place for place, value in enumerate(holder) if value is number]:
+                holder[place] = plain
+        elif isinstance(holder, types.CellType):
+            holder.cell_contents = plain
 
 
 def _first_results(variant: Variant, session: Session, call: tuple) -> Any:

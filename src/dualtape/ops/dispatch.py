@@ -50,7 +50,7 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
     if mode.profiler is not None:
         return mode.profiler.op(op, op.function, args, kwargs, mode, op.name)
     if mode.tracing is not None:
-        mode.tracing.look((*args, *kwargs.values()))
+        args, kwargs = mode.tracing.operands(op, args, kwargs)
     if mode.saved_hooks:
         unhooked = mode.unhooked or modes.without_hooks(mode)
         if unhooked.plain and _usual(args) and (not kwargs or "out" not in kwargs and _usual(kwargs.values())):
@@ -423,7 +423,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     if mode.profiler is not None:
         return mode.profiler.op(op, _inplace_method(op), args, kwargs, mode, _inplace_name(op))
     if mode.tracing is not None:
-        mode.tracing.look((*args, *kwargs.values()))
+        args, kwargs = mode.tracing.operands(op, args, kwargs)
     try:
         return _write(op, op.bind(args, kwargs))
     except Exception:

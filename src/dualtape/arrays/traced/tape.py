@@ -131,6 +131,7 @@ class Tape:
         self._thread = get_ident()
         self.failure: tuple[str, tuple[str, int] | None] | None = None
         self.keep = keep  # whether values know their arrays
+        self.numbers_read: frozenset[int] = frozenset()  # arguments whose values the trace depends on
         self.module: Any = None  # what makes arrays of it
         self._constants: dict[int, tuple[Any, Value]] = {}
 
