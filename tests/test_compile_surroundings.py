@@ -381,3 +381,29 @@ def test_attributes_that_a_pattern_names_are_looked_at(function: Callable, monke
     monkeypatch.setattr(scale, "shift", 9.0)
     assert dt.equal(compiled(X), function(X))
     assert not dt.equal(compiled(X), before)
+
+
+CAPTURED = np.arange(3.0)
+OF_CAPTURED_ARRAYS: dict[str, Any] = {
+    "from_numpy": lambda x: x * dt.from_numpy(CAPTURED),
+    "as_tensor": lambda x: x * dt.as_tensor(CAPTURED, dtype=dt.float32),
+    "asarray": lambda x: x * dt.asarray(CAPTURED),
+    "asarray, copied": lambda x: dt.asarray(CAPTURED, copy=True).add_(x),
+    "tensor": lambda x: x * dt.tensor(CAPTURED),
+    "new_tensor": lambda x: x.new_tensor(CAPTURED) * x,
+    "written to": lambda x: dt.from_numpy(CAPTURED).mul_(2) + x,
+}
+
+
+@pytest.mark.parametrize("name", OF_CAPTURED_ARRAYS)
+def test_that_an_array_from_outside_is_an_input_as_a_tensor_too(name: str) -> None:
+    function = OF_CAPTURED_ARRAYS[name]
+    compiled = dt.compile(function, fullgraph=True)
+    for k in range(4):
+        outcomes = []
+        for f in (function, compiled):
+            CAPTURED[:] = np.arange(3) + k
+            outcomes.append((f(dt.arange(3.0)), CAPTURED.copy()))
+        (right, memory), (ours, own) = outcomes
+        assert ours.dtype is right.dtype and ours.tolist() == right.tolist() and own.tolist() == memory.tolist()
+    assert sum(map(len, compiled._variants.values())) == 1

@@ -275,7 +275,7 @@ def tensor(
         )
         array = cast(data._array, wanted or data._array.dtype)
     elif is_array(data):
-        data = _readable(data)
+        data = _readable(_as_traced(data))
         array = (
             (np.array(data) if wanted is None else made(np.array, data, wanted))
             if isinstance(data, (np.ndarray, np.generic))
@@ -288,6 +288,12 @@ def tensor(
     else:
         array = _inferred(data, wanted)
     return _finished(_native(array), device, requires_grad)
+
+
+def _as_traced(array: Any) -> Any:
+    """Return ``array``, or what stands for it in a function that is being compiled."""
+    tracing = current().tracing
+    return array if tracing is None or type(array) is not np.ndarray else tracing.array(array)
 
 
 def _readable(data: Any) -> Any:
@@ -317,7 +323,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if not is_array(data):
         data = data if (foreign := array_of(data)) is None else foreign
     if is_array(data):
-        array = as_array(_readable(data))
+        array = as_array(_readable(_as_traced(data)))
         dtypes.of(array.dtype)
         array = _native(array if wanted is None or array.dtype == wanted else cast(array, wanted))
         return _finished(
@@ -343,7 +349,7 @@ def asarray(
     tensor([1., 1.], dtype=dualtape.float64)
     array([0., 0.])
     """
-    given = obj._array if isinstance(obj, Tensor) else obj
+    given = obj._array if isinstance(obj, Tensor) else _as_traced(obj)
     if not is_array(given) and (foreign := array_of(given)) is not None:
         given = obj = foreign
     result = as_tensor(obj, dtype=dtype, device=device)
@@ -421,7 +427,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     >>> t = dt.from_numpy(a); a[0] = 5; t
     tensor([5., 0.], dtype=dualtape.float64)
     """
-    if getattr(array, "tape", None) is not None:  # that of a program that is traced
+    array = _as_traced(array)
+    if getattr(array, "tape", None) is not None:
         return new_tensor(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__}): use as_tensor for other data")
