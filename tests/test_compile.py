@@ -463,7 +463,7 @@ def not_to_be_compiled(x: Any) -> Any:
         (appends, "it changes .*seen_values"),
         (draws_from_numpy, "generator of Python's or NumPy's"),
         (not_to_be_compiled, "not to be compiled"),
-        (lambda x: x.detach(), "no view of it"),
+        (lambda x: x.detach()[0], "no view of it"),
         (lambda x: x * x._version, "how often a tensor was written to"),
         (lambda x: x * (x.data_ptr() % 2), "an address in memory"),
         (lambda x: iter([x]), "returns a list_iterator"),

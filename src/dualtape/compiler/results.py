@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 from .._tensor.tensor import SAME, Tensor, wrap
@@ -10,12 +11,17 @@ from ..arrays.traced.array import Traced
 from ..arrays.traced.number import is_traced
 from ..arrays.traced.tape import Value
 from ..autograd.views import DEFAULT, MULTI_OUTPUT
-from ..pytree import tree_flatten, tree_holds_all, tree_nodes
+from ..pytree import tree_flatten, tree_holds_all
 from .environment import PLAIN
+from .records import as_tree, is_record
 from .session import Session, Untraceable
 
 # where a result comes from
 ARRAY, TENSOR, INPUT, VIEW, PART, NUMBER, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "number", "plain"
+
+_LOCATION = ("offset", "shape", "strides", "dtype")
+_DETACH = SimpleNamespace(function=Tensor.detach)
+_DATA = SimpleNamespace(function=lambda tensor: tensor.data)
 
 
 def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
@@ -24,8 +30,9 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
     if isinstance(result, Tensor):
         found, variant.spec = [result], None
     else:
-        found, variant.spec = tree_flatten(result)
-    _check_containers(session, result)
+        nodes: list[Any] = []
+        found, variant.spec = tree_flatten(as_tree(result, nodes))
+        _check_containers(session, nodes)
     tensors: list[Tensor] = []
     values: list[Value] = []
     known: dict[int, int] = {}
@@ -82,15 +89,15 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
     return tensors, values
 
 
-def _check_containers(session: Session, result: Any) -> None:
-    """Lists and dictionaries of a result are made anew by each replay: none may be known elsewhere."""
-    found = [id(node) for node in tree_nodes(result) if not isinstance(node, tuple)]
-    if not all(map(tree_holds_all, tree_nodes(result))):
+def _check_containers(session: Session, nodes: list[Any]) -> None:
+    """Refuse results whose containers or objects are known elsewhere: each replay makes them anew."""
+    found = {id(node): node for node in nodes if not isinstance(node, tuple)}
+    if not all(tree_holds_all(node) or is_record(node) for node in nodes):
         raise Untraceable("it returns an object that holds more than it is registered to hold")
-    if len(set(found)) < len(found):
-        raise Untraceable("it returns one list or dictionary twice")
+    if len(found) < sum(not isinstance(node, tuple) for node in nodes):
+        raise Untraceable("it returns one list, dictionary or object twice")
     if not session.containers.isdisjoint(found):
-        raise Untraceable("it returns a list or dictionary that it was given or refers to, rather than a new one")
+        raise Untraceable("it returns a list, dictionary or object that it was given or refers to, and no new one")
 
 
 def _check_bare(tensor: Tensor) -> None:
@@ -171,7 +178,20 @@ def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
                 break
             steps.append(step[1:])
             step = step[0]
+    elif isinstance(leaf, Tensor) and leaf._edge is None and not leaf._requires_grad and leaf._grad is None:
+        for k, x in enumerate(session.inputs):
+            if isinstance(x, Tensor) and _is_whole(leaf, session, k):
+                if leaf._version_counter is x._shared_counter:
+                    return k, [(_DETACH, (), None)]
+                if leaf._version_counter is None:
+                    return k, [(_DATA, (), None)]
     raise Untraceable("it returns memory of a tensor from outside that is no view of it")
+
+
+def _is_whole(tensor: Tensor, session: Session, k: int) -> bool:
+    """Return whether a tensor looks at all of the memory of input ``k``, as the input does."""
+    own, other = tensor._array.value, session.values[k]
+    return own.memory is other.memory and all(getattr(own, name) == getattr(other, name) for name in _LOCATION)
 
 
 def viewed(tensor: Tensor, steps: list) -> Any:

@@ -33,6 +33,7 @@ from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidde
 from .environment import Environment, only_computes
 from .guards import Guard, kinds, readable
 from .purity import entropy_watched
+from .records import as_tree, is_record
 from .results import ARRAY, INPUT, NUMBER, PART, TENSOR, VIEW, input_of, sort_results, viewed
 from .session import Session, Untraceable
 
@@ -179,7 +180,7 @@ class Variant:
 
     def pick(self, result: Any) -> list[Tensor]:
         """Those of a call's results that have a history."""
-        found = [result] if self.spec is None else tree_flatten(result)[0]
+        found = [result] if self.spec is None else tree_flatten(as_tree(result, []))[0]
         numbers = {what: k for k, (kind, what) in enumerate(self.results) if kind is TENSOR}
         parts = {what[0]: k for k, (kind, what) in enumerate(self.results) if kind is PART}
         return [found[numbers[k]] if k in numbers else found[parts[k]]._view.base for k in self.differentiable]
@@ -215,7 +216,8 @@ def trace(
         index = itertools.count()
         given = tree_exchange((args, kwargs), spec, lambda leaf: session.leaf(next(index), leaf), copies)
         session.containers = {id(node) for pair in ((args, kwargs), given) for node in tree_nodes(pair)}
-        session.containers |= {id(p.value) for p in guard.places if isinstance(p.value, (list, dict, deque))}
+        known = [*leaves_in, *[place.value for place in guard.places]]
+        session.containers |= {id(v) for v in known if isinstance(v, (list, dict, deque)) or is_record(v)}
         if not all(map(tree_holds_all, tree_nodes(given))):
             session.tape.fail("it is given an object that holds more than it is registered to hold")
         leaves_given, spec_given = tree_flatten(given)
