@@ -47,7 +47,29 @@ def cast(array: Any, dtype: Any) -> Any:
         from .bfloat16 import rounded
 
         return rounded(np.asarray(array))
+    if 0 in getattr(array, "strides", ()):
+        axes = _order_of_axes(array.shape, array.strides)
+        back = sorted(range(len(axes)), key=axes.__getitem__)
+        return array.transpose(axes).astype(dtype, order="C").transpose(back)
     return array.astype(dtype)
+
+
+def _order_of_axes(shape: tuple, strides: tuple) -> list[int]:
+    """Return the axes of an expanded array from outermost to innermost, as PyTorch orders those of a result.
+
+    An expanded axis, whose stride is 0, stays beside the axes it stood beside.
+    """
+    order = list(range(len(shape)))[::-1]  # the innermost first
+    for k in range(1, len(order)):
+        for before in range(k - 1, -1, -1):
+            inner, outer = order[before], order[k]
+            if not strides[inner] or not strides[outer]:
+                continue
+            if strides[inner] < strides[outer] or strides[inner] == strides[outer] and shape[inner] <= shape[outer]:
+                break
+            order[before], order[k] = outer, inner
+            k = before
+    return order[::-1]
 
 
 def number(value: Any, dtype: Any) -> Any:

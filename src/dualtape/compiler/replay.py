@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,9 @@ def written_by(instruction: Instruction) -> list[Value]:
 class Writer:
     """Writes instructions as Python source."""
 
-    def __init__(self, wholes: Sequence[Value] = ()) -> None:
+    def __init__(self, wholes: Sequence[Value] = (), viewed: Container[int] = ()) -> None:
         self.wholes = wholes  # what views may be of
+        self._viewed = viewed  # memory, by id, that several values look at
         self.space: dict[str, Any] = {"_asarray": np.asarray, "_Mismatch": Mismatch, "_draw": draw, "_view": view_at}
         self.names: dict[int, str] = {}
         self._held: dict[int, str] = {}
@@ -162,7 +163,7 @@ class Writer:
         if results == ():
             self.lines.append(call)
         elif type(results) is Value:
-            if not results.shape and results.memory.written:
+            if self._needs_memory(results):
                 call = f"_asarray({call})"
             name = f"v{len(self.names)}"
             self.lines.append(f"{name} = {call}")
@@ -170,6 +171,13 @@ class Writer:
             self._keep.append(results)
         else:
             self.lines.append(f"{self._targets(results)} = {call}")
+            for value in instruction.gives:
+                if self._needs_memory(value):
+                    self.lines.append(f"{self.name(value)} = _asarray({self.name(value)})")
+
+    def _needs_memory(self, value: Value) -> bool:
+        """Return whether a value is written or viewed, and may be a scalar of NumPy's, whose memory is nobody's."""
+        return not value.shape and (value.memory.written or id(value.memory) in self._viewed)
 
     def _targets(self, tree: Any) -> str:
         if type(tree) is Value:
@@ -239,7 +247,8 @@ def function(
 
     If it raises, memory from outside is as it was.
     """
-    writer = Writer(inputs)
+    made = Counter([id(value.memory) for instruction in instructions for value in instruction.gives])
+    writer = Writer(inputs, {memory for memory, count in made.items() if count > 1})
     parameters = []
     for k, value in enumerate(inputs):
         writer.names[id(value)] = f"x{k}"

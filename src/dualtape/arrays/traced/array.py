@@ -511,7 +511,10 @@ def taken(leaf: Any, tape: Tape) -> Any:
 
 
 def _memory_of(array: numpy.ndarray, operands: list[Value]) -> Memory | None:
-    """The memory that a result looks at: an argument's, or its own (None)."""
+    """Return the memory that a result looks at: an argument's, or None for its own.
+
+    A view may reach beyond the argument that it was made of, as ``as_strided`` of the real parts does.
+    """
     if array.base is None and array.flags.owndata:
         return None
     low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
@@ -519,7 +522,7 @@ def _memory_of(array: numpy.ndarray, operands: list[Value]) -> Memory | None:
         start = value.memory.address + value.offset
         first = start + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s < 0)
         last = start + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s > 0)
-        if first <= low and high <= last + value.dtype.itemsize and array.size:
+        if low < last + value.dtype.itemsize and first < high and array.size and 0 not in value.shape:
             return value.memory
     return None
 

@@ -229,6 +229,12 @@ Tensor.type_as = _type_as  # type: ignore[method-assign, assignment]
 
 
 def _as_complex(real: Any, imag: Any) -> Any:
+    for part in (real, imag):
+        if part.dtype.kind != "f":
+            raise RuntimeError(
+                f"complex takes tensors of float16, float32 or float64, got {dtypes.of(real.dtype)} and"
+                f" {dtypes.of(imag.dtype)}: convert them first, as by .float()"
+            )
     if type(real) is not np.ndarray or type(imag) is not np.ndarray:
         shape = np.broadcast_shapes(real.shape, imag.shape)
         pairs = np.stack([np.broadcast_to(real, shape), np.broadcast_to(imag, shape)], axis=-1)
@@ -387,6 +393,8 @@ def _unpaired(x: Any) -> Any:
             f"view_as_complex takes floating-point pairs in a last dimension of size 2, got {x.dtype} {list(x.shape)}"
         )
     if x.strides[-1] != x.itemsize:
+        if 0 in x.shape:  # its strides say nothing
+            return np.zeros_like(x, dtypes.complex_of(x.dtype), shape=x.shape[:-1])
         raise RuntimeError("Tensor must have a last dimension with stride 1: call contiguous() first")
     if x.dtype.itemsize == 2:
         raise NotImplementedError(
