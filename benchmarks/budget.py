@@ -58,11 +58,19 @@ def forward(number: int = 20_000) -> dict[str, float]:
     """Nanoseconds of `x * y` on 10x10 numbers, recorded, and of its parts."""
     x, y = dt.ones(10, 10, requires_grad=True) * 1, dt.ones(10, 10)
     names: dict[str, Any] = {
-        "x": x, "y": y, "r": x._array * y._array, "edge": x._edge, "kind": type((x * y).grad_fn), "new": object.__new__,
+        "x": x,
+        "y": y,
+        "r": x._array * y._array,
+        "edge": x._edge,
+        "kind": type((x * y).grad_fn),
+        "new": object.__new__,
         "Tensor": dt.Tensor,
-        "next_sequence": next_sequence, "current": modes.current, "ndarray": np.ndarray, "multiply": np.multiply,
+        "next_sequence": next_sequence,
+        "current": modes.current,
+        "ndarray": np.ndarray,
+        "multiply": np.multiply,
         "a": x._array,
-    }  # fmt: skip
+    }
 
     def timed(source: str) -> float:
         return min(timeit.repeat(source, globals=names, number=number, repeat=9)) / number * 1e9
@@ -107,10 +115,12 @@ def backward(runs: int = 200) -> dict[str, float]:
     released = timed(lambda: nodes(chain()), lambda found: [node._vjp(g, None, freed) for node in found])
     whole = timed(lambda: chain().sum(), lambda value: value.backward())
     return {
-        "finding what is reached": reached, "formulas and the unrolled functions around them": kept,
+        "finding what is reached": reached,
+        "formulas and the unrolled functions around them": kept,
         "releasing what was saved": released - kept,
-        "the engine": whole - reached - released, "together": whole,
-    }  # fmt: skip
+        "the engine": whole - reached - released,
+        "together": whole,
+    }
 
 
 def collector(runs: int = 40) -> dict[str, float]:

@@ -336,33 +336,65 @@ def programs() -> dict[str, tuple[Forms, list[np.ndarray]]]:
     one_hot = np.eye(1000, dtype="f4")[_rng.integers(0, 1000, 2000)]
     return {
         "chain of 300 ops, 10x10": (gradients(chain), [_normal(10, 10)]),
-        "MLP step, 32x10": (gradients(mlp, 5), [_normal(32, 10), _normal(10, 32, scale=0.3), _normal(32),
-                                               _normal(32, 1, scale=0.3), _normal(1), _normal(32, 1)]),
-        "LSTM, 50 steps": (gradients(lstm), [_normal(50, 8, 16), _normal(16, 64, scale=0.2), _normal(16, 64, scale=0.2),
-                                             _normal(64)]),
+        "MLP step, 32x10": (
+            gradients(mlp, 5),
+            [
+                _normal(32, 10),
+                _normal(10, 32, scale=0.3),
+                _normal(32),
+                _normal(32, 1, scale=0.3),
+                _normal(1),
+                _normal(32, 1),
+            ],
+        ),
+        "LSTM, 50 steps": (
+            gradients(lstm),
+            [_normal(50, 8, 16), _normal(16, 64, scale=0.2), _normal(16, 64, scale=0.2), _normal(64)],
+        ),
         "Runge-Kutta, 100 steps": (_bodies(), [_normal(6, 3, dtype="f8"), np.abs(_normal(3, dtype="f8"))]),
-        "scan, 1000 steps": (_scan(), [_normal(16, 16, dtype="f8", scale=0.2), _normal(16, dtype="f8"),
-                                       _normal(1000, 16, dtype="f8")]),
+        "scan, 1000 steps": (
+            _scan(),
+            [_normal(16, 16, dtype="f8", scale=0.2), _normal(16, dtype="f8"), _normal(1000, 16, dtype="f8")],
+        ),
         "while_loop, power iteration": (_until(), [_symmetric(32), _normal(32, dtype="f8")]),
         "Hessian, 50 unknowns": (_hessian(), [_normal(50, dtype="f8")]),
         "Jacobian, 50x50": (_jacobian(), [_normal(50), _normal(50, 50, scale=0.2)]),
         "jvp of a chain": (_jvp(), [_normal(100), _normal(100)]),
-        "Hessian-vector product, 1000x20": (_hvp(), [_normal(20), _normal(20), _normal(1000, 20),
-                                                    (_normal(1000) > 0).astype("f4")]),
+        "Hessian-vector product, 1000x20": (
+            _hvp(),
+            [_normal(20), _normal(20), _normal(1000, 20), (_normal(1000) > 0).astype("f4")],
+        ),
         "in-place loop": (_writes(), [_normal(10)]),
         "100 custom functions": (_custom(), [_normal(10, scale=0.1)]),
-        "Black-Scholes, 10^6": (gradients(black_scholes), [np.abs(_normal(big)) + 1, np.abs(_normal(big)) + 1,
-                                                          np.abs(_normal(big)) + 0.5]),
+        "Black-Scholes, 10^6": (
+            gradients(black_scholes),
+            [np.abs(_normal(big)) + 1, np.abs(_normal(big)) + 1, np.abs(_normal(big)) + 0.5],
+        ),
         "elementwise maths, 10^6": (gradients(elementwise), [_normal(big)]),
         "softmax, 2000x1000": (gradients(softmax, 1), [_normal(2000, 1000), _normal(2000, 1000)]),
         "logsumexp, 2000x1000": (gradients(logsumexp), [_normal(2000, 1000)]),
         "cross-entropy, 2000x1000": (gradients(cross_entropy, 1), [_normal(2000, 1000), one_hot]),
-        "transformer block, 8x64x64": (gradients(transformer), [
-            _normal(8, 64, 64), *[_normal(64, 64, scale=0.1) for _ in range(4)], _normal(64, 256, scale=0.1),
-            _normal(256, 64, scale=0.1)]),
-        "MLP, large": (gradients(mlp, 5), [_normal(512, 512), _normal(512, 1024, scale=0.05), _normal(1024),
-                                           _normal(1024, 512, scale=0.05), _normal(512), _normal(512, 512)]),
-    }  # fmt: skip
+        "transformer block, 8x64x64": (
+            gradients(transformer),
+            [
+                _normal(8, 64, 64),
+                *[_normal(64, 64, scale=0.1) for _ in range(4)],
+                _normal(64, 256, scale=0.1),
+                _normal(256, 64, scale=0.1),
+            ],
+        ),
+        "MLP, large": (
+            gradients(mlp, 5),
+            [
+                _normal(512, 512),
+                _normal(512, 1024, scale=0.05),
+                _normal(1024),
+                _normal(1024, 512, scale=0.05),
+                _normal(512),
+                _normal(512, 512),
+            ],
+        ),
+    }
 
 
 def _best(call: Callable, seconds: float) -> float:
@@ -466,9 +498,11 @@ def main() -> int:
         if chosen.torch and torch is not None:
             there = _by_torch(make, arrays, chosen.seconds, chosen.patience)
             found += [] if there is None else [there]
-            line += "   none" if there is None else (
-                f"   {there[0] * 1e6:9.1f} µs{fast / there[0]:8.2f}   {there[1] * 1e3:.0f} ms"
-            )  # fmt: skip
+            line += (
+                "   none"
+                if there is None
+                else (f"   {there[0] * 1e6:9.1f} µs{fast / there[0]:8.2f}   {there[1] * 1e3:.0f} ms")
+            )
         if not all([_alike(mine, other) for _, _, other in found]):
             wrong, line = True, f"{line}   DIFFERENT RESULTS"
         print(line, flush=True)

@@ -121,8 +121,13 @@ class Block(nn.Module):
 
 def tensor_parallel(mesh: Any) -> tuple:
     once = PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Replicate(), use_local_output=False)
-    plan = {"norm1": once, **dict.fromkeys("qkv", ColwiseParallel()), "out": RowwiseParallel(),
-            "up": ColwiseParallel(), "down": RowwiseParallel()}  # fmt: skip
+    plan = {
+        "norm1": once,
+        **dict.fromkeys("qkv", ColwiseParallel()),
+        "out": RowwiseParallel(),
+        "up": ColwiseParallel(),
+        "down": RowwiseParallel(),
+    }
     dt.manual_seed(0)
     single = Block()
     many = parallelize_module(Block(), mesh, plan)
@@ -157,11 +162,14 @@ def overheads(mesh: Any) -> list[tuple[str, float, float]]:
     c = distribute_tensor(dt.rand(16, 16), mesh, [Shard(1)])
     found = []
     for name, f, args in [
-        ("x + y", lambda a, b: a + b, (x, y)), ("x.sin()", lambda a: a.sin(), (x,)),
+        ("x + y", lambda a, b: a + b, (x, y)),
+        ("x.sin()", lambda a: a.sin(), (x,)),
         ("x @ w", lambda a, b: a @ b, (x, w)),
-        ("w @ c", lambda a, b: a @ b, (w, c)), ("x.sum(1)", lambda a: a.sum(1), (x,)), ("x.t()", lambda a: a.t(), (x,)),
+        ("w @ c", lambda a, b: a @ b, (w, c)),
+        ("x.sum(1)", lambda a: a.sum(1), (x,)),
+        ("x.t()", lambda a: a.t(), (x,)),
         ("x + w, which is cut", lambda a, b: a + b, (x, w)),
-    ]:  # fmt: skip
+    ]:
         local = [a.to_local() for a in args]
         if "cut" in name:
             local[1] = local[1][: local[0].shape[0]]
@@ -204,8 +212,9 @@ def main() -> None:
         dist.barrier()
         single.append(best(alone))
         floors.append(fewest)
-        lines.append(f"| {name} | {single[-1] * 1e3:.2f} ms | {seconds * 1e3:.2f} ms | {calls} | {moved:.4g}"
-                     f" | {fewest(n):.4g} |")  # fmt: skip
+        lines.append(
+            f"| {name} | {single[-1] * 1e3:.2f} ms | {seconds * 1e3:.2f} ms | {calls} | {moved:.4g} | {fewest(n):.4g} |"
+        )
     lines += ["", "| operation on 16 x 16 | DTensor | its part | more |", "|---" * 4 + "|"]
     for name, mine, local in overheads(mesh):
         lines.append(f"| `{name}` | {mine:.1f} us | {local:.1f} us | {mine - local:.1f} us |")

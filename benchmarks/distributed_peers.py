@@ -121,15 +121,22 @@ def run(name: str) -> None:
 
 
 def main() -> None:
-    words = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, "-m",
-             "benchmarks.distributed_peers"]  # fmt: skip
+    words = [
+        str(Path(sys.executable).parent / "mpiexec"),
+        "-n",
+        "2",
+        sys.executable,
+        "-m",
+        "benchmarks.distributed_peers",
+    ]
     rounds: dict[str, list[dict[str, float]]] = {"dualtape": [], "torch": []}
     for k in range(ROUNDS):
         for name, found in rounds.items():
             place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(29600 + k)}
             threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-            done = subprocess.run([*words, name], capture_output=True, text=True, check=False,
-                                  env={**os.environ, **threads, **place})  # fmt: skip
+            done = subprocess.run(
+                [*words, name], capture_output=True, text=True, check=False, env={**os.environ, **threads, **place}
+            )
             line = next((each for each in done.stdout.splitlines() if each.startswith("{")), None)
             if done.returncode or line is None:
                 sys.exit(f"{name} failed:\n{done.stderr[-2000:]}")

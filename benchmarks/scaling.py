@@ -77,9 +77,11 @@ def long_chain(torch: Any, nodes: int) -> dict[str, float]:
     del value
     freed = time.perf_counter()
     return {
-        "forward ns": (built - started) / nodes * 1e9, "backward ns": (done - built) / nodes * 1e9,
-        "free ns": (freed - done) / nodes * 1e9, "bytes": (held - before) / nodes,
-    }  # fmt: skip
+        "forward ns": (built - started) / nodes * 1e9,
+        "backward ns": (done - built) / nodes * 1e9,
+        "free ns": (freed - done) / nodes * 1e9,
+        "bytes": (held - before) / nodes,
+    }
 
 
 def release(torch: Any) -> dict[str, float]:

@@ -72,8 +72,17 @@ def storage(kind: str = "FloatStorage", key: str = "0", location: str = "cpu", c
 
 
 def tensor(of: bytes, offset: int, size: Iterable[int], stride: Iterable[int], *more: bytes) -> bytes:
-    return called("torch._utils", "_rebuild_tensor_v2", of, whole(offset), tuple_of(*map(whole, size)),
-                  tuple_of(*map(whole, stride)), b"\x89", called("collections", "OrderedDict"), *more)  # fmt: skip
+    return called(
+        "torch._utils",
+        "_rebuild_tensor_v2",
+        of,
+        whole(offset),
+        tuple_of(*map(whole, size)),
+        tuple_of(*map(whole, stride)),
+        b"\x89",
+        called("collections", "OrderedDict"),
+        *more,
+    )
 
 
 DEEP = b")" + b"\x85" * NESTED  # () in a tuple in a tuple ...
@@ -86,54 +95,102 @@ def bombs() -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name, shape in (("deep", DEEP), ("doubled", DOUBLED)):
         pickles = {
-            "a key": b"}" + shape + b"Ns", "a member": b"\x8f(" + shape + b"\x90", "frozen": b"(" + shape + b"\x91",
-            "a key of a DICT": b"(" + shape + b"Nd", "a persistent identity": shape + b"Q",
+            "a key": b"}" + shape + b"Ns",
+            "a member": b"\x8f(" + shape + b"\x90",
+            "frozen": b"(" + shape + b"\x91",
+            "a key of a DICT": b"(" + shape + b"Nd",
+            "a persistent identity": shape + b"Q",
             "part of an identity": tuple_of(text("storage"), shape, text("0"), text("cpu"), whole(1)) + b"Q",
-            "a storage key": tuple_of(text("storage"), word("torch", "FloatStorage"), shape, text("cpu"), whole(1)) + b"Q",
+            "a storage key": tuple_of(text("storage"), word("torch", "FloatStorage"), shape, text("cpu"), whole(1))
+            + b"Q",
             "a count": tuple_of(text("storage"), word("torch", "FloatStorage"), text("0"), text("cpu"), shape) + b"Q",
-            "a called word": shape + b")R", "a module": shape + text("x") + b"\x93", "a name": text("x") + shape + b"\x93",
-            "a device": called("torch", "device", shape), "a layout": called("torch.serialization", "_get_layout", shape),
-            "a size": called("torch", "Size", shape), "sizes": called("torch", "Size", b"(" + shape + b"l"),
-            "a set": called("builtins", "set", b"(" + shape + b"l"), "a Counter": called("collections", "Counter", b"(" + shape + b"l"),
+            "a called word": shape + b")R",
+            "a module": shape + text("x") + b"\x93",
+            "a name": text("x") + shape + b"\x93",
+            "a device": called("torch", "device", shape),
+            "a layout": called("torch.serialization", "_get_layout", shape),
+            "a size": called("torch", "Size", shape),
+            "sizes": called("torch", "Size", b"(" + shape + b"l"),
+            "a set": called("builtins", "set", b"(" + shape + b"l"),
+            "a Counter": called("collections", "Counter", b"(" + shape + b"l"),
             "a dict": called("builtins", "dict", b"(" + shape + b"N\x86l"),
             "an OrderedDict": called("collections", "OrderedDict", b"(" + shape + b"N\x86l"),
-            "a complex": called("builtins", "complex", shape), "a bytearray": called("builtins", "bytearray", shape),
-            "a factory": called("collections", "defaultdict", shape), "an encoding": called("_codecs", "encode", shape, shape),
-            "a state": b"}" + shape + b"b", "a state of a dict": called("collections", "OrderedDict") + shape + b"b",
-            "items of a list": shape + b"Na", "a tensor's storage": tensor(shape, 0, (1,), (1,)),
+            "a complex": called("builtins", "complex", shape),
+            "a bytearray": called("builtins", "bytearray", shape),
+            "a factory": called("collections", "defaultdict", shape),
+            "an encoding": called("_codecs", "encode", shape, shape),
+            "a state": b"}" + shape + b"b",
+            "a state of a dict": called("collections", "OrderedDict") + shape + b"b",
+            "items of a list": shape + b"Na",
+            "a tensor's storage": tensor(shape, 0, (1,), (1,)),
             "a tensor's metadata": tensor(storage(), 0, (1,), (1,), shape),
             "a parameter": called("torch._utils", "_rebuild_parameter", shape, b"\x88", b"}"),
             "a sparse tensor": called("torch._utils", "_rebuild_sparse_tensor", shape, shape),
-        }  # fmt: skip
+        }
         for what, pickled in pickles.items():
             found[f"{name} as {what}"] = archive(program(pickled), [("0", b"\0" * 16)])
     many = 30_000
     million = text("x" * 1_000_000)
     colliding = [whole(k * (2**61 - 1)) for k in range(many)]
-    found["a list copied again and again"] = archive(program(
-        b"(" + b"N" * 30_000 + b"l\x94", b"(" + word("builtins", "list") + b"\x94", b"h\x01h\x00\x85R" * many, b"t"))  # fmt: skip
-    found["a bytearray copied again and again"] = archive(program(
-        b"B" + (1_000_000).to_bytes(4, "little") + b"x" * 1_000_000 + b"\x94", b"(" + word("builtins", "bytearray") + b"\x94",
-        b"h\x01h\x00\x85R" * many, b"t"))  # fmt: skip
+    found["a list copied again and again"] = archive(
+        program(
+            b"(" + b"N" * 30_000 + b"l\x94", b"(" + word("builtins", "list") + b"\x94", b"h\x01h\x00\x85R" * many, b"t"
+        )
+    )
+    found["a bytearray copied again and again"] = archive(
+        program(
+            b"B" + (1_000_000).to_bytes(4, "little") + b"x" * 1_000_000 + b"\x94",
+            b"(" + word("builtins", "bytearray") + b"\x94",
+            b"h\x01h\x00\x85R" * many,
+            b"t",
+        )
+    )
     found["keys of one hash"] = archive(program(b"}(", *(key + b"N" for key in colliding), b"u"))
     found["keys of one hash, one by one"] = archive(program(b"}", *(key + b"Ns" for key in colliding)))
     found["members of one hash"] = archive(program(b"\x8f(", *colliding, b"\x90"))
-    found["a huge key again and again"] = archive(program(
-        b"\x8b" + (1_000_000).to_bytes(4, "little") + b"\x01" * 1_000_000 + b"\x94}", b"h\x00Ns" * 300_000))  # fmt: skip
-    found["equal huge strings"] = archive(program(
-        million + b"\x94" + million + b"\x94}", b"h\x00Ns" + b"h\x01Ns" * 1_000_000))  # fmt: skip
-    found["a huge offset"] = archive(program(
-        called("torch._utils", "_rebuild_tensor_v2", storage(), b"\x8b" + (1_000_000).to_bytes(4, "little") + b"\x01" * 1_000_000,
-               tuple_of(whole(1)), tuple_of(whole(1)), b"\x89", b"}")), [("0", b"\0" * 16)])  # fmt: skip
+    found["a huge key again and again"] = archive(
+        program(b"\x8b" + (1_000_000).to_bytes(4, "little") + b"\x01" * 1_000_000 + b"\x94}", b"h\x00Ns" * 300_000)
+    )
+    found["equal huge strings"] = archive(
+        program(million + b"\x94" + million + b"\x94}", b"h\x00Ns" + b"h\x01Ns" * 1_000_000)
+    )
+    found["a huge offset"] = archive(
+        program(
+            called(
+                "torch._utils",
+                "_rebuild_tensor_v2",
+                storage(),
+                b"\x8b" + (1_000_000).to_bytes(4, "little") + b"\x01" * 1_000_000,
+                tuple_of(whole(1)),
+                tuple_of(whole(1)),
+                b"\x89",
+                b"}",
+            )
+        ),
+        [("0", b"\0" * 16)],
+    )
     found["a million dimensions"] = archive(
         program(tensor(storage(), 0, [2**62] * 50_000, [0] * 50_000)), [("0", b"\0" * 16)]
     )
-    found["conjugates of an expanded tensor"] = archive(program(
-        tensor(storage("ComplexFloatStorage", count=2), 0, (2**40,), (0,), b"}" + text("conj") + b"\x88s")), [("0", b"\0" * 16)])  # fmt: skip
-    found["a sparse tensor of an expanded one"] = archive(program(called(
-        "torch._utils", "_rebuild_sparse_tensor", called("torch.serialization", "_get_layout", text("torch.sparse_coo")),
-        tuple_of(tensor(storage("LongStorage", count=2), 0, (1, 2**34), (0, 0)), tensor(storage("LongStorage", count=2), 0, (2**34,), (0,)),
-                 called("torch", "Size", tuple_of(whole(5)))))), [("0", b"\0" * 16)])  # fmt: skip
+    found["conjugates of an expanded tensor"] = archive(
+        program(tensor(storage("ComplexFloatStorage", count=2), 0, (2**40,), (0,), b"}" + text("conj") + b"\x88s")),
+        [("0", b"\0" * 16)],
+    )
+    found["a sparse tensor of an expanded one"] = archive(
+        program(
+            called(
+                "torch._utils",
+                "_rebuild_sparse_tensor",
+                called("torch.serialization", "_get_layout", text("torch.sparse_coo")),
+                tuple_of(
+                    tensor(storage("LongStorage", count=2), 0, (1, 2**34), (0, 0)),
+                    tensor(storage("LongStorage", count=2), 0, (2**34,), (0,)),
+                    called("torch", "Size", tuple_of(whole(5))),
+                ),
+            )
+        ),
+        [("0", b"\0" * 16)],
+    )
     numbers = ("F32", [250_000], b"\0" * 1_000_000)
     found["an array of long strings"] = native(
         {"array": "m", "dtype": "S100000000"}, {"m": ("F32", [250], b"\0" * 1000)}

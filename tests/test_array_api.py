@@ -75,7 +75,7 @@ ARRAYS = {
     "s": np.array(2.0, np.float64),
     "m": np.array([[2.0, 0.5], [0.5, 1.0]]),
     "z": np.zeros((0, 3)),
-}  # fmt: skip
+}
 
 UNARY = {
     "f": "abs ceil cos cosh sin sinh exp expm1 floor isfinite isinf isnan negative positive round sign signbit square tan "

@@ -265,65 +265,141 @@ W = dt.tensor([1.0, 2.0], requires_grad=True)
 @pytest.mark.parametrize(
     ("call", "error", "phrase"),
     [
-        (lambda: F.vjp(lambda x: x, [X], V), TypeError,
-        "inputs given to vjp must be either a Tensor or a tuple of Tensors .* has type .*list"),
+        (
+            lambda: F.vjp(lambda x: x, [X], V),
+            TypeError,
+            "inputs given to vjp must be either a Tensor or a tuple of Tensors .* has type .*list",
+        ),
         (lambda: F.jvp(lambda x: x, (X, 3), V), TypeError, "inputs given to jvp .* value at index 1 has type .*int"),
-        (lambda: F.vjp(lambda x: (x, None), X, V), TypeError,
-        "outputs of the user-provided function given to vjp .* value at index 1 has type .*NoneType"),
+        (
+            lambda: F.vjp(lambda x: (x, None), X, V),
+            TypeError,
+            "outputs of the user-provided function given to vjp .* value at index 1 has type .*NoneType",
+        ),
         (lambda: F.jacobian(lambda x: 3, X), TypeError, "outputs of the user-provided function given to jacobian"),
         (lambda: F.hessian(lambda x: 3, X), TypeError, "outputs of the user-provided function given to hessian"),
         (lambda: F.vjp(lambda x: x, X, [V]), TypeError, "The v given to vjp"),
-        (lambda: F.vjp(lambda x: x, X), RuntimeError,
-        "The vector v can only be None if the user-provided function returns a single Tensor"),
-        (lambda: F.jvp(lambda x: x, X), RuntimeError,
-        "The vector v can only be None if the input to the user-provided function is a single Tensor"),
+        (
+            lambda: F.vjp(lambda x: x, X),
+            RuntimeError,
+            "The vector v can only be None if the user-provided function returns a single Tensor",
+        ),
+        (
+            lambda: F.jvp(lambda x: x, X),
+            RuntimeError,
+            "The vector v can only be None if the input to the user-provided function is a single Tensor",
+        ),
         (lambda: F.vjp(lambda x: x, X, (V, V)), RuntimeError, "The given v should contain a single Tensor"),
-        (lambda: F.jvp(lambda x, y: x, (X, X), V), RuntimeError,
-        "v is a tuple of invalid length: should be 2 but got 1"),
-        (lambda: F.vjp(lambda x: x, X, dt.ones(3)), RuntimeError, r"v has invalid size: .*Size\(\[2\]\) but got .*Size\(\[3\]\)"),
-        (lambda: F.vhp(lambda x: x, X, V), RuntimeError,
-        "The Tensor returned by the function given to vhp should contain a single element"),
-        (lambda: F.hvp(lambda x: (x.sum(),), X, V), RuntimeError,
-        "The function given to hvp should return a single Tensor"),
-        (lambda: F.hessian(lambda x: x, X), RuntimeError,
-        "The Tensor returned by the function given to hessian should contain a single element"),
-        (lambda: F.vjp(lambda x: V, X, V, strict=True), RuntimeError,
-        "Output 0 of the user-provided function does not require gradients"),
-        (lambda: F.vjp(lambda x, y: x, (X, X), V, strict=True), RuntimeError,
-        "independent of input 1. This is not allowed in strict mode"),
-        (lambda: F.jvp(lambda x, y: x, (X, X), (V, V), strict=True), RuntimeError,
-        "independent of input 1. This is not allowed in strict mode"),
-        (lambda: F.vjp(lambda x: x * 2, X, V, True, True), RuntimeError,
-        "jacobian .* independent of input 0.* when create_graph=True"),
-        (lambda: F.jvp(lambda x: x * 2, X, V, True, True), RuntimeError,
-        "jacobian .* independent of input 0.* when create_graph=True"),
-        (lambda: F.vhp(lambda x: x.sum(), X, V, strict=True), RuntimeError,
-        "jacobian of the user-provided function with respect to input 0 is independent"),
-        (lambda: F.hvp(lambda x: (x * W).sum(), X, V, strict=True), RuntimeError,
-        "independent of input 0. This is not allowed in strict mode"),
-        (lambda: F.vhp(lambda x: (x * x).sum(), X, V, True, True), RuntimeError,
-        "hessian .* independent of input 0.* when create_graph=True"),
-        (lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True), RuntimeError,
-        "Output 1 .* independent of input 1"),
-        (lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True, vectorize=True), RuntimeError,
-        "Output 1 .* independent of input 1"),
-        (lambda: F.jacobian(lambda x: x * 2, X, True, True), RuntimeError,
-        "jacobian .* independent of input 0.* when create_graph=True"),
+        (
+            lambda: F.jvp(lambda x, y: x, (X, X), V),
+            RuntimeError,
+            "v is a tuple of invalid length: should be 2 but got 1",
+        ),
+        (
+            lambda: F.vjp(lambda x: x, X, dt.ones(3)),
+            RuntimeError,
+            r"v has invalid size: .*Size\(\[2\]\) but got .*Size\(\[3\]\)",
+        ),
+        (
+            lambda: F.vhp(lambda x: x, X, V),
+            RuntimeError,
+            "The Tensor returned by the function given to vhp should contain a single element",
+        ),
+        (
+            lambda: F.hvp(lambda x: (x.sum(),), X, V),
+            RuntimeError,
+            "The function given to hvp should return a single Tensor",
+        ),
+        (
+            lambda: F.hessian(lambda x: x, X),
+            RuntimeError,
+            "The Tensor returned by the function given to hessian should contain a single element",
+        ),
+        (
+            lambda: F.vjp(lambda x: V, X, V, strict=True),
+            RuntimeError,
+            "Output 0 of the user-provided function does not require gradients",
+        ),
+        (
+            lambda: F.vjp(lambda x, y: x, (X, X), V, strict=True),
+            RuntimeError,
+            "independent of input 1. This is not allowed in strict mode",
+        ),
+        (
+            lambda: F.jvp(lambda x, y: x, (X, X), (V, V), strict=True),
+            RuntimeError,
+            "independent of input 1. This is not allowed in strict mode",
+        ),
+        (
+            lambda: F.vjp(lambda x: x * 2, X, V, True, True),
+            RuntimeError,
+            "jacobian .* independent of input 0.* when create_graph=True",
+        ),
+        (
+            lambda: F.jvp(lambda x: x * 2, X, V, True, True),
+            RuntimeError,
+            "jacobian .* independent of input 0.* when create_graph=True",
+        ),
+        (
+            lambda: F.vhp(lambda x: x.sum(), X, V, strict=True),
+            RuntimeError,
+            "jacobian of the user-provided function with respect to input 0 is independent",
+        ),
+        (
+            lambda: F.hvp(lambda x: (x * W).sum(), X, V, strict=True),
+            RuntimeError,
+            "independent of input 0. This is not allowed in strict mode",
+        ),
+        (
+            lambda: F.vhp(lambda x: (x * x).sum(), X, V, True, True),
+            RuntimeError,
+            "hessian .* independent of input 0.* when create_graph=True",
+        ),
+        (
+            lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True),
+            RuntimeError,
+            "Output 1 .* independent of input 1",
+        ),
+        (
+            lambda: F.jacobian(lambda x, y: (x * y, x), (X, X), strict=True, vectorize=True),
+            RuntimeError,
+            "Output 1 .* independent of input 1",
+        ),
+        (
+            lambda: F.jacobian(lambda x: x * 2, X, True, True),
+            RuntimeError,
+            "jacobian .* independent of input 0.* when create_graph=True",
+        ),
         (lambda: F.hessian(lambda x: x.sum(), X, strict=True), RuntimeError, "While computing the hessian"),
-        (lambda: F.jacobian(lambda x: x, X, strategy="sideways"), AssertionError,
-        "Expected strategy to be either .* got 'sideways'"),
-        (lambda: F.hessian(lambda x: x, X, outer_jacobian_strategy="sideways"), AssertionError,
-        "Expected strategy to be either"),
-        (lambda: F.jacobian(lambda x: x, X, strict=True, strategy="forward-mode"), RuntimeError,
-        "not supported together"),
-        (lambda: F.hessian(lambda x: x.sum(), X, strict=True, outer_jacobian_strategy="forward-mode"), RuntimeError,
-        "not supported together"),
+        (
+            lambda: F.jacobian(lambda x: x, X, strategy="sideways"),
+            AssertionError,
+            "Expected strategy to be either .* got 'sideways'",
+        ),
+        (
+            lambda: F.hessian(lambda x: x, X, outer_jacobian_strategy="sideways"),
+            AssertionError,
+            "Expected strategy to be either",
+        ),
+        (
+            lambda: F.jacobian(lambda x: x, X, strict=True, strategy="forward-mode"),
+            RuntimeError,
+            "not supported together",
+        ),
+        (
+            lambda: F.hessian(lambda x: x.sum(), X, strict=True, outer_jacobian_strategy="forward-mode"),
+            RuntimeError,
+            "not supported together",
+        ),
         (lambda: F.jacobian(lambda x: x, (X,), sparse=True), TypeError, "takes a single Tensor"),
         (lambda: F.jacobian(lambda x: x, X, create_graph=True, sparse=True), ValueError, "leave out create_graph"),
-        (lambda: F.hessian(lambda x: x.sum(), X, strict=True, sparse=True), ValueError,
-        "leave out create_graph and strict"),
+        (
+            lambda: F.hessian(lambda x: x.sum(), X, strict=True, sparse=True),
+            ValueError,
+            "leave out create_graph and strict",
+        ),
     ],
-)  # fmt: skip
+)
 def test_it_is_refused_and_says_why(call: Any, error: type, phrase: str) -> None:
     with pytest.raises(error, match=phrase):
         call()
@@ -423,13 +499,15 @@ def test_the_tensors_of_the_caller_are_left_alone() -> None:
     y.retain_grad()
     before = (x._version, y._version)
     for call in (
-        lambda p: F.vjp(lambda x: x * W, p, V), lambda p: F.jvp(lambda x: x * W, p, V),
+        lambda p: F.vjp(lambda x: x * W, p, V),
+        lambda p: F.jvp(lambda x: x * W, p, V),
         lambda p: F.vhp(lambda x: (x * x * W).sum(), p, V),
-        lambda p: F.hvp(lambda x: (x * x * W).sum(), p, V), lambda p: F.jacobian(lambda x: x * W, p),
+        lambda p: F.hvp(lambda x: (x * x * W).sum(), p, V),
+        lambda p: F.jacobian(lambda x: x * W, p),
         lambda p: F.hessian(lambda x: (x * x * W).sum(), p),
         lambda p: F.jacobian(lambda x: x * W, p, strategy="forward-mode"),
         lambda p: F.jacobian(lambda x: x * W, p, create_graph=True),
-    ):  # fmt: skip
+    ):
         for point in (x, y):
             call(point)
     assert x.grad is None and y.grad is None and W.grad is None and V.grad is None

@@ -28,9 +28,22 @@ NO_FUNCTIONS = {"set_printoptions", "manual_seed", "seed", "set_rng_state", "cal
 WRONG: list[tuple] = [(3,), (3, 3), ("a",), ("a", "b"), (None,), (None, None), ([],), (object(),)]
 SHAPES = ((), (0,), (2, 0), (0, 2), (2, 3), (1, 1, 2, 2))
 ARGUMENTS: list[tuple] = [
-    (), ("a",), (object(),), (None, None), (0,), (0, 0), (-5,), (100,), (1.5,), ([9, 9],), ((0, 1, 2),), (2, 0), (-1, -1),
-    (3, 3, 3), ({},),
-]  # fmt: skip
+    (),
+    ("a",),
+    (object(),),
+    (None, None),
+    (0,),
+    (0, 0),
+    (-5,),
+    (100,),
+    (1.5,),
+    ([9, 9],),
+    ((0, 1, 2),),
+    (2, 0),
+    (-1, -1),
+    (3, 3, 3),
+    ({},),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -306,11 +319,18 @@ def test_a_refusal_has_the_words_that_people_search_for(program: str, request: p
 @pytest.mark.parametrize(
     ("lose", "warns"),
     [
-        (float, True), (complex, True), (math.sin, True), (lambda x: np.zeros(1).__setitem__(0, x), True),
-        (int, False), (bool, False), (lambda x: x.item(), False), (lambda x: f"{x:.1f}", False),
-        (lambda x: float(x.detach()), False), (dt.no_grad()(lambda x: float(x)), False),
+        (float, True),
+        (complex, True),
+        (math.sin, True),
+        (lambda x: np.zeros(1).__setitem__(0, x), True),
+        (int, False),
+        (bool, False),
+        (lambda x: x.item(), False),
+        (lambda x: f"{x:.1f}", False),
+        (lambda x: float(x.detach()), False),
+        (dt.no_grad()(lambda x: float(x)), False),
     ],
-)  # fmt: skip
+)
 def test_a_number_made_of_a_tensor_with_history_says_what_it_loses(lose: Any, warns: bool) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -333,10 +353,12 @@ def test_each_line_that_loses_history_says_so_once() -> None:
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (lambda x: math.sin(x[0]), "lost their history"), (lambda x: x[0].item(), "lost their history"),
-        (lambda x: np.ones(3).sum(), "lost their history"), (lambda x: np.array([x[0]]).sum(), "dualtape.numpy"),
+        (lambda x: math.sin(x[0]), "lost their history"),
+        (lambda x: x[0].item(), "lost their history"),
+        (lambda x: np.ones(3).sum(), "lost their history"),
+        (lambda x: np.array([x[0]]).sum(), "dualtape.numpy"),
     ],
-)  # fmt: skip
+)
 def test_a_function_that_lost_the_history_of_its_arguments_is_told_how(f: Any, words: str) -> None:
     with pytest.raises(RuntimeError, match=words):
         dt.func.grad(f)(np.ones(2))

@@ -245,14 +245,25 @@ def test_old_and_new_levels_mix() -> None:
 
 
 KEYS: list[Any] = [
-    0, -1, slice(1, None), (slice(None), 1), ..., (..., 0), None, (None, 0, ...), (slice(None), None, [1, 0]),
+    0,
+    -1,
+    slice(1, None),
+    (slice(None), 1),
+    ...,
+    (..., 0),
+    None,
+    (None, 0, ...),
+    (slice(None), None, [1, 0]),
     np.array([1, 0, 1]),
-    (np.array([[1], [0]]), np.array([2, 0])), (np.array([1, 0]), slice(None), np.array([3, 3])),
+    (np.array([[1], [0]]), np.array([2, 0])),
+    (np.array([1, 0]), slice(None), np.array([3, 3])),
     (0, slice(None), np.array([1, 2])),
-    (slice(None), np.array([0, 1, 2]), np.array([0, 1, 2])), (slice(None), slice(None), np.array([[0, 3]])),
+    (slice(None), np.array([0, 1, 2]), np.array([0, 1, 2])),
+    (slice(None), slice(None), np.array([[0, 3]])),
     (np.array(1), np.array([0, 2])),
-    (slice(None), np.array([2, 0]), None), (np.array([0, 1]), None, np.array([2, 2])),
-]  # fmt: skip
+    (slice(None), np.array([2, 0]), None),
+    (np.array([0, 1]), None, np.array([2, 2])),
+]
 
 
 def spread(key: Any, level: BatchLevel, hidden: int | None) -> Any:
@@ -333,12 +344,14 @@ def test_what_is_the_same_for_all_samples_cannot_hold_what_differs() -> None:
     one, many, plain = Batched(numbers(1, 4), level), Batched(numbers(N, 4), level), numbers(4)
     before = one.values.copy(), plain.copy()
     for write in (
-        lambda: one.__setitem__(0, many[0]), lambda: one.__setitem__(many.astype(int) % 4, 0.0),
+        lambda: one.__setitem__(0, many[0]),
+        lambda: one.__setitem__(many.astype(int) % 4, 0.0),
         lambda: np.add(one, many, out=one),
-        lambda: np.add(plain, many, out=plain), lambda: np.copyto(one, many),
+        lambda: np.add(plain, many, out=plain),
+        lambda: np.copyto(one, many),
         lambda: module_of(one).add.at(one, [0], many[:1]),
         lambda: plain.__setitem__(0, many[0]),
-    ):  # fmt: skip
+    ):
         with pytest.raises((NotBatchable, ValueError)):
             write()
     np.testing.assert_array_equal(one.values, before[0])

@@ -40,8 +40,13 @@ def program(tmp_path, monkeypatch):
     return "program.py"
 
 
-GUESSES = [("sign", "sign is turned", []), ("factor", "factor of 3", []), ("turned", "transposed", ["--shape", "3,3"]),
-           ("detached", "nothing arrives", []), ("by_numpy", "no result has a history", [])]  # fmt: skip
+GUESSES = [
+    ("sign", "sign is turned", []),
+    ("factor", "factor of 3", []),
+    ("turned", "transposed", ["--shape", "3,3"]),
+    ("detached", "nothing arrives", []),
+    ("by_numpy", "no result has a history", []),
+]
 
 
 @pytest.mark.parametrize(("name", "words", "more"), GUESSES)
@@ -61,10 +66,21 @@ def test_check_of_a_right_function(program, capsys):
     assert "are right" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["check", "program.py:nothing"], ["check", "program.py:number"], ["check", "nonsense"],
-                                   ["check", "no_such_module:f"], ["check", "program.py:right", "--shape", "a"],
-                                   ["explain", "sinn"], ["graph", "program.py:by_numpy"], ["profile", "nothing.py"],
-                                   ["nothing"], []])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "program.py:nothing"],
+        ["check", "program.py:number"],
+        ["check", "nonsense"],
+        ["check", "no_such_module:f"],
+        ["check", "program.py:right", "--shape", "a"],
+        ["explain", "sinn"],
+        ["graph", "program.py:by_numpy"],
+        ["profile", "nothing.py"],
+        ["nothing"],
+        [],
+    ],
+)
 def test_wrong_use_is_told_with_status_two(program, words, capsys):
     with pytest.raises(SystemExit) as error:
         main(words)
@@ -233,15 +249,24 @@ def test_a_profile_is_told_as_json_too(tmp_path, monkeypatch, capsys):
 
 
 FILES = {
-    "numpy.py": "def f(x): return x * x", "dualtape.py": "def f(x): return x * x", "json.py": "def f(x): return x * x",
-    "my-mod.py": "def f(x): return x * x", "a.b.py": "def f(x): return x * x", "with space.py": "def f(x): return x * x",
-    "uses.py": "import beside_it\ndef f(x): return beside_it.g(x)", "beside_it.py": "def g(x): return x * 3",
+    "numpy.py": "def f(x): return x * x",
+    "dualtape.py": "def f(x): return x * x",
+    "json.py": "def f(x): return x * x",
+    "my-mod.py": "def f(x): return x * x",
+    "a.b.py": "def f(x): return x * x",
+    "with space.py": "def f(x): return x * x",
+    "uses.py": "import beside_it\ndef f(x): return beside_it.g(x)",
+    "beside_it.py": "def g(x): return x * 3",
     "data.py": "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\ndef f(x): return x.sin()",
-}  # fmt: skip
+}
 BROKEN = {
-    "raises.py": ("raise ValueError('bad')", "bad"), "divides.py": ("1/0", "ZeroDivisionError"), "ends.py": ("raise SystemExit(3)", "status 3"),
-    "syntax.py": ("def f(x:", "SyntaxError"), "needs.py": ("import nothing_there", "nothing_there"), "binary.py": ("\udcff\udcfe", "SyntaxError"),
-}  # fmt: skip
+    "raises.py": ("raise ValueError('bad')", "bad"),
+    "divides.py": ("1/0", "ZeroDivisionError"),
+    "ends.py": ("raise SystemExit(3)", "status 3"),
+    "syntax.py": ("def f(x:", "SyntaxError"),
+    "needs.py": ("import nothing_there", "nothing_there"),
+    "binary.py": ("\udcff\udcfe", "SyntaxError"),
+}
 
 
 def put(folder, name, text):
@@ -276,12 +301,23 @@ def test_a_file_that_cannot_be_imported_is_told_in_a_line(name, program, tmp_pat
 
 @pytest.mark.parametrize(
     "words",
-    [["check", ".:f"], ["check", "..x:f"], ["check", "dir/program:f"], ["check", "a..b:f"], ["check", "program.py:right", "--shape", "²"],
-     ["check", "program.py:right", "--shape", "99999999999999", "--shape", "3"], ["check", "program.py:right", "--shape", "3,,4"],
-     ["graph", "program.py:right", "--out", "no/such/x.svg"], ["graph", "program.py:right", "--out", "dir.svg"],
-     ["profile", "dir.svg"], ["profile", "--out", "program.py", "program.py"], ["profile", "--out", "program.py/x", "program.py"],
-     ["tour", "--out", "program.py"], ["tour", "--out", "program.py/x"]],
-)  # fmt: skip
+    [
+        ["check", ".:f"],
+        ["check", "..x:f"],
+        ["check", "dir/program:f"],
+        ["check", "a..b:f"],
+        ["check", "program.py:right", "--shape", "²"],
+        ["check", "program.py:right", "--shape", "99999999999999", "--shape", "3"],
+        ["check", "program.py:right", "--shape", "3,,4"],
+        ["graph", "program.py:right", "--out", "no/such/x.svg"],
+        ["graph", "program.py:right", "--out", "dir.svg"],
+        ["profile", "dir.svg"],
+        ["profile", "--out", "program.py", "program.py"],
+        ["profile", "--out", "program.py/x", "program.py"],
+        ["tour", "--out", "program.py"],
+        ["tour", "--out", "program.py/x"],
+    ],
+)
 def test_odd_paths_and_shapes_are_told_without_a_traceback(words, program, tmp_path, capsys):
     (tmp_path / "dir.svg").mkdir()
     with pytest.raises(SystemExit) as error:

@@ -210,9 +210,25 @@ def complex_numbers(x: Any) -> Any:
 
 
 PROGRAMS = [
-    two_layers, a_loop, writes_inside, a_branch, by_mask, draws, transforms, gradients_inside, a_custom_function,
-    checkpointed, checkpointed_draws, state_and_back, packed, hooked, many_results, factors, integers, complex_numbers,
-]  # fmt: skip
+    two_layers,
+    a_loop,
+    writes_inside,
+    a_branch,
+    by_mask,
+    draws,
+    transforms,
+    gradients_inside,
+    a_custom_function,
+    checkpointed,
+    checkpointed_draws,
+    state_and_back,
+    packed,
+    hooked,
+    many_results,
+    factors,
+    integers,
+    complex_numbers,
+]
 
 
 @pytest.mark.filterwarnings("error")
@@ -287,10 +303,13 @@ def test_what_changes_around_a_function_changes_its_result() -> None:
     compiled = dt.compile(uses_the_model, recompile_limit=20)
     x = dt.arange(4.0)
     changes: list[Callable] = [
-        lambda: None, lambda: setattr(model, "factor", 3.0), lambda: model.layers.append(3),
-        lambda: setattr(model, "weight", dt.full((4,), 5.0)), lambda: model.weight.add_(1.0),
+        lambda: None,
+        lambda: setattr(model, "factor", 3.0),
+        lambda: model.layers.append(3),
+        lambda: setattr(model, "weight", dt.full((4,), 5.0)),
+        lambda: model.weight.add_(1.0),
         lambda: setattr(model, "on", False),
-    ]  # fmt: skip
+    ]
     for change in changes:
         change()
         for now in (2.0, 3.0):
@@ -600,9 +619,12 @@ def test_values_in_odd_places_are_seen() -> None:
     compiled = dt.compile(uses_everything, recompile_limit=20)
     x = dt.ones(2)
     changes: list[Callable] = [
-        lambda: None, lambda: settings.update({("rate", 0): 3.0}), lambda: Scaled.factors.__setitem__(0, 5.0),
-        lambda: settings["deep"]["queue"].__setitem__(0, 7.0), lambda: setattr(uses_everything, "factor", 2.0),
-    ]  # fmt: skip
+        lambda: None,
+        lambda: settings.update({("rate", 0): 3.0}),
+        lambda: Scaled.factors.__setitem__(0, 5.0),
+        lambda: settings["deep"]["queue"].__setitem__(0, 7.0),
+        lambda: setattr(uses_everything, "factor", 2.0),
+    ]
     for change in changes:
         change()
         for _ in range(2):

@@ -263,7 +263,11 @@ def test_programs_that_are_collected_leave_nothing_that_points_to_them(seed: int
     """Freed memory is filled with other bytes by the C library here, so that a use of it shows."""
     environment = {**os.environ, "MALLOC_PERTURB_": "255", "XDG_CACHE_HOME": str(tmp_path), "PYTHONMALLOC": "malloc"}
     done = subprocess.run(
-        [sys.executable, "-c", COLLECTED, str(seed)], env=environment, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", COLLECTED, str(seed)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0 and done.stdout == "whole\n", (done.returncode, done.stderr[-2000:])

@@ -103,9 +103,12 @@ def what_is_not_there_yet(c: Callable) -> Iterator[Any]:
     thing = Thing()
     Derived: Any = Thing
     yield from changed(
-        c, f, lambda: setattr(thing, "slot", 1), lambda: setattr(Derived, "flag", 1),
+        c,
+        f,
+        lambda: setattr(thing, "slot", 1),
+        lambda: setattr(Derived, "flag", 1),
         lambda: setattr(Derived, "scale", lambda self: 11.0),
-    )  # fmt: skip
+    )
     asked, x = c(asks), dt.ones(2)
     yield asked(x)
     x.flag = 3.0  # type: ignore[attr-defined]
@@ -116,9 +119,7 @@ def what_is_not_there_yet(c: Callable) -> Iterator[Any]:
 def names_that_appear_later(c: Callable) -> Iterator[Any]:
     space: dict[str, Any] = {}
     exec("def f(x):\n    try: return x * LATER\n    except NameError: return x * abs(-2.0)", space)
-    yield from changed(
-        c, space["f"], lambda: space.update(abs=lambda x: 9.0), lambda: space.update(LATER=5.0)
-    )  # fmt: skip
+    yield from changed(c, space["f"], lambda: space.update(abs=lambda x: 9.0), lambda: space.update(LATER=5.0))
 
     def filled_later() -> tuple[Callable, Callable]:
         def f(x: Any) -> Any:
@@ -167,9 +168,10 @@ def objects_that_stand_in_two_places(c: Callable) -> Iterator[Any]:
 def the_order_of_a_dictionary(c: Callable) -> Iterator[Any]:
     numbers = {"a": 1.0, "b": 2.0}
     yield from changed(
-        c, lambda x: functools.reduce(lambda r, k: r * 2 + k, numbers.values(), x),
+        c,
+        lambda x: functools.reduce(lambda r, k: r * 2 + k, numbers.values(), x),
         lambda: numbers.update(a=numbers.pop("a")),
-    )  # fmt: skip
+    )
 
 
 @program
@@ -278,9 +280,11 @@ def attributes_of_classes_with_two_underscores(c: Callable) -> Iterator[Any]:
 
     thing = Thing()
     yield from changed(
-        c, lambda x: thing(x) * thing.__scale__, lambda: setattr(Thing, "__scale__", 5.0),
+        c,
+        lambda x: thing(x) * thing.__scale__,
+        lambda: setattr(Thing, "__scale__", 5.0),
         lambda: setattr(Inner, "factor", 7.0),
-    )  # fmt: skip
+    )
 
 
 @program
@@ -365,14 +369,16 @@ def keys_and_members(c: Callable) -> Iterator[Any]:
     for things in ({thing}, frozenset([thing]), {thing: 1}):
         thing.scale = 2.0
         yield from changed(
-            c, lambda x, all=things: functools.reduce(lambda r, t: r * t.scale, all, x),
+            c,
+            lambda x, all=things: functools.reduce(lambda r, t: r * t.scale, all, x),
             lambda: setattr(thing, "scale", 5.0),
-        )  # fmt: skip
+        )
     by_pair = {(1,): 1.0, (2,): 2.0}
     yield from changed(
-        c, lambda x: functools.reduce(lambda r, k: r * 2 + k, by_pair.values(), x),
+        c,
+        lambda x: functools.reduce(lambda r, k: r * 2 + k, by_pair.values(), x),
         lambda: by_pair.update({(1,): by_pair.pop((1,))}),
-    )  # fmt: skip
+    )
     whole = dt.ones(2, dtype=dt.int64)
     f = c(lambda x, d: functools.reduce(lambda r, k: r * k, d, x))
     yield [f(whole, d) for d in ({1: 2.0}, {1.0: 2.0}, {True: 2.0})]
@@ -394,10 +400,11 @@ def keys_and_members(c: Callable) -> Iterator[Any]:
 def what_containers_are_beside_what_they_hold(c: Callable) -> Iterator[Any]:
     held: list[Any] = [collections.deque([1.0], maxlen=3), collections.defaultdict(lambda: 2.0)]
     yield from changed(
-        c, lambda x: x * held[0].maxlen * held[1].default_factory(),
+        c,
+        lambda x: x * held[0].maxlen * held[1].default_factory(),
         lambda: held.__setitem__(0, collections.deque([1.0], maxlen=5)),
         lambda: setattr(held[1], "default_factory", lambda: 7.0),
-    )  # fmt: skip
+    )
 
 
 @program
@@ -584,9 +591,11 @@ def arrays_of_python_objects(c: Callable) -> Iterator[Any]:
     array[0] = inside
     times = np.frompyfunc(lambda v: v * by[0], 1, 1)
     yield from changed(
-        c, lambda x: x * array[0][0] * float(times(1.0)), lambda: inside.__setitem__(0, 7.0),
+        c,
+        lambda x: x * array[0][0] * float(times(1.0)),
+        lambda: inside.__setitem__(0, 7.0),
         lambda: by.__setitem__(0, 5.0),
-    )  # fmt: skip
+    )
 
 
 @program
@@ -607,9 +616,10 @@ def settings_of_the_process(c: Callable) -> Iterator[Any]:
 @program
 def generators_that_begin_anywhere(c: Callable) -> Iterator[Any]:
     for draw in (
-        lambda x: x * np.random.default_rng().normal(), lambda x: x * random.Random().random(),
+        lambda x: x * np.random.default_rng().normal(),
+        lambda x: x * random.Random().random(),
         lambda x: x * random.SystemRandom().random(),
-    ):  # fmt: skip
+    ):
         f = c(draw)
         yield len({f(dt.ones(1)).item() for _ in range(4)})
 
@@ -878,9 +888,12 @@ def draws_whose_shapes_vary(c: Callable) -> Iterator[Any]:
 def how_results_lie_in_memory(c: Callable) -> Iterator[Any]:
     base = dt.arange(24.0).reshape(2, 3, 4)
     for function in (
-        lambda x: x.clone(), lambda x: dt.zeros_like(x), lambda x: dt.empty_like(x).fill_(2.0), lambda x: x * 2,
+        lambda x: x.clone(),
+        lambda x: dt.zeros_like(x),
+        lambda x: dt.empty_like(x).fill_(2.0),
+        lambda x: x * 2,
         lambda x: x.contiguous(),
-    ):  # fmt: skip
+    ):
         f = c(function)
         for x in (base, base.permute(2, 0, 1), base[:1].expand(3, 3, 4), base[:, ::2], base.permute(2, 0, 1)):
             yield f(x), f(x).stride()

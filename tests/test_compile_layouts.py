@@ -19,9 +19,21 @@ INTERNAL = {"copy", "spread", "scan", "index", "recurrence"}
 # Ops whose formulas for NumPy's arrays write into an array in the layout of the argument, where the formulas that are
 # traced make a new one: their gradients may be ordered otherwise when the argument is not C-contiguous.
 GRADIENTS_OTHERWISE = {
-    "conv_transpose2d", "cross_entropy", "gaussian_nll_loss", "layer_norm", "log_softmax", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "matrix_exp", "scatter_reduce", "segment_reduce", "sigmoid", "tanh", *INTERNAL,
-}  # fmt: skip
+    "conv_transpose2d",
+    "cross_entropy",
+    "gaussian_nll_loss",
+    "layer_norm",
+    "log_softmax",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "matrix_exp",
+    "scatter_reduce",
+    "segment_reduce",
+    "sigmoid",
+    "tanh",
+    *INTERNAL,
+}
 
 
 def in_c_order(array: np.ndarray) -> np.ndarray:
@@ -48,9 +60,7 @@ def expanded(array: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(first, array.shape, (0, *first.strides[1:]))
 
 
-LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
-    in_c_order, in_fortran_order, permuted, with_gaps, expanded
-)  # fmt: skip
+LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (in_c_order, in_fortran_order, permuted, with_gaps, expanded)
 CASES = [case for case in cases() if case[1].name not in INTERNAL and "out" not in case[2].kwargs]
 
 
@@ -98,9 +108,7 @@ def compare(row: Any, sample: Any, layout: Callable, backend: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("row", "sample"), [pytest.param(*case[1:], id=case[0]) for case in first_samples(CASES, 2)]
-)  # fmt: skip
+@pytest.mark.parametrize(("row", "sample"), [pytest.param(*case[1:], id=case[0]) for case in first_samples(CASES, 2)])
 def test_results_lie_in_memory_as_eager_ones_do(row: Any, sample: Any) -> None:
     chosen = LAYOUTS if DEEP else LAYOUTS[1:4:2] if sample is row.samples[0] else LAYOUTS[2::2]
     for layout in chosen:

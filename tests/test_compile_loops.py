@@ -106,13 +106,26 @@ def until_within_a_loop(w: Any, xs: Any, h: Any) -> Any:
 
 
 SAME = [
-    rnn, closed_over_what_has_a_history, two_states_one_of_them_whole_numbers, what_a_step_gives_is_what_it_gets,
-    a_state_that_nothing_goes_back_through, writes_to_what_a_step_makes, a_loop_in_a_loop, a_derivative_in_a_loop,
-    a_derivative_around_a_loop, backward_inside, a_map, along_another_dimension, columns, until_small,
+    rnn,
+    closed_over_what_has_a_history,
+    two_states_one_of_them_whole_numbers,
+    what_a_step_gives_is_what_it_gets,
+    a_state_that_nothing_goes_back_through,
+    writes_to_what_a_step_makes,
+    a_loop_in_a_loop,
+    a_derivative_in_a_loop,
+    a_derivative_around_a_loop,
+    backward_inside,
+    a_map,
+    along_another_dimension,
+    columns,
+    until_small,
     until_within_a_loop,
-    *[lambda w, xs, h, how=how: rnn(w, xs, h, **how)  # type: ignore[misc]
-      for how in ({"reverse": True}, {"checkpoint": 6}, {"checkpoint": True, "reverse": True}, {"checkpoint": 50})],
-]  # fmt: skip
+    *[
+        lambda w, xs, h, how=how: rnn(w, xs, h, **how)  # type: ignore[misc]
+        for how in ({"reverse": True}, {"checkpoint": 6}, {"checkpoint": True, "reverse": True}, {"checkpoint": 50})
+    ],
+]
 
 
 def gradients(function: Callable, inputs: list, power: int = 2) -> tuple[list, list]:
@@ -131,8 +144,11 @@ def compare(mine: list, theirs: list, tolerance: float = 1e-9) -> None:
 
 
 def drawn(records: bool = True) -> list:
-    return [normal(3, 3).mul_(0.5).requires_grad_(records), normal(N, 3, requires_grad=records),
-            normal(3, requires_grad=records)]  # fmt: skip
+    return [
+        normal(3, 3).mul_(0.5).requires_grad_(records),
+        normal(N, 3, requires_grad=records),
+        normal(3, requires_grad=records),
+    ]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

@@ -91,9 +91,17 @@ def trained(x: Any, w: Any) -> Any:
 
 
 PROGRAMS = [
-    chain, made_before_it_reads, turned, shifted, spread, rows, read_again_later_in_a_row, of_another_type, written_to,
+    chain,
+    made_before_it_reads,
+    turned,
+    shifted,
+    spread,
+    rows,
+    read_again_later_in_a_row,
+    of_another_type,
+    written_to,
     trained,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("size", [64, 96, 65, 256])

@@ -181,7 +181,7 @@ STEPS: list[Callable[[Any, Any, Any, int], Any]] = [
     _written,
     _first_written,
     _filled,
-]  # fmt: skip
+]
 
 
 def compare(outcomes: list[list], seed: int, results: int, tolerance: float) -> None:

@@ -39,8 +39,26 @@ def native(function: Callable, *args: Any) -> Any:
 def arguments(dtype: str, low: float, high: float) -> np.ndarray:
     rng = np.random.default_rng(1)
     info = np.finfo(dtype)
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, info.tiny, -info.tiny, info.tiny / 8, info.max, -info.max, 1, -1,
-               info.eps, -info.eps, 0.625, -0.625, 0.5, 2]  # fmt: skip
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        info.tiny,
+        -info.tiny,
+        info.tiny / 8,
+        info.max,
+        -info.max,
+        1,
+        -1,
+        info.eps,
+        -info.eps,
+        0.625,
+        -0.625,
+        0.5,
+        2,
+    ]
     even = rng.uniform(low, high, 40000)
     every = 10 ** rng.uniform(np.log10(info.tiny), np.log10(info.max) / 2, 40000) * rng.choice([-1, 1], 40000)
     quarters = np.arange(-2000, 2000) * (np.pi / 2)
@@ -53,12 +71,25 @@ def arguments(dtype: str, low: float, high: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "low", "high", "allowed"),
     [
-        ("exp", -120, 100, 2), ("log", 0, 10, 2), ("tanh", -20, 20, 2), ("sin", -1e4, 1e4, 2), ("cos", -1e4, 1e4, 2),
-        ("expm1", -10, 10, 2), ("log1p", -1, 10, 2), ("tan", -10, 10, 2), ("sinh", -10, 10, 2.5),
-        ("cosh", -10, 10, 2), ("arctan", -10, 10, 2), ("arcsin", -1, 1, 2), ("arccos", -1, 1, 2), ("exp2", -10, 10, 2),
-        ("log2", 0, 10, 2), ("log10", 0, 10, 2), ("sqrt", 0, 10, 0.5),
+        ("exp", -120, 100, 2),
+        ("log", 0, 10, 2),
+        ("tanh", -20, 20, 2),
+        ("sin", -1e4, 1e4, 2),
+        ("cos", -1e4, 1e4, 2),
+        ("expm1", -10, 10, 2),
+        ("log1p", -1, 10, 2),
+        ("tan", -10, 10, 2),
+        ("sinh", -10, 10, 2.5),
+        ("cosh", -10, 10, 2),
+        ("arctan", -10, 10, 2),
+        ("arcsin", -1, 1, 2),
+        ("arccos", -1, 1, 2),
+        ("exp2", -10, 10, 2),
+        ("log2", 0, 10, 2),
+        ("log10", 0, 10, 2),
+        ("sqrt", 0, 10, 0.5),
     ],
-)  # fmt: skip
+)
 def test_functions_are_right_to_two_units_in_the_last_place(
     name: str, low: float, high: float, allowed: float, dtype: str
 ) -> None:
@@ -82,12 +113,15 @@ def test_arithmetic_is_numpys_to_the_last_bit(dtype: Any) -> None:
     x, y = (dt.tensor(arguments("f8", -10, 10)[:2000]).to(dtype) for _ in range(2))
     y = y.flip(0)
     programs: list[Callable] = [
-        lambda x, y: x * y + x / y - y * 3, lambda x, y: dt.maximum(x, y) * dt.minimum(x, y),
-        lambda x, y: dt.where(x > y, x, y) + (x == y), lambda x, y: x.abs() + y.sign() - x.floor() + y.round(),
+        lambda x, y: x * y + x / y - y * 3,
+        lambda x, y: dt.maximum(x, y) * dt.minimum(x, y),
+        lambda x, y: dt.where(x > y, x, y) + (x == y),
+        lambda x, y: x.abs() + y.sign() - x.floor() + y.round(),
         lambda x, y: (x / 4, x / 3, 1 / y, x**2, -x, x % 1),
         lambda x, y: (x.isnan(), x.isinf(), x <= y, ~(x > y), (x > 0) & (y > 0), (x != y).sum()),
-        lambda x, y: dt.fmax(x, y) - dt.fmin(y, x), lambda x, y: dt.copysign(x, y),
-    ]  # fmt: skip
+        lambda x, y: dt.fmax(x, y) - dt.fmin(y, x),
+        lambda x, y: dt.copysign(x, y),
+    ]
     for program in programs:
         compiled = dt.compile(program, backend="native", fullgraph=True)
         compiled(x * 0, y * 0 + 1)
@@ -146,8 +180,21 @@ def test_writes_reach_exactly_their_region() -> None:
 
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 4), (5, 1, 7), (1, 9, 1), (8, 16, 8), (33, 17, 5), (40, 40, 40),
-                                   (70, 80, 90), (3, 200, 1), (200, 3, 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (1, 1, 1),
+        (2, 3, 4),
+        (5, 1, 7),
+        (1, 9, 1),
+        (8, 16, 8),
+        (33, 17, 5),
+        (40, 40, 40),
+        (70, 80, 90),
+        (3, 200, 1),
+        (200, 3, 1),
+    ],
+)
 def test_products_of_all_sizes_and_layouts(sizes: tuple[int, int, int], dtype: Any) -> None:
     m, k, n = sizes
     dt.manual_seed(0)
@@ -166,8 +213,19 @@ def test_products_of_all_sizes_and_layouts(sizes: tuple[int, int, int], dtype: A
 
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
-@pytest.mark.parametrize("sizes", [(64, 64, 64), (70, 100, 33), (65, 1024, 40), (9, 300, 97), (200, 257, 129),
-                                   (40, 1025, 40), (300, 290, 310), (7, 200, 200)])  # fmt: skip
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (64, 64, 64),
+        (70, 100, 33),
+        (65, 1024, 40),
+        (9, 300, 97),
+        (200, 257, 129),
+        (40, 1025, 40),
+        (300, 290, 310),
+        (7, 200, 200),
+    ],
+)
 def test_large_products_in_blocks(
     sizes: tuple[int, int, int], dtype: Any, monkeypatch: pytest.MonkeyPatch, threads: Any
 ) -> None:

@@ -197,7 +197,7 @@ PURE: list[Callable] = [
     lambda x: x * (3 if isinstance(x, (OSError, subprocess.SubprocessError)) else 2),
     lambda x: x * len(" ".join(map(str, range(3)))) * bool(all([True])),
     lambda x: x * np.float32(2) * np.array([2.0]) * dt.nn.functional.relu(x),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(PURE)))
@@ -252,10 +252,12 @@ class Restored:
 
 COMPARED: dict[str, tuple[Callable, Restored]] = {
     "the position of a generator": (
-        lambda x: x * (stream.bit_generator.state["state"]["state"] % 1000), Restored(lambda: stream.normal())
+        lambda x: x * (stream.bit_generator.state["state"]["state"] % 1000),
+        Restored(lambda: stream.normal()),
     ),
     "the position of a generator of Python's": (
-        lambda x: x * (hash(legacy.getstate()) % 1000), Restored(lambda: legacy.random())
+        lambda x: x * (hash(legacy.getstate()) % 1000),
+        Restored(lambda: legacy.random()),
     ),
     "the level of a logger": (
         lambda x: x * (2 if logger.isEnabledFor(logging.DEBUG) else 3),
@@ -266,20 +268,24 @@ COMPARED: dict[str, tuple[Callable, Restored]] = {
         Restored(lambda: setattr(decimal.getcontext(), "prec", 3), lambda: setattr(decimal.getcontext(), "prec", 28)),
     ),
     "classes that are registered": (
-        lambda x: x * (2 if isinstance(Registered(), Base) else 3), Restored(lambda: Base.register(Registered))
+        lambda x: x * (2 if isinstance(Registered(), Base) else 3),
+        Restored(lambda: Base.register(Registered)),
     ),
     "the environment": (
         lambda x: x * float(os.environ.get("DUALTAPE_TEST_VALUE", "1")),
         Restored(lambda: os.environ.update(DUALTAPE_TEST_VALUE="4"), lambda: os.environ.pop("DUALTAPE_TEST_VALUE")),
     ),
     "what ctypes holds": (
-        lambda x: x * number.value, Restored(lambda: setattr(number, "value", 7), lambda: setattr(number, "value", 1))
+        lambda x: x * number.value,
+        Restored(lambda: setattr(number, "value", 7), lambda: setattr(number, "value", 1)),
     ),
     "how tensors are printed": (
         lambda x: x * len(repr(x)),
-        Restored(lambda: dt.set_printoptions(precision=9, sci_mode=True), lambda: dt.set_printoptions(profile="default")),
+        Restored(
+            lambda: dt.set_printoptions(precision=9, sci_mode=True), lambda: dt.set_printoptions(profile="default")
+        ),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COMPARED)

@@ -18,10 +18,25 @@ ForwardADLevel ForwardGrad Device DeviceType TensorFlavor DTensor Placement DTen
 CompiledNodeArgs AotAutograd FuncTorchTLS DistEngine NJT RECORD_FUNCTION requires_grad_() detach() detach_() .data
 """.split()
 IDEAS = [
-    "saved version", "weak `grad_fn`", "saved forward gradient", "clear on access, raw data", "grad accumulator",
-    "version counter", "differentiable views", "hooks", "sparse gradients", "layout rule", "nesting", "jvp of everything",
-    "properties", "identity", "subclasses and modes", "context", "return rules", "anomaly mode",
-]  # fmt: skip
+    "saved version",
+    "weak `grad_fn`",
+    "saved forward gradient",
+    "clear on access, raw data",
+    "grad accumulator",
+    "version counter",
+    "differentiable views",
+    "hooks",
+    "sparse gradients",
+    "layout rule",
+    "nesting",
+    "jvp of everything",
+    "properties",
+    "identity",
+    "subclasses and modes",
+    "context",
+    "return rules",
+    "anomaly mode",
+]
 
 
 @cache

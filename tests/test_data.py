@@ -550,10 +550,17 @@ def test_an_iterator_is_not_pickled_but_a_loader_is() -> None:
 
 @pytest.mark.parametrize(
     "path, name",
-    [("dataloader", "default_collate"), ("_utils.collate", "default_collate_fn_map"), ("_utils.worker", "WorkerInfo"),
-     ("_utils.fetch", "_MapDatasetFetcher"), ("sampler", "Sampler"), ("dataset", "random_split"),
-     ("distributed", "DistributedSampler"), ("dataloader", "_MultiProcessingDataLoaderIter")],
-)  # fmt: skip
+    [
+        ("dataloader", "default_collate"),
+        ("_utils.collate", "default_collate_fn_map"),
+        ("_utils.worker", "WorkerInfo"),
+        ("_utils.fetch", "_MapDatasetFetcher"),
+        ("sampler", "Sampler"),
+        ("dataset", "random_split"),
+        ("distributed", "DistributedSampler"),
+        ("dataloader", "_MultiProcessingDataLoaderIter"),
+    ],
+)
 def test_the_modules_that_libraries_import_are_there(path: str, name: str) -> None:
     assert hasattr(import_module(f"dualtape.utils.data.{path}"), name)
 

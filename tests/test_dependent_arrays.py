@@ -237,7 +237,11 @@ def test_writing_into_a_tensor_from_outside_says_what_to_do() -> None:
 def test_running_sums_depend_on_what_came_before() -> None:
     assert pattern(lambda x: x.cumsum(0), [1, 2, 3]) == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     assert pattern(lambda x: (x.reshape(2, 2) * dt.tensor([[1.0, 0], [1, 1]])).cumsum(1).reshape(-1), [1, 2, 3, 4]) == [
-        [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]  # fmt: skip
+        [1, 0, 0, 0],
+        [1, 0, 0, 0],
+        [0, 0, 1, 0],
+        [0, 0, 1, 1],
+    ]
 
 
 def test_matrices_of_a_batch_depend_on_their_own() -> None:

@@ -49,9 +49,13 @@ def run(size: int, *words: str, limit: int = 60, **environment: str) -> subproce
     """A Python program in several processes."""
     return subprocess.run(
         [str(Path(sys.executable).parent / "mpiexec"), "-n", str(size), sys.executable, *words],
-        capture_output=True, text=True, timeout=limit, cwd=ROOT, check=False,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        cwd=ROOT,
+        check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment},
-    )  # fmt: skip
+    )
 
 
 @functools.cache
@@ -165,10 +169,17 @@ def test_in_detail_ranks_that_do_different_things_all_hear_of_it() -> None:
 @needs_mpi
 def test_the_command_launches_a_script(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import sys, dualtape.distributed as dist\ndist.init_process_group()\n"
-                      "sys.stdout.write(f'{dist.get_rank()} {dist.get_world_size()} {sys.argv[1:]}\\n')")  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "dualtape", "launch", "-n", "2", str(script), "--a", "b"],
-                          capture_output=True, text=True, timeout=30, check=False)  # fmt: skip
+    script.write_text(
+        "import sys, dualtape.distributed as dist\ndist.init_process_group()\n"
+        "sys.stdout.write(f'{dist.get_rank()} {dist.get_world_size()} {sys.argv[1:]}\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "dualtape", "launch", "-n", "2", str(script), "--a", "b"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert sorted(done.stdout.splitlines()) == ["0 2 ['--a', 'b']", "1 2 ['--a', 'b']"], done.stderr
 
 
@@ -193,8 +204,16 @@ def test_signatures_are_pytorchs(name: str) -> None:
     assert got == want
 
 
-PARTS = ("tensor.parallel", "fsdp", "rpc", "autograd", "optim", "pipelining", "algorithms",
-         "algorithms.ddp_comm_hooks.default_hooks")  # fmt: skip
+PARTS = (
+    "tensor.parallel",
+    "fsdp",
+    "rpc",
+    "autograd",
+    "optim",
+    "pipelining",
+    "algorithms",
+    "algorithms.ddp_comm_hooks.default_hooks",
+)
 
 
 def named_arguments(value: object) -> list[tuple]:
@@ -209,8 +228,11 @@ def test_signatures_of_parts_are_pytorchs(part: str) -> None:
     compared = 0
     for name in ours.__all__:
         mine, other = getattr(ours, name), getattr(theirs, name, None)
-        methods = [n for n, f in vars(mine).items() if inspect.isfunction(f) and not n.startswith("_")] \
-            if inspect.isclass(mine) else []  # fmt: skip
+        methods = (
+            [n for n, f in vars(mine).items() if inspect.isfunction(f) and not n.startswith("_")]
+            if inspect.isclass(mine)
+            else []
+        )
         for a, b in [(mine, other), *[(getattr(mine, m), getattr(other, m, None)) for m in methods]]:
             try:
                 want = [(n, kind) for n, kind, _ in named_arguments(inspect.unwrap(b))]  # type: ignore[arg-type]
@@ -248,25 +270,35 @@ def test_a_world_of_one_needs_nothing(alone: None) -> None:
 
 
 def test_without_mpi4py_there_is_a_world_of_one_and_no_silent_others() -> None:
-    text = "import sys; sys.modules['mpi4py'] = None\nimport dualtape.distributed as dist\n" \
-           "dist.init_process_group(); print(dist.get_world_size())"  # fmt: skip
+    text = (
+        "import sys; sys.modules['mpi4py'] = None\nimport dualtape.distributed as dist\n"
+        "dist.init_process_group(); print(dist.get_world_size())"
+    )
     for size, status in (("1", 0), ("2", 1)):
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False,
-                              env={**os.environ, "PMI_SIZE": size})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", text],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PMI_SIZE": size},
+        )
         assert done.returncode == status and (
             done.stdout == "1\n" if not status else "each would be alone" in done.stderr
         )
 
 
-@pytest.mark.parametrize("call, kind, words", [
-    (lambda: dist.get_rank(), ValueError, "has not been initialized"),
-    (lambda: dist.all_reduce(dt.ones(1)), ValueError, "has not been initialized"),
-    (lambda: dist.init_process_group("gloo"), ValueError, "the backends are 'mpi'"),
-    (lambda: dist.init_process_group(world_size=3), ValueError, "world_size is 1 by what the launcher says, got 3"),
-    (lambda: dist.init_process_group(init_method="tcp://here"), ValueError, "MPI does the rendezvous"),
-    (lambda: dist.init_process_group(timeout=3), TypeError, "timedelta"),
-    (lambda: dist.destroy_process_group(), AssertionError, "cannot be None"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, kind, words",
+    [
+        (lambda: dist.get_rank(), ValueError, "has not been initialized"),
+        (lambda: dist.all_reduce(dt.ones(1)), ValueError, "has not been initialized"),
+        (lambda: dist.init_process_group("gloo"), ValueError, "the backends are 'mpi'"),
+        (lambda: dist.init_process_group(world_size=3), ValueError, "world_size is 1 by what the launcher says, got 3"),
+        (lambda: dist.init_process_group(init_method="tcp://here"), ValueError, "MPI does the rendezvous"),
+        (lambda: dist.init_process_group(timeout=3), TypeError, "timedelta"),
+        (lambda: dist.destroy_process_group(), AssertionError, "cannot be None"),
+    ],
+)
 def test_outside_a_world(call, kind: type, words: str) -> None:
     with pytest.raises(kind, match=words):
         call()

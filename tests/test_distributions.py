@@ -40,51 +40,135 @@ CASES = {
     "Categorical logits": ("D.Categorical(logits=T([1.0, -2.0, 0.0]))", "T([0, 1, 2])", "T(-1)"),
     "Cauchy": ("D.Cauchy(T([0.0, 1.0]), T([1.0, 3.0]))", "T([-1e6, 0.3])", "T(nan)"),
     "Chi2": ("D.Chi2(T([1.0, 2.0, 5.5]))", "T([0.5, 0.0, 3.0])", "T(-1.0)"),
-    "ContinuousBernoulli": ("D.ContinuousBernoulli(T([0.0, 0.3, 0.4995, 0.5, 0.502, 0.9]))", "T([[0.0], [0.4], [1.0]])", "T(1.5)"),
-    "ContinuousBernoulli logits": ("D.ContinuousBernoulli(logits=T([-3.0, 0.001, 2.0]))", "T([[0.2], [0.4]])", "T(-0.5)"),
-    "Dirichlet": ("D.Dirichlet(T([[0.5, 0.7, 0.2], [1.0, 2.0, 5.0]]))", "T([[0.2, 0.3, 0.5], [0.0, 0.4, 0.6]])", "T([0.2, 0.2, 0.2])"),
+    "ContinuousBernoulli": (
+        "D.ContinuousBernoulli(T([0.0, 0.3, 0.4995, 0.5, 0.502, 0.9]))",
+        "T([[0.0], [0.4], [1.0]])",
+        "T(1.5)",
+    ),
+    "ContinuousBernoulli logits": (
+        "D.ContinuousBernoulli(logits=T([-3.0, 0.001, 2.0]))",
+        "T([[0.2], [0.4]])",
+        "T(-0.5)",
+    ),
+    "Dirichlet": (
+        "D.Dirichlet(T([[0.5, 0.7, 0.2], [1.0, 2.0, 5.0]]))",
+        "T([[0.2, 0.3, 0.5], [0.0, 0.4, 0.6]])",
+        "T([0.2, 0.2, 0.2])",
+    ),
     "Exponential": ("D.Exponential(T([0.5, 2.0]))", "T([0.0, 3.0])", "T(-1.0)"),
     "FisherSnedecor": ("D.FisherSnedecor(T([1.0, 3.0, 5.0]), T([1.0, 3.0, 9.0]))", "T([0.1, 1.0, 4.0])", "T(0.0)"),
     "Gamma": ("D.Gamma(T([0.2, 1.0, 5.0]), T([1.0, 2.0, 0.5]))", "T([0.1, 0.0, 4.0])", "T(-1.0)"),
-    "GeneralizedPareto": ("D.GeneralizedPareto(T(1.0), T([1.0, 2.0, 1.0, 1.0]), T([-0.5, 0.0, 0.3, 1.5]))", "T([1.5, 1.0, 2.0, 9.0])", "T(0.5)"),
+    "GeneralizedPareto": (
+        "D.GeneralizedPareto(T(1.0), T([1.0, 2.0, 1.0, 1.0]), T([-0.5, 0.0, 0.3, 1.5]))",
+        "T([1.5, 1.0, 2.0, 9.0])",
+        "T(0.5)",
+    ),
     "Geometric": ("D.Geometric(T([0.1, 0.5, 1.0]))", "T([3.0, 1.0, 0.0])", "T(0.5)"),
     "Geometric logits": ("D.Geometric(logits=T([-1.0, 2.0]))", "T([3.0, 0.0])", "T(-1.0)"),
     "Gumbel": ("D.Gumbel(T([0.0, 2.0]), T([1.0, 3.0]))", "T([-1.0, 10.0])", "T(nan)"),
     "HalfCauchy": ("D.HalfCauchy(T([1.0, 3.0]))", "T([0.0, 10.0])", "T(-1.0)"),
     "HalfNormal": ("D.HalfNormal(T([1.0, 3.0]))", "T([0.0, 10.0])", "T(-1.0)"),
-    "Independent": ("D.Independent(D.Normal(T([[0.0, 1.0], [2.0, 3.0]]), 1.0), 1)", "T([[0.5, 1.5], [0.0, 0.0]])", "T([nan, 0.0])"),
+    "Independent": (
+        "D.Independent(D.Normal(T([[0.0, 1.0], [2.0, 3.0]]), 1.0), 1)",
+        "T([[0.5, 1.5], [0.0, 0.0]])",
+        "T([nan, 0.0])",
+    ),
     "Independent of none": ("D.Independent(D.Bernoulli(T([0.3, 0.6])), 0)", "T([0.0, 1.0])", "T(0.5)"),
     "InverseGamma": ("D.InverseGamma(T([0.5, 1.5, 5.0]), T([1.0, 2.0, 0.5]))", "T([0.1, 1.0, 4.0])", "T(-1.0)"),
     "Kumaraswamy": ("D.Kumaraswamy(T([0.5, 1.0, 3.0]), T([2.0, 1.0, 2.5]))", "T([0.1, 0.5, 0.9])", "T(1.5)"),
-    "LKJCholesky": ("D.LKJCholesky(3, T([0.5, 1.0, 4.0]))", "T([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])", "T([[1.0, 0.0, 0.0], [0.6, 0.9, 0.0], [0.0, 0.6, 0.8]])"),
+    "LKJCholesky": (
+        "D.LKJCholesky(3, T([0.5, 1.0, 4.0]))",
+        "T([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])",
+        "T([[1.0, 0.0, 0.0], [0.6, 0.9, 0.0], [0.0, 0.6, 0.8]])",
+    ),
     "Laplace": ("D.Laplace(T([0.0, 2.0]), T([1.0, 3.0]))", "T([-1.0, 10.0])", "T(nan)"),
     "LogNormal": ("D.LogNormal(T([0.0, 2.0]), T([1.0, 0.5]))", "T([0.5, 10.0])", "T(-1.0)"),
-    "LogisticNormal": ("D.LogisticNormal(T([[0.0, 1.0], [1.0, 2.0]]), T([1.0, 2.0]))", "T([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])", "T([0.2, 0.2, 0.2])"),
-    "LowRankMultivariateNormal": ("D.LowRankMultivariateNormal(T([[0.0, 1.0, 2.0], [1.0, 1.0, 1.0]]), T([[1.0, 0.5], [0.2, 2.0], [0.3, 0.3]]), T([1.0, 2.0, 0.5]))", "T([[0.5, 1.5, 1.0], [0.0, 0.0, 2.0]])", "T([nan, 0.0, 0.0])"),
-    "MixtureSameFamily": ("D.MixtureSameFamily(D.Categorical(T([[1.0, 2.0], [0.5, 0.5]])), D.Normal(T([0.0, 3.0]), T([1.0, 2.0])).expand((2, 2)))", "T([0.5, 2.0])", "T(nan)"),
-    "MixtureSameFamily of vectors": ("D.MixtureSameFamily(D.Categorical(T([1.0, 2.0])), D.Independent(D.Normal(T([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]), 1.0), 1))", "T([[0.5, 2.0, 1.0], [0.0, 3.0, 1.0]])", "T([nan, 0.0, 0.0])"),
-    "Multinomial": ("D.Multinomial(5, T([[0.2, 0.3, 0.5], [0.0, 0.4, 0.6]]))", "T([[1.0, 2.0, 2.0], [0.0, 5.0, 0.0]])", "T([3.0, 3.0, 3.0])"),
-    "MultivariateNormal": ("D.MultivariateNormal(T([0.0, 1.0]), T([[2.0, 0.5], [0.5, 1.0]]))", "T([[0.5, 1.5], [0.0, 0.0]])", "T([nan, 0.0])"),
-    "MultivariateNormal precision": ("D.MultivariateNormal(T([[0.0, 1.0], [2.0, 3.0]]), precision_matrix=T([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 3.0]]]))", "T([0.5, 1.5])", "T([nan, 0.0])"),
-    "MultivariateNormal scale": ("D.MultivariateNormal(T([0.0, 1.0]), scale_tril=T([[2.0, 0.0], [0.5, 1.0]]))", "T([[[0.5, 1.5]], [[0.0, 0.0]]])", "T([1.0])"),
-    "NegativeBinomial": ("D.NegativeBinomial(T([0.0, 3.0, 5.0]), T([0.3, 0.5, 0.9]))", "T([0.0, 2.0, 30.0])", "T(-1.0)"),
+    "LogisticNormal": (
+        "D.LogisticNormal(T([[0.0, 1.0], [1.0, 2.0]]), T([1.0, 2.0]))",
+        "T([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])",
+        "T([0.2, 0.2, 0.2])",
+    ),
+    "LowRankMultivariateNormal": (
+        "D.LowRankMultivariateNormal(T([[0.0, 1.0, 2.0], [1.0, 1.0, 1.0]]), T([[1.0, 0.5], [0.2, 2.0], [0.3, 0.3]]), T([1.0, 2.0, 0.5]))",
+        "T([[0.5, 1.5, 1.0], [0.0, 0.0, 2.0]])",
+        "T([nan, 0.0, 0.0])",
+    ),
+    "MixtureSameFamily": (
+        "D.MixtureSameFamily(D.Categorical(T([[1.0, 2.0], [0.5, 0.5]])), D.Normal(T([0.0, 3.0]), T([1.0, 2.0])).expand((2, 2)))",
+        "T([0.5, 2.0])",
+        "T(nan)",
+    ),
+    "MixtureSameFamily of vectors": (
+        "D.MixtureSameFamily(D.Categorical(T([1.0, 2.0])), D.Independent(D.Normal(T([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]), 1.0), 1))",
+        "T([[0.5, 2.0, 1.0], [0.0, 3.0, 1.0]])",
+        "T([nan, 0.0, 0.0])",
+    ),
+    "Multinomial": (
+        "D.Multinomial(5, T([[0.2, 0.3, 0.5], [0.0, 0.4, 0.6]]))",
+        "T([[1.0, 2.0, 2.0], [0.0, 5.0, 0.0]])",
+        "T([3.0, 3.0, 3.0])",
+    ),
+    "MultivariateNormal": (
+        "D.MultivariateNormal(T([0.0, 1.0]), T([[2.0, 0.5], [0.5, 1.0]]))",
+        "T([[0.5, 1.5], [0.0, 0.0]])",
+        "T([nan, 0.0])",
+    ),
+    "MultivariateNormal precision": (
+        "D.MultivariateNormal(T([[0.0, 1.0], [2.0, 3.0]]), precision_matrix=T([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 3.0]]]))",
+        "T([0.5, 1.5])",
+        "T([nan, 0.0])",
+    ),
+    "MultivariateNormal scale": (
+        "D.MultivariateNormal(T([0.0, 1.0]), scale_tril=T([[2.0, 0.0], [0.5, 1.0]]))",
+        "T([[[0.5, 1.5]], [[0.0, 0.0]]])",
+        "T([1.0])",
+    ),
+    "NegativeBinomial": (
+        "D.NegativeBinomial(T([0.0, 3.0, 5.0]), T([0.3, 0.5, 0.9]))",
+        "T([0.0, 2.0, 30.0])",
+        "T(-1.0)",
+    ),
     "NegativeBinomial logits": ("D.NegativeBinomial(3, logits=T([-1.0, 0.5]))", "T([0.0, 2.0])", "T(0.5)"),
     "Normal": ("D.Normal(T([0.0, 2.0]), T([1.0, 0.5]))", "T([-1.0, 10.0])", "T(nan)"),
     "Normal of numbers": ("D.Normal(0, 2)", "torch.tensor([-1.0, 0.5])", "T(nan)"),
-    "OneHotCategorical": ("D.OneHotCategorical(T([[1.0, 2.0, 0.0], [1.0, 1.0, 3.0]]))", "T([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])", "T([1.0, 1.0, 0.0])"),
-    "OneHotCategoricalStraightThrough": ("D.OneHotCategoricalStraightThrough(logits=T([1.0, 2.0, 0.0]))", "T([0.0, 1.0, 0.0])", "T([0.0, 0.0, 0.0])"),
+    "OneHotCategorical": (
+        "D.OneHotCategorical(T([[1.0, 2.0, 0.0], [1.0, 1.0, 3.0]]))",
+        "T([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])",
+        "T([1.0, 1.0, 0.0])",
+    ),
+    "OneHotCategoricalStraightThrough": (
+        "D.OneHotCategoricalStraightThrough(logits=T([1.0, 2.0, 0.0]))",
+        "T([0.0, 1.0, 0.0])",
+        "T([0.0, 0.0, 0.0])",
+    ),
     "Pareto": ("D.Pareto(T([1.0, 2.0, 3.0]), T([0.5, 1.5, 3.0]))", "T([1.5, 2.0, 10.0])", "T(0.5)"),
     "Poisson": ("D.Poisson(T([0.0, 1.5, 30.0]))", "T([0.0, 2.0, 30.0])", "T(0.5)"),
     "RelaxedBernoulli": ("D.RelaxedBernoulli(T(0.7), T([0.2, 0.8]))", "T([0.3, 0.9])", "T(1.5)"),
-    "RelaxedOneHotCategorical": ("D.RelaxedOneHotCategorical(T(0.7), logits=T([[0.2, 0.8, -1.0], [0.0, 0.0, 1.0]]))", "T([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])", "T([0.2, 0.2, 0.2])"),
+    "RelaxedOneHotCategorical": (
+        "D.RelaxedOneHotCategorical(T(0.7), logits=T([[0.2, 0.8, -1.0], [0.0, 0.0, 1.0]]))",
+        "T([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])",
+        "T([0.2, 0.2, 0.2])",
+    ),
     "StudentT": ("D.StudentT(T([0.5, 1.5, 3.0, 100.0]), T(1.0), T(2.0))", "T([-1.0, 10.0, 0.0, 1.0])", "T(nan)"),
-    "TransformedDistribution": ("D.TransformedDistribution(D.Uniform(T([0.0, 0.5]), T([1.0, 2.0])), [D.AffineTransform(1.0, -2.0), D.ExpTransform()])", "T([1.0, 0.5])", "T(-1.0)"),
+    "TransformedDistribution": (
+        "D.TransformedDistribution(D.Uniform(T([0.0, 0.5]), T([1.0, 2.0])), [D.AffineTransform(1.0, -2.0), D.ExpTransform()])",
+        "T([1.0, 0.5])",
+        "T(-1.0)",
+    ),
     "Uniform": ("D.Uniform(T([0.0, 2.0]), T([1.0, 3.5]))", "T([0.0, 3.5])", "T(4.0)"),
     "VonMises": ("D.VonMises(T([0.0, 1.0, 2.0]), T([0.1, 3.0, 800.0]))", "T([0.5, -3.0, 2.1])", "T(nan)"),
     "Weibull": ("D.Weibull(T([1.0, 2.0, 0.7]), T([0.5, 1.0, 3.0]))", "T([0.5, 1.0, 2.0])", "T(-1.0)"),
-    "Wishart": ("D.Wishart(T([3.0, 4.5]), T([[2.0, 0.5], [0.5, 1.0]]))", "T([[[2.0, 0.3], [0.3, 1.0]], [[1.0, 0.0], [0.0, 3.0]]])", "T([[1.0, 2.0], [2.0, 1.0]])"),
-    "Wishart scale": ("D.Wishart(4, scale_tril=T([[2.0, 0.0], [0.5, 1.0]]))", "T([[2.0, 0.3], [0.3, 1.0]])", "T([[1.0, 2.0], [0.0, 1.0]])"),
-}  # fmt: skip
+    "Wishart": (
+        "D.Wishart(T([3.0, 4.5]), T([[2.0, 0.5], [0.5, 1.0]]))",
+        "T([[[2.0, 0.3], [0.3, 1.0]], [[1.0, 0.0], [0.0, 3.0]]])",
+        "T([[1.0, 2.0], [2.0, 1.0]])",
+    ),
+    "Wishart scale": (
+        "D.Wishart(4, scale_tril=T([[2.0, 0.0], [0.5, 1.0]]))",
+        "T([[2.0, 0.3], [0.3, 1.0]])",
+        "T([[1.0, 2.0], [0.0, 1.0]])",
+    ),
+}
 PROGRAM = """D = torch.distributions
 def T(x): return torch.tensor(x, dtype=None if np.asarray(x).dtype.kind == "i" else torch.{dtype})
 """
@@ -252,17 +336,41 @@ MANY = {
     "OneHotCategorical": (D.OneHotCategorical(t([1.0, 3.0])), lambda x: x, t([0.25, 0.75])),
     "Multinomial": (D.Multinomial(6, t([1.0, 3.0, 2.0])), lambda x: x, t([1.0, 3.0, 2.0])),
     "Dirichlet": (D.Dirichlet(t([0.02, 0.06, 2.0])), lambda x: x, t([0.02, 0.06, 2.0]) / 2.08),
-    "MultivariateNormal": (D.MultivariateNormal(t([1.0, -1.0]), t([[2.0, 0.5], [0.5, 1.0]])), lambda x: (x - t([1.0, -1.0])).unsqueeze(-1) @ (x - t([1.0, -1.0])).unsqueeze(-2), t([[2.0, 0.5], [0.5, 1.0]])),
-    "LowRankMultivariateNormal": (D.LowRankMultivariateNormal(t([0.0, 0.0]), t([[1.0], [2.0]]), t([1.0, 0.5])), lambda x: x.unsqueeze(-1) @ x.unsqueeze(-2), t([[2.0, 2.0], [2.0, 4.5]])),
+    "MultivariateNormal": (
+        D.MultivariateNormal(t([1.0, -1.0]), t([[2.0, 0.5], [0.5, 1.0]])),
+        lambda x: (x - t([1.0, -1.0])).unsqueeze(-1) @ (x - t([1.0, -1.0])).unsqueeze(-2),
+        t([[2.0, 0.5], [0.5, 1.0]]),
+    ),
+    "LowRankMultivariateNormal": (
+        D.LowRankMultivariateNormal(t([0.0, 0.0]), t([[1.0], [2.0]]), t([1.0, 0.5])),
+        lambda x: x.unsqueeze(-1) @ x.unsqueeze(-2),
+        t([[2.0, 2.0], [2.0, 4.5]]),
+    ),
     "Wishart": (D.Wishart(t(5.0), t([[2.0, 0.5], [0.5, 1.0]])), lambda x: x, 5 * t([[2.0, 0.5], [0.5, 1.0]])),
-    "LKJCholesky": (D.LKJCholesky(3, t(2.0)), lambda x: correlation(x) ** 2, t([[1.0, 1 / 6, 1 / 6], [1 / 6, 1.0, 1 / 6], [1 / 6, 1 / 6, 1.0]])),
-    "MixtureSameFamily": (D.MixtureSameFamily(D.Categorical(t([1.0, 3.0])), D.Normal(t([0.0, 4.0]), 1.0)), lambda x: x, t(3.0)),
+    "LKJCholesky": (
+        D.LKJCholesky(3, t(2.0)),
+        lambda x: correlation(x) ** 2,
+        t([[1.0, 1 / 6, 1 / 6], [1 / 6, 1.0, 1 / 6], [1 / 6, 1 / 6, 1.0]]),
+    ),
+    "MixtureSameFamily": (
+        D.MixtureSameFamily(D.Categorical(t([1.0, 3.0])), D.Normal(t([0.0, 4.0]), 1.0)),
+        lambda x: x,
+        t(3.0),
+    ),
     "ContinuousBernoulli": (D.ContinuousBernoulli(t([0.2, 0.5, 0.9])), lambda x: x, None),
     "Kumaraswamy": (D.Kumaraswamy(t([0.5, 3.0]), t([2.0, 1.5])), lambda x: x, None),
     "RelaxedBernoulli": (D.RelaxedBernoulli(t(0.5), t(0.3)), lambda x: (x > 0.5).double(), t(0.3)),
-    "RelaxedOneHotCategorical": (D.RelaxedOneHotCategorical(t(0.5), t([1.0, 3.0])), lambda x: (x > 0.5).double(), t([0.25, 0.75])),
-    "LogisticNormal": (D.LogisticNormal(t([0.0, 0.0]), t([1.0, 1.0])), lambda x: D.StickBreakingTransform().inv(x), t([0.0, 0.0])),
-}  # fmt: skip
+    "RelaxedOneHotCategorical": (
+        D.RelaxedOneHotCategorical(t(0.5), t([1.0, 3.0])),
+        lambda x: (x > 0.5).double(),
+        t([0.25, 0.75]),
+    ),
+    "LogisticNormal": (
+        D.LogisticNormal(t([0.0, 0.0]), t([1.0, 1.0])),
+        lambda x: D.StickBreakingTransform().inv(x),
+        t([0.0, 0.0]),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MANY)
@@ -334,7 +442,11 @@ def test_gradients_of_log_probs_are_those_of_differences(name: str) -> None:
 
 QUANTILES = {
     "Gamma": (lambda a, b: D.Gamma(a, b), lambda x, a, b: S.gamma(a, scale=1 / b).cdf(x), (0.3, 2.0)),
-    "Gamma of a large concentration": (lambda a, b: D.Gamma(a, b), lambda x, a, b: S.gamma(a, scale=1 / b).cdf(x), (3000.0, 2.0)),
+    "Gamma of a large concentration": (
+        lambda a, b: D.Gamma(a, b),
+        lambda x, a, b: S.gamma(a, scale=1 / b).cdf(x),
+        (3000.0, 2.0),
+    ),
     "Chi2": (lambda a: D.Chi2(a), lambda x, a: S.chi2(a).cdf(x), (3.0,)),
     "InverseGamma": (lambda a, b: D.InverseGamma(a, b), lambda x, a, b: S.invgamma(a, scale=b).cdf(x), (3.0, 2.0)),
     "Beta": (lambda a, b: D.Beta(a, b), lambda x, a, b: S.beta(a, b).cdf(x), (0.6, 2.0)),
@@ -348,8 +460,12 @@ QUANTILES = {
     "Weibull": (lambda a, b: D.Weibull(a, b), lambda x, a, b: S.weibull_min(b, scale=a).cdf(x), (0.6, 1.5)),
     "Pareto": (lambda a, b: D.Pareto(a, b), lambda x, a, b: S.pareto(b, scale=a).cdf(x), (0.6, 1.5)),
     "HalfNormal": (lambda a: D.HalfNormal(a), lambda x, a: S.halfnorm(scale=a).cdf(x), (0.6,)),
-    "GeneralizedPareto": (lambda a, b, c: D.GeneralizedPareto(a, b, c), lambda x, a, b, c: S.genpareto(c, a, b).cdf(x), (0.6, 1.5, 0.3)),
-}  # fmt: skip
+    "GeneralizedPareto": (
+        lambda a, b, c: D.GeneralizedPareto(a, b, c),
+        lambda x, a, b, c: S.genpareto(c, a, b).cdf(x),
+        (0.6, 1.5, 0.3),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", QUANTILES)
@@ -370,15 +486,40 @@ def test_samples_move_with_each_parameter_along_their_quantiles(name: str) -> No
 
 
 MEANS = {
-    "StudentT": (lambda a: D.StudentT(a, 0.0, 1.0), lambda x: x.abs(), lambda a: 2 * a**0.5 * ((a + 1) / 2).lgamma().exp() / ((a - 1) * (a / 2).lgamma().exp() * math.pi**0.5), 6.0),
+    "StudentT": (
+        lambda a: D.StudentT(a, 0.0, 1.0),
+        lambda x: x.abs(),
+        lambda a: 2 * a**0.5 * ((a + 1) / 2).lgamma().exp() / ((a - 1) * (a / 2).lgamma().exp() * math.pi**0.5),
+        6.0,
+    ),
     "FisherSnedecor": (lambda a: D.FisherSnedecor(t(4.0), a), lambda x: x, lambda a: a / (a - 2), 12.0),
-    "Dirichlet": (lambda a: D.Dirichlet(dt.stack([a, dt.ones_like(a), 2 * dt.ones_like(a)], -1)), lambda x: x[..., 0] ** 2, lambda a: a * (a + 1) / ((a + 3) * (a + 4)), 1.5),
+    "Dirichlet": (
+        lambda a: D.Dirichlet(dt.stack([a, dt.ones_like(a), 2 * dt.ones_like(a)], -1)),
+        lambda x: x[..., 0] ** 2,
+        lambda a: a * (a + 1) / ((a + 3) * (a + 4)),
+        1.5,
+    ),
     "Wishart": (lambda a: D.Wishart(a, t([[2.0, 0.5], [0.5, 1.0]])), lambda x: x[..., 0, 0], lambda a: 2 * a, 5.0),
-    "MultivariateNormal": (lambda a: D.MultivariateNormal(a.unsqueeze(-1) * t([1.0, 1.0]), t([[2.0, 0.5], [0.5, 1.0]])), lambda x: x[..., 0] ** 2, lambda a: a**2 + 2, 1.5),
-    "LowRankMultivariateNormal": (lambda a: D.LowRankMultivariateNormal(t([0.0, 0.0]), a.reshape(-1, 1, 1) * t([[1.0], [1.0]]), t([1.0, 1.0])), lambda x: x[..., 0] ** 2, lambda a: a**2 + 1, 1.5),
+    "MultivariateNormal": (
+        lambda a: D.MultivariateNormal(a.unsqueeze(-1) * t([1.0, 1.0]), t([[2.0, 0.5], [0.5, 1.0]])),
+        lambda x: x[..., 0] ** 2,
+        lambda a: a**2 + 2,
+        1.5,
+    ),
+    "LowRankMultivariateNormal": (
+        lambda a: D.LowRankMultivariateNormal(t([0.0, 0.0]), a.reshape(-1, 1, 1) * t([[1.0], [1.0]]), t([1.0, 1.0])),
+        lambda x: x[..., 0] ** 2,
+        lambda a: a**2 + 1,
+        1.5,
+    ),
     "Kumaraswamy": (lambda a: D.Kumaraswamy(a, t(2.0)), lambda x: x, lambda a: D.Kumaraswamy(a, t(2.0)).mean, 1.5),
-    "ContinuousBernoulli": (lambda a: D.ContinuousBernoulli(a), lambda x: x, lambda a: D.ContinuousBernoulli(a).mean, 0.3),
-}  # fmt: skip
+    "ContinuousBernoulli": (
+        lambda a: D.ContinuousBernoulli(a),
+        lambda x: x,
+        lambda a: D.ContinuousBernoulli(a).mean,
+        0.3,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MEANS)

@@ -38,9 +38,14 @@ MADE = {
     "OneHotCategorical": ["T([[0.0, 1.0, 2.0]])", "T([1.0, 1.0, 1.0])"],
     "Pareto": ["T([1.0, 2.0]), T([5.5, 6.0])", "T([0.5, 1.0]), T([1.0, 2.0])", "T([3.0, 3.0]), T([0.5, 1.5])"],
     "Poisson": ["T([0.5, 2.0, 1.0])", "T([1.0, 3.0, 2.0])"],
-    "Uniform": ["T([0.2, 0.6]), T([0.5, 0.9])", "T([0.0, 0.1]), T([1.0, 0.95])", "T([-1.0, -2.0]), T([3.0, 2.0])", "T([1.5, 2.5]), T([3.0, 3.5])"],
+    "Uniform": [
+        "T([0.2, 0.6]), T([0.5, 0.9])",
+        "T([0.0, 0.1]), T([1.0, 0.95])",
+        "T([-1.0, -2.0]), T([3.0, 2.0])",
+        "T([1.5, 2.5]), T([3.0, 3.5])",
+    ],
     "Wishart": ["T(4.0), T([[2.0, 0.5], [0.5, 1.0]])", "T(3.0), T([[1.0, 0.1], [0.1, 1.0]])"],
-}  # fmt: skip
+}
 HEAD = "D = torch.distributions\ndef T(x): return torch.tensor(x, dtype=torch.float64)\n"
 PAIRS = sorted(OURS & {(p, q) for p in MADE for q in MADE})
 
@@ -143,9 +148,17 @@ def test_the_entry_for_the_nearest_ancestors_is_used(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("family", "arguments"),
-    [(D.Dirichlet, (dt.tensor([1.5, 2.0, 0.7], dtype=dt.float64),)), (D.Gamma, (dt.tensor(2.0, dtype=dt.float64), dt.tensor(1.5, dtype=dt.float64))), (D.Normal, (dt.tensor(0.5, dtype=dt.float64), dt.tensor(1.5, dtype=dt.float64))), (D.Exponential, (dt.tensor(0.7, dtype=dt.float64),)), (D.Poisson, (dt.tensor(0.7, dtype=dt.float64),)), (D.Bernoulli, (dt.tensor(0.7, dtype=dt.float64),)), (D.Beta, (dt.tensor(0.7, dtype=dt.float64), dt.tensor(1.7, dtype=dt.float64)))],
+    [
+        (D.Dirichlet, (dt.tensor([1.5, 2.0, 0.7], dtype=dt.float64),)),
+        (D.Gamma, (dt.tensor(2.0, dtype=dt.float64), dt.tensor(1.5, dtype=dt.float64))),
+        (D.Normal, (dt.tensor(0.5, dtype=dt.float64), dt.tensor(1.5, dtype=dt.float64))),
+        (D.Exponential, (dt.tensor(0.7, dtype=dt.float64),)),
+        (D.Poisson, (dt.tensor(0.7, dtype=dt.float64),)),
+        (D.Bernoulli, (dt.tensor(0.7, dtype=dt.float64),)),
+        (D.Beta, (dt.tensor(0.7, dtype=dt.float64), dt.tensor(1.7, dtype=dt.float64))),
+    ],
     ids=lambda x: getattr(x, "__name__", ""),
-)  # fmt: skip
+)
 def test_what_follows_from_a_log_normaliser_agrees_with_the_formulas_and_reaches_the_parameters(
     family, arguments
 ) -> None:

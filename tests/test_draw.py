@@ -251,10 +251,21 @@ def test_a_page_of_300_nodes_is_searched_and_folded_in_a_browser(tmp_path: Path)
     (tmp_path / "a.html").write_text(page.replace("</body>", f"{DRIVE}</body>"))
     quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     done = subprocess.run(
-        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", *quiet,
-         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", (tmp_path / "a.html").as_uri()],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            str(BROWSER),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            *quiet,
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--dump-dom",
+            (tmp_path / "a.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     seen = re.findall(r"<title>(.*?)</title>", done.stdout)[0]
     # open at first; what a search finds and opens; the next one; nothing found; as before; all, none, one by a click
     assert seen == "1 1 of 1/2 1 of 1 none found/2 /1 10 0 1"

@@ -254,9 +254,15 @@ def test_a_copy_of_an_expanded_tensor_lies_as_pytorchs_does(order: tuple, place:
 @pytest.mark.parametrize("requires", [False, True])
 @pytest.mark.parametrize(
     "call",
-    ["torch.nn.functional.leaky_relu(x, a)", "torch.add(x, x, alpha=a)", "x.clone().add_(x, alpha=a)",
-     "torch.nn.functional.elu(x, a)", "torch.nn.functional.softplus(x, a)", "torch.addcmul(x, x, x, value=a)"],
-)  # fmt: skip
+    [
+        "torch.nn.functional.leaky_relu(x, a)",
+        "torch.add(x, x, alpha=a)",
+        "x.clone().add_(x, alpha=a)",
+        "torch.nn.functional.elu(x, a)",
+        "torch.nn.functional.softplus(x, a)",
+        "torch.addcmul(x, x, x, value=a)",
+    ],
+)
 def test_a_tensor_in_the_place_of_a_number_is_one_or_is_refused(call: str, requires: bool) -> None:
     same(f"x, a = torch.tensor([-1.0, 3.0], requires_grad=True), torch.tensor(2.0, requires_grad={requires})\n{call}")
 

@@ -166,10 +166,29 @@ def number(a: np.ndarray) -> tuple:
 
 
 STATES: list[Callable] = [
-    leaf, constant, result, current_view, stale_view, view_of_what_came_to_require_grad, view_without_grad,
-    view_without_grad_written, part_of_several, inference, parameter, detached_alias, written, transposed, strided,
-    expanded, no_dimensions, empty, subclass, bare_array, half, number,
-]  # fmt: skip
+    leaf,
+    constant,
+    result,
+    current_view,
+    stale_view,
+    view_of_what_came_to_require_grad,
+    view_without_grad,
+    view_without_grad_written,
+    part_of_several,
+    inference,
+    parameter,
+    detached_alias,
+    written,
+    transposed,
+    strided,
+    expanded,
+    no_dimensions,
+    empty,
+    subclass,
+    bare_array,
+    half,
+    number,
+]
 
 
 def hooked() -> Any:
@@ -177,9 +196,12 @@ def hooked() -> Any:
 
 
 MODES: dict[str, Callable] = {
-    "no grad": dt.no_grad, "inference": dt.inference_mode, "hooks": hooked, "anomaly": dt.autograd.detect_anomaly,
+    "no grad": dt.no_grad,
+    "inference": dt.inference_mode,
+    "hooks": hooked,
+    "anomaly": dt.autograd.detect_anomaly,
     "function mode": BaseTorchFunctionMode,
-}  # fmt: skip
+}
 
 
 # --- the two ways -----------------------------------------------------------------------------------

@@ -11,15 +11,31 @@ from same_program import needs_torch
 UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
 rsqrt sigmoid sign sin sinh sqrt tan tanh trunc""".split()
 OTHERS = {
-    "add": ["y", "2.0", "[1.0, 2.0]"], "sub": ["y", "2.0"], "mul": ["y", "2.0", "[1.0, 2.0]", "lib.tensor(3.0)"],
-    "div": ["y", "2.0"], "maximum": ["y", "0.3", "[0.2, 0.4]"], "minimum": ["y", "0.3"], "clamp_min": ["y", "0.3"],
-    "clamp_max": ["0.3"], "addcmul": ["y, y", "y, y, 2.0", "y, y, [1.0, 2.0]"], "addcdiv": ["y, y", "y, y, 0.5"],
-    "lerp": ["y, 0.5", "y, y"], "pow": ["2.0", "y", "[1.0, 2.0]"],
-}  # fmt: skip
+    "add": ["y", "2.0", "[1.0, 2.0]"],
+    "sub": ["y", "2.0"],
+    "mul": ["y", "2.0", "[1.0, 2.0]", "lib.tensor(3.0)"],
+    "div": ["y", "2.0"],
+    "maximum": ["y", "0.3", "[0.2, 0.4]"],
+    "minimum": ["y", "0.3"],
+    "clamp_min": ["y", "0.3"],
+    "clamp_max": ["0.3"],
+    "addcmul": ["y, y", "y, y, 2.0", "y, y, [1.0, 2.0]"],
+    "addcdiv": ["y, y", "y, y, 0.5"],
+    "lerp": ["y, 0.5", "y, y"],
+    "pow": ["2.0", "y", "[1.0, 2.0]"],
+}
 CALLS = [f"_foreach_{name}{end}(x)" for name in UNARY for end in ("", "_")]
 CALLS += [f"_foreach_{name}{end}(x, {rest})" for name, more in OTHERS.items() for rest in more for end in ("", "_")]
-CALLS += ["_foreach_add(x, y, alpha=2)", "_foreach_norm(x)", "_foreach_norm(x, 1)", "_foreach_max(x)", "_foreach_zero_(x)",
-          "_foreach_copy_(x, y)", "_foreach_clone(x)", "_foreach_pow(2.0, x)"]  # fmt: skip
+CALLS += [
+    "_foreach_add(x, y, alpha=2)",
+    "_foreach_norm(x)",
+    "_foreach_norm(x, 1)",
+    "_foreach_max(x)",
+    "_foreach_zero_(x)",
+    "_foreach_copy_(x, y)",
+    "_foreach_clone(x)",
+    "_foreach_pow(2.0, x)",
+]
 
 
 @needs_torch

@@ -50,7 +50,9 @@ def inside(source: str) -> str:
 
 
 @needs_torch
-@pytest.mark.parametrize("source", blocks("""
+@pytest.mark.parametrize(
+    "source",
+    blocks("""
 # a tensor and its tangent come out again
 p, t = fwAD.unpack_dual(x)
 [p, t, p.requires_grad, T(p)]
@@ -192,7 +194,8 @@ y.register_hook(lambda g: seen.append(g) or g * 10)
 y.retain_grad()
 (y * y).sum().backward()
 [p.grad, y.grad, seen, T(y.grad)]
-"""))  # fmt: skip
+"""),
+)
 def test_duals_are_pytorchs(source: str) -> None:
     same(inside(source))
 
@@ -201,7 +204,9 @@ def test_duals_are_pytorchs(source: str) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("source", blocks("""
+@pytest.mark.parametrize(
+    "source",
+    blocks("""
 # a view's tangent is the view of the tangent
 [T(x[1]), T(x[::2]), T(m.t()), T(m.reshape(-1)), T(m[0]), T(m.unsqueeze(0)), T(m.diagonal()), [T(v) for v in m.unbind()], [T(v) for v in m.split(2, 1)]]
 # the view shares the tangent's memory
@@ -485,7 +490,8 @@ p[1] = x[0]
 v = x.unfold(0, 2, 1)
 x.mul_(2)
 T(v)
-"""))  # fmt: skip
+"""),
+)
 def test_views_and_writes_are_pytorchs(source: str) -> None:
     same(inside(source))
 
@@ -494,7 +500,9 @@ def test_views_and_writes_are_pytorchs(source: str) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("source", blocks("""
+@pytest.mark.parametrize(
+    "source",
+    blocks("""
 # forward over reverse through autograd.grad
 p = torch.tensor([1.0, 2.0], requires_grad=True)
 y = fwAD.make_dual(p, torch.tensor([1.0, 10.0]))
@@ -629,7 +637,8 @@ g, = torch.autograd.grad((z * z.conj() * z).abs().sum(), z, create_graph=True)
 [g, T(g)]
 # functional.jacobian inside a level does not see the tangent
 torch.autograd.functional.jacobian(lambda t: t * t, P(x))
-"""))  # fmt: skip
+"""),
+)
 def test_mixtures_with_reverse_mode_are_pytorchs(source: str) -> None:
     same(inside(source))
 
@@ -638,7 +647,9 @@ def test_mixtures_with_reverse_mode_are_pytorchs(source: str) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("source", blocks("""
+@pytest.mark.parametrize(
+    "source",
+    blocks("""
 # a jvp with save_for_forward
 class Cube(torch.autograd.Function):
     @staticmethod
@@ -880,7 +891,8 @@ class Ask(torch.autograd.Function):
         return t + u
 y = Ask.apply(x, torch.ones(3, requires_grad=True))
 [T(y), y.requires_grad]
-"""))  # fmt: skip
+"""),
+)
 def test_custom_functions_are_pytorchs(source: str) -> None:
     same(inside(source))
 
@@ -1642,13 +1654,27 @@ def test_a_profile_sees_ops_that_have_tangents_and_those_of_the_tangents() -> No
 
 
 @pytest.mark.parametrize("batched", [False, True])
-@pytest.mark.parametrize("copied", [
-    dt.clone, lambda x: x + 1.0, lambda x: x - dt.ones(2, 2), lambda x: dt.ones(2, 2) + x, lambda x: x * 1,
-    lambda x: dt.where(dt.ones(2, 2) > 0, x, x), lambda x: x.contiguous() + 0.0, lambda x: dt.cat([x]),
-    lambda x: x.t().contiguous().t(), lambda x: dt.zeros(2, 2) + x[0], lambda x: dt.add(x[:, :1], dt.zeros(2, 2)),
-    lambda x: dt.nn.functional.relu(x), lambda x: x.repeat(1, 1), lambda x: x.to(dt.float64).to(dt.float32),
-    lambda x: dt.roll(x, 0), lambda x: x.mean(0) + dt.zeros(2, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "copied",
+    [
+        dt.clone,
+        lambda x: x + 1.0,
+        lambda x: x - dt.ones(2, 2),
+        lambda x: dt.ones(2, 2) + x,
+        lambda x: x * 1,
+        lambda x: dt.where(dt.ones(2, 2) > 0, x, x),
+        lambda x: x.contiguous() + 0.0,
+        lambda x: dt.cat([x]),
+        lambda x: x.t().contiguous().t(),
+        lambda x: dt.zeros(2, 2) + x[0],
+        lambda x: dt.add(x[:, :1], dt.zeros(2, 2)),
+        lambda x: dt.nn.functional.relu(x),
+        lambda x: x.repeat(1, 1),
+        lambda x: x.to(dt.float64).to(dt.float32),
+        lambda x: dt.roll(x, 0),
+        lambda x: x.mean(0) + dt.zeros(2, 2),
+    ],
+)
 def test_the_tangent_of_a_result_is_in_memory_of_its_own(copied: Any, batched: bool) -> None:
     x = dt.ones(2, 2)
     directions = dt.arange(1.0, 13.0).reshape(3, 2, 2)

@@ -41,14 +41,25 @@ result
 """,
 }
 STEPS = [
-    "pool.append({a}[0])", "pool.append({a}[..., 1:])", "pool.append({a}.t())", "pool.append({a}.reshape(-1))",
+    "pool.append({a}[0])",
+    "pool.append({a}[..., 1:])",
+    "pool.append({a}.t())",
+    "pool.append({a}.reshape(-1))",
     "pool.append({a}.unbind()[-1])",
-    "pool.append({a}.diagonal())", "pool.append({a} * {b})", "pool.append({a}.sin())", "pool.append({a}.sum(0))",
+    "pool.append({a}.diagonal())",
+    "pool.append({a} * {b})",
+    "pool.append({a}.sin())",
+    "pool.append({a}.sum(0))",
     "pool.append({a}.clone())",
-    "pool.append({a}.detach())", "pool.append(fwAD.make_dual({a}.detach(), torch.ones_like({a})))", "{a}.mul_(1.5)",
+    "pool.append({a}.detach())",
+    "pool.append(fwAD.make_dual({a}.detach(), torch.ones_like({a})))",
+    "{a}.mul_(1.5)",
     "{a}.mul_({b}.clone())",
-    "{a}.add_({b}.clone())", "{a}.copy_({b}.clone())", "{a}.zero_()", "{a}.fill_(2.0)",
-]  # fmt: skip
+    "{a}.add_({b}.clone())",
+    "{a}.copy_({b}.clone())",
+    "{a}.zero_()",
+    "{a}.fill_(2.0)",
+]
 PARTS = ["{a}.__setitem__(0, {b}.clone().sum())", "{a}.__setitem__((..., slice(1, None)), {b}.clone()[..., 1:])"]
 PRIMAL = ["pool.append(fwAD.unpack_dual({a}).primal)"]
 MODES = ["torch.no_grad()", "fwAD._set_fwd_grad_enabled(False)"]

@@ -720,9 +720,22 @@ def test_rearrange_is_that_of_functorch(line):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["a b", "a b -> a", "a a -> a", "a (b -> a b", "a b) -> a b", "a ((b)) -> a b", "a b c -> a b c",
-                "a + b -> a b", "... a ... -> a ...", "(a b) c -> a b c", "a b -> a b -> a b", "a (... b) -> a ... b"],
-)  # fmt: skip
+    "pattern",
+    [
+        "a b",
+        "a b -> a",
+        "a a -> a",
+        "a (b -> a b",
+        "a b) -> a b",
+        "a ((b)) -> a b",
+        "a b c -> a b c",
+        "a + b -> a b",
+        "... a ... -> a ...",
+        "(a b) c -> a b c",
+        "a b -> a b -> a b",
+        "a (... b) -> a ... b",
+    ],
+)
 def test_rearrange_refuses_patterns_that_do_not_fit(pattern):
     with pytest.raises(ValueError, match="rearrange"):
         dt.func.rearrange(dt.ones(4, 3), pattern)

@@ -88,10 +88,13 @@ def state(tensor: Any) -> Any:
         return None if tensor.grad_fn is None else (tensor.grad_fn.name().rsplit("::")[-1], tensor.output_nr)
 
     return (
-        attempt(lambda: tensor.tolist()), attempt(lambda: tensor.requires_grad), attempt(lambda: tensor.is_leaf),
-        attempt(name), tensor._is_view(),
+        attempt(lambda: tensor.tolist()),
+        attempt(lambda: tensor.requires_grad),
+        attempt(lambda: tensor.is_leaf),
+        attempt(name),
+        tensor._is_view(),
         tensor._version,
-    )  # fmt: skip
+    )
 
 
 def attempt(read: Any) -> Any:

@@ -14,8 +14,12 @@ pytest.importorskip("llvmlite")
 F = dt.nn.functional
 
 OPS: dict[str, Any] = {
-    **{name: getattr(F, name) for name in """sigmoid silu gelu softplus elu selu celu mish hardswish leaky_relu
-       logsigmoid hardtanh relu6 hardsigmoid softshrink hardshrink threshold_""".split() if name != "threshold_"},
+    **{
+        name: getattr(F, name)
+        for name in """sigmoid silu gelu softplus elu selu celu mish hardswish leaky_relu
+       logsigmoid hardtanh relu6 hardsigmoid softshrink hardshrink threshold_""".split()
+        if name != "threshold_"
+    },
     "gelu by tanh": lambda x: F.gelu(x, approximate="tanh"),
     "softplus, steep": lambda x: F.softplus(x, 3.0, 2.0),
     "leaky relu, steep": lambda x: F.leaky_relu(x, 0.3),
@@ -23,7 +27,7 @@ OPS: dict[str, Any] = {
     "softmax of columns": lambda x: F.softmax(x, 0),
     "log_softmax": lambda x: F.log_softmax(x, -1),
     "log_softmax of columns": lambda x: F.log_softmax(x, 0),
-}  # fmt: skip
+}
 
 
 def outcome(function: Any, array: np.ndarray, times: int) -> list[np.ndarray]:
@@ -73,12 +77,16 @@ def test_a_fused_kernel_of_what_is_not_finite_gives_it_in_the_same_places(name: 
 NORMS: dict[str, Any] = {
     "layer": ((130, 301), 301, lambda x, w, b: F.layer_norm(x, (301,), w, b)),
     "layer without weight": ((130, 301), 301, lambda x, w, b: F.layer_norm(x, (301,)) * w + b),
-    "layer of planes": ((40, 30, 30), 900, lambda x, w, b: F.layer_norm(x, (30, 30), w.reshape(30, 30), b.reshape(30, 30))),
+    "layer of planes": (
+        (40, 30, 30),
+        900,
+        lambda x, w, b: F.layer_norm(x, (30, 30), w.reshape(30, 30), b.reshape(30, 30)),
+    ),
     "batch": ((20, 8, 15, 15), 8, lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True)),
     "batch of vectors": ((300, 120), 120, lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True)),
     "group": ((20, 8, 15, 15), 8, lambda x, w, b: F.group_norm(x, 2, w, b)),
     "instance": ((20, 8, 15, 15), 8, lambda x, w, b: F.instance_norm(x, None, None, w, b)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -164,7 +172,10 @@ CONVOLUTIONS: dict[str, Any] = {  # images, weight, whether there is a bias, opt
     "long lines": ((2, 4, 5003), (9, 4, 9), True, {"padding": 4}),
     "strides": ((6, 3, 64, 64), (32, 3, 5, 5), True, {"stride": 2}),
     "strides of each dimension, dilated": (
-        (4, 8, 45, 70), (20, 8, 3, 4), True, {"stride": (3, 2), "padding": (1, 5), "dilation": (2, 3)},
+        (4, 8, 45, 70),
+        (20, 8, 3, 4),
+        True,
+        {"stride": (3, 2), "padding": (1, 5), "dilation": (2, 3)},
     ),
     "strides larger than the kernel": ((4, 8, 50, 91), (9, 8, 2, 3), False, {"stride": (4, 5), "padding": 2}),
     "strides and groups": ((3, 12, 41, 67), (15, 4, 3, 3), True, {"stride": 2, "padding": 1, "groups": 3}),
@@ -175,7 +186,7 @@ CONVOLUTIONS: dict[str, Any] = {  # images, weight, whether there is a bias, opt
     "rows shorter than a vector, one image": ((1, 40, 30, 29), (70, 40, 3, 3), True, {"stride": 3, "padding": 1}),
     "strides in rows only": ((2, 16, 60, 50), (8, 16, 3, 3), True, {"stride": (2, 1), "padding": 1}),
     "padding wider than the kernel": ((2, 16, 40, 40), (8, 16, 2, 2), True, {"stride": 2, "padding": 5}),
-}  # fmt: skip
+}
 
 
 def convolved(function: Any, arrays: list[np.ndarray], options: dict, library: Any = dt) -> list[np.ndarray]:
@@ -217,9 +228,10 @@ def test_a_convolutions_kernels_give_what_the_op_gives(name: str, dtype: str) ->
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("options", [
-    {"stride": 2}, {"stride": 2, "padding": 1, "output_padding": 1}, {"stride": (3, 2), "dilation": 2, "groups": 2},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [{"stride": 2}, {"stride": 2, "padding": 1, "output_padding": 1}, {"stride": (3, 2), "dilation": 2, "groups": 2}],
+)
 def test_kernels_of_a_transposed_convolution_give_what_the_op_gives(options: dict, dtype: str) -> None:
     rng = np.random.default_rng(0)
     shapes = ((3, 16, 25, 31), (16, 10 // options.get("groups", 1), 3, 4), (10,))

@@ -239,13 +239,18 @@ def test_the_mean_of_one_number_has_a_gradient_though_the_variance_beside_it_has
 
 
 KINKED: dict[str, Any] = {
-    "abs": lambda x: x.abs(), "relu": dt.relu, "leaky_relu": functional.leaky_relu, "hardtanh": functional.hardtanh,
+    "abs": lambda x: x.abs(),
+    "relu": dt.relu,
+    "leaky_relu": functional.leaky_relu,
+    "hardtanh": functional.hardtanh,
     "relu6": functional.relu6,
-    "threshold": lambda x: functional.threshold(x, 0.1, 2.0), "hardshrink": functional.hardshrink,
+    "threshold": lambda x: functional.threshold(x, 0.1, 2.0),
+    "hardshrink": functional.hardshrink,
     "softshrink": functional.softshrink,
-    "hardsigmoid": functional.hardsigmoid, "prelu": lambda x: functional.prelu(x, dt.tensor([0.25])),
+    "hardsigmoid": functional.hardsigmoid,
+    "prelu": lambda x: functional.prelu(x, dt.tensor([0.25])),
     "l1_loss": lambda x: functional.l1_loss(x, dt.ones(4)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", KINKED)

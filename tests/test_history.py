@@ -13,10 +13,26 @@ from same_program import needs_torch, programs, same
 
 CASES = list(cases())
 CONSTANT = {  # floating-point results that do not depend on the values, or only by steps
-    "bernoulli", "histc", "histogram", "histogramdd", "heaviside", "ones_like", "zeros_like", "full_like", "empty_like",
-    "isclose", "zero", "ties", "qr_plain", "linalg_lstsq", "ldl_plain", "ldl_solve_plain", "geqrf_plain", "lu_unpack",
+    "bernoulli",
+    "histc",
+    "histogram",
+    "histogramdd",
+    "heaviside",
+    "ones_like",
+    "zeros_like",
+    "full_like",
+    "empty_like",
+    "isclose",
+    "zero",
+    "ties",
+    "qr_plain",
+    "linalg_lstsq",
+    "ldl_plain",
+    "ldl_solve_plain",
+    "geqrf_plain",
+    "lu_unpack",
     "linalg_lu",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("row", "sample"), [(row, s) for _, row, s in CASES], ids=[name for name, _, _ in CASES])

@@ -767,9 +767,21 @@ class World:
     def grow(self) -> None:
         x, y = self.random.choice(self.tensors), self.random.choice(self.tensors)
         kind = self.random.choice(
-            ["unary", "unary", "binary", "binary", "stack", "two", "in place", "through a view", "checkpoint", "subclass",
-             "saved", "complex"]
-        )  # fmt: skip
+            [
+                "unary",
+                "unary",
+                "binary",
+                "binary",
+                "stack",
+                "two",
+                "in place",
+                "through a view",
+                "checkpoint",
+                "subclass",
+                "saved",
+                "complex",
+            ]
+        )
         if kind == "unary":
             result = [
                 self.random.choice(

@@ -126,7 +126,7 @@ OUTSIDE = {
     "an array of numpy's": hostile.native({"array": "m", "dtype": "<i8", "shape": [9], "start": 0, "steps": [8]}, M),
     "an array of objects": hostile.native({"array": "m", "dtype": "|O", "shape": [8], "start": 0, "steps": [8]}, M),
     "an array of records": hostile.native({"array": "m", "dtype": "i8,i8"}, M),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
@@ -157,8 +157,10 @@ def test_views_are_inside_exactly_when_their_elements_are(seed):
         shape = [rng.randrange(4) for _ in range(dims)]
         steps = [rng.randrange(-2, 5) * size for _ in range(dims)]
         node = {"dtype": dtype, "shape": shape, "start": rng.randrange(5) * size, "steps": steps}
-        firsts = [node["start"] + sum(i * s for i, s in zip(index, steps, strict=True))
-                  for index in itertools.product(*map(range, shape))]  # fmt: skip
+        firsts = [
+            node["start"] + sum(i * s for i, s in zip(index, steps, strict=True))
+            for index in itertools.product(*map(range, shape))
+        ]
         inside = all(0 <= first and first + size <= 16 for first in firsts)
         try:
             array = reading.view_of(memory, node)
@@ -175,8 +177,11 @@ def test_views_are_inside_exactly_when_their_elements_are(seed):
             continue
         assert (moved is not None) == (inside and all(step >= 0 for step in steps)), node
         if moved is not None:
-            assert np.array_equal(moved.view(dt.uint8).numpy() if dtype == "uint8" else moved.float().numpy(),
-                                  dt._tensor.tensor.wrap(array).float().numpy(), equal_nan=True)  # fmt: skip
+            assert np.array_equal(
+                moved.view(dt.uint8).numpy() if dtype == "uint8" else moved.float().numpy(),
+                dt._tensor.tensor.wrap(array).float().numpy(),
+                equal_nan=True,
+            )
 
 
 TENSORS = {
@@ -252,8 +257,9 @@ print("all of", len(files))
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on memory are Linux's")
 def test_small_files_take_neither_the_process_nor_its_memory_nor_its_time():
-    done = subprocess.run([sys.executable, "-c", IN_BOUNDS], capture_output=True, text=True, timeout=300,
-                          cwd=Path(__file__).parent.parent)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", IN_BOUNDS], capture_output=True, text=True, timeout=300, cwd=Path(__file__).parent.parent
+    )
     assert done.returncode == 0 and "all of" in done.stdout, (done.returncode, done.stdout[-500:], done.stderr[-2000:])
     kept = [line.split(":")[0] for line in done.stdout.splitlines() if ": read" in line]
     assert set(kept) <= READ, kept
@@ -324,9 +330,39 @@ def test_every_kind_that_is_written_is_read_and_no_other():
 # --- valid files, changed at random ---------------------------------------------------------------
 
 NUMBERS = [-1, 0, 1, 2, 3, 7, 8, 64, 65, 255, 2**31, 2**32 + 1, 2**40, 2**62, 2**63 - 1, 2**63, 2**64, 2**70, -(2**63)]
-VALUES = [None, True, False, 1.5, -0.0, 1e308, "", "uint8", "float64", "bfloat16", "complex128", "<i8", ">f8", "S9", "cpu",
-          "cuda:0", "__class__", "tensor", "same", "steps", [], {}, [[]], [1], [0, 1], {"same": 0}, {"tensor": "x"},
-          {"tuple": []}, {"array": "x", "dtype": "<f8"}, "x", "w.x"]  # fmt: skip
+VALUES = [
+    None,
+    True,
+    False,
+    1.5,
+    -0.0,
+    1e308,
+    "",
+    "uint8",
+    "float64",
+    "bfloat16",
+    "complex128",
+    "<i8",
+    ">f8",
+    "S9",
+    "cpu",
+    "cuda:0",
+    "__class__",
+    "tensor",
+    "same",
+    "steps",
+    [],
+    {},
+    [[]],
+    [1],
+    [0, 1],
+    {"same": 0},
+    {"tensor": "x"},
+    {"tuple": []},
+    {"array": "x", "dtype": "<f8"},
+    "x",
+    "w.x",
+]
 
 
 def originals():
@@ -339,14 +375,36 @@ def originals():
     state._metadata = {"": {"version": 1}}
     sparse = dt.tensor([[0.0, 2.0], [3.0, 0.0]])
     return [
-        {"x": base, "y": base[:, 1], "z": base.t() if base.ndim == 2 else base.transpose(0, 2), "bits": base.view(dt.int64)},
+        {
+            "x": base,
+            "y": base[:, 1],
+            "z": base.t() if base.ndim == 2 else base.transpose(0, 2),
+            "bits": base.view(dt.int64),
+        },
         {"w.x": [array, array[::-2], array.reshape(3, 4).T, np.float32(2), np.ones((2, 2), ">f8")]},
-        {"h": dt.ones(4, dtype=dt.bfloat16), "c": dt.ones(2, 3, dtype=dt.complex128), "o": dt.ones(2, 3, 4).permute(2, 0, 1)},
+        {
+            "h": dt.ones(4, dtype=dt.bfloat16),
+            "c": dt.ones(2, 3, dtype=dt.complex128),
+            "o": dt.ones(2, 3, 4).permute(2, 0, 1),
+        },
         {"p": tagged, "again": tagged, "state": state, "numbers": {(1, 2): {3, 4}, "r": range(3), "s": slice(None, 3)}},
-        {"coo": sparse.to_sparse(), "csr": sparse.to_sparse_csr(),
-         "nested": dt.nested.nested_tensor([dt.ones(2, 2), dt.zeros(3, 2)], layout=dt.jagged)},
-        [defaultdict(list, a=[1]), Counter("aab"), frozenset({1}), b"ab", bytearray(b"c"), 1j, dt.float16, dt.device("cpu"), ...],
-    ]  # fmt: skip
+        {
+            "coo": sparse.to_sparse(),
+            "csr": sparse.to_sparse_csr(),
+            "nested": dt.nested.nested_tensor([dt.ones(2, 2), dt.zeros(3, 2)], layout=dt.jagged),
+        },
+        [
+            defaultdict(list, a=[1]),
+            Counter("aab"),
+            frozenset({1}),
+            b"ab",
+            bytearray(b"c"),
+            1j,
+            dt.float16,
+            dt.device("cpu"),
+            ...,
+        ],
+    ]
 
 
 def written(obj) -> bytes:
@@ -423,24 +481,89 @@ def test_native_files_with_changed_bytes_are_read_or_refused(case):
 
 # pieces from which pickles are put together at random: most ask for something that is refused
 ATOMS = [
-    b"N", b"\x88", b"\x89", b")", b"]", b"}", b"\x8f", b"(", b"t", b"\x85", b"\x86", b"\x87", b"l", b"d", b"s", b"u", b"a",
-    b"e", b"R", b"R", b"R", b"b", b"Q", b"Q", b"0", b"\x90", b"\x91", b"\x81", b"\x94", b"\x94", b"K\x00", b"K\x01", b"K\x04",
-    b"h\x00", b"h\x01", b"h\x02", b"q\x00", b"G" + b"\x7f\xf8" + b"\0" * 6, b"C\x01x", b"I7\n", b"\x93",
+    b"N",
+    b"\x88",
+    b"\x89",
+    b")",
+    b"]",
+    b"}",
+    b"\x8f",
+    b"(",
+    b"t",
+    b"\x85",
+    b"\x86",
+    b"\x87",
+    b"l",
+    b"d",
+    b"s",
+    b"u",
+    b"a",
+    b"e",
+    b"R",
+    b"R",
+    b"R",
+    b"b",
+    b"Q",
+    b"Q",
+    b"0",
+    b"\x90",
+    b"\x91",
+    b"\x81",
+    b"\x94",
+    b"\x94",
+    b"K\x00",
+    b"K\x01",
+    b"K\x04",
+    b"h\x00",
+    b"h\x01",
+    b"h\x02",
+    b"q\x00",
+    b"G" + b"\x7f\xf8" + b"\0" * 6,
+    b"C\x01x",
+    b"I7\n",
+    b"\x93",
     *(hostile.whole(n) for n in (-1, 2, 3, 2**31, 2**62, 2**63, 2**70, 2**4000)),
-    *(hostile.text(t) for t in ("0", "storage", "cpu", "cuda", "conj", "torch", "Size", "latin1", "torch.sparse_csr", "sum", "")),
-    *(hostile.word(m, n) for m, n in (
-        ("torch", "FloatStorage"), ("torch", "BFloat16Storage"), ("torch", "float64"), ("torch", "Size"), ("torch", "device"),
-        ("torch", "Tensor"), ("torch._utils", "_rebuild_tensor_v2"), ("torch._utils", "_rebuild_tensor_v3"),
-        ("torch._utils", "_rebuild_parameter"), ("torch._utils", "_rebuild_parameter_with_state"),
-        ("torch._utils", "_rebuild_sparse_tensor"), ("torch._tensor", "_rebuild_from_type_v2"),
-        ("torch.serialization", "_get_layout"), ("collections", "OrderedDict"), ("collections", "Counter"),
-        ("collections", "defaultdict"), ("_codecs", "encode"), ("builtins", "set"), ("builtins", "list"), ("builtins", "dict"),
-        ("builtins", "tuple"), ("builtins", "frozenset"), ("builtins", "complex"), ("builtins", "bytearray"),
-        ("__builtin__", "long"), ("os", "system"), ("builtins", "eval"),
-    )),
-    hostile.storage(), hostile.storage("ComplexFloatStorage", count=2), hostile.storage("UntypedStorage", count=16),
+    *(
+        hostile.text(t)
+        for t in ("0", "storage", "cpu", "cuda", "conj", "torch", "Size", "latin1", "torch.sparse_csr", "sum", "")
+    ),
+    *(
+        hostile.word(m, n)
+        for m, n in (
+            ("torch", "FloatStorage"),
+            ("torch", "BFloat16Storage"),
+            ("torch", "float64"),
+            ("torch", "Size"),
+            ("torch", "device"),
+            ("torch", "Tensor"),
+            ("torch._utils", "_rebuild_tensor_v2"),
+            ("torch._utils", "_rebuild_tensor_v3"),
+            ("torch._utils", "_rebuild_parameter"),
+            ("torch._utils", "_rebuild_parameter_with_state"),
+            ("torch._utils", "_rebuild_sparse_tensor"),
+            ("torch._tensor", "_rebuild_from_type_v2"),
+            ("torch.serialization", "_get_layout"),
+            ("collections", "OrderedDict"),
+            ("collections", "Counter"),
+            ("collections", "defaultdict"),
+            ("_codecs", "encode"),
+            ("builtins", "set"),
+            ("builtins", "list"),
+            ("builtins", "dict"),
+            ("builtins", "tuple"),
+            ("builtins", "frozenset"),
+            ("builtins", "complex"),
+            ("builtins", "bytearray"),
+            ("__builtin__", "long"),
+            ("os", "system"),
+            ("builtins", "eval"),
+        )
+    ),
+    hostile.storage(),
+    hostile.storage("ComplexFloatStorage", count=2),
+    hostile.storage("UntypedStorage", count=16),
     hostile.tensor(hostile.storage(), 0, (2, 2), (2, 1)),
-]  # fmt: skip
+]
 STORAGES = [("0", bytes(range(16)))]
 
 
@@ -466,11 +589,19 @@ def of_pytorch() -> list[bytes]:
     model = torch.nn.Linear(2, 3)
     z = torch.arange(4).to(torch.complex64)
     many = {
-        "model": model.state_dict(), "conj": z.conj(), "neg": z.clone().conj().imag, "h": torch.ones(2, dtype=torch.bfloat16),
-        "views": [torch.arange(6.0).reshape(2, 3).t()], "u": torch.ones(2, dtype=torch.uint16), "p": torch.nn.Parameter(torch.ones(2)),
-        "coo": torch.eye(2).to_sparse(), "csr": torch.eye(2).to_sparse_csr(), "set": {1, 2}, "d": defaultdict(int, a=1),
+        "model": model.state_dict(),
+        "conj": z.conj(),
+        "neg": z.clone().conj().imag,
+        "h": torch.ones(2, dtype=torch.bfloat16),
+        "views": [torch.arange(6.0).reshape(2, 3).t()],
+        "u": torch.ones(2, dtype=torch.uint16),
+        "p": torch.nn.Parameter(torch.ones(2)),
+        "coo": torch.eye(2).to_sparse(),
+        "csr": torch.eye(2).to_sparse_csr(),
+        "set": {1, 2},
+        "d": defaultdict(int, a=1),
         "plain": (1, 2.5, None, 2**70, 1j, b"ab", bytearray(b"c"), torch.Size([2]), torch.float16, torch.device("cpu")),
-    }  # fmt: skip
+    }
     found = []
     for protocol in (2, 4):
         file = io.BytesIO()
@@ -565,8 +696,10 @@ def test_what_the_callers_function_raises_is_its_own_error():
         dt.load(file, map_location=broken)
     file.seek(0)
     with pytest.raises(Mine, match="^here$"):
-        dt.load(io.BytesIO(hostile.archive(hostile.program(hostile.tensor(hostile.storage(), 0, (1,), (1,))), STORAGES)),
-                map_location=broken)  # fmt: skip
+        dt.load(
+            io.BytesIO(hostile.archive(hostile.program(hostile.tensor(hostile.storage(), 0, (1,), (1,))), STORAGES)),
+            map_location=broken,
+        )
 
 
 def test_errors_name_the_file(tmp_path):

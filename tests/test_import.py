@@ -61,10 +61,12 @@ def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("cumsumm", "did you mean cumsum"), ("percentile", "dualtape.numpy.percentile is NumPy's, which takes tensors"),
-        ("array", "PyTorch's name for NumPy's is tensor"), ("quantize_per_channel", "docs/left-out.md"),
+        ("cumsumm", "did you mean cumsum"),
+        ("percentile", "dualtape.numpy.percentile is NumPy's, which takes tensors"),
+        ("array", "PyTorch's name for NumPy's is tensor"),
+        ("quantize_per_channel", "docs/left-out.md"),
     ],
-)  # fmt: skip
+)
 def test_a_name_that_is_nowhere_is_met_with_what_is_near(name: str, words: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{words}"):
         getattr(dt, name)

@@ -116,9 +116,18 @@ def with_a_gradient() -> None:
 
 
 PROGRAMS = [
-    step, hooked, within_contexts, in_forward_mode, with_a_product, with_a_checkpoint,
-    with_a_reentrant_checkpoint, with_a_pattern, with_a_pattern_of_the_gradient, with_a_batch, with_a_gradient,
-]  # fmt: skip
+    step,
+    hooked,
+    within_contexts,
+    in_forward_mode,
+    with_a_product,
+    with_a_checkpoint,
+    with_a_reentrant_checkpoint,
+    with_a_pattern,
+    with_a_pattern_of_the_gradient,
+    with_a_batch,
+    with_a_gradient,
+]
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Using backward")

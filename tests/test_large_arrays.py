@@ -244,10 +244,12 @@ def test_layer_norm_in_blocks_has_the_gradients_of_the_formulas(shape: tuple) ->
 def test_the_k_largest_among_candidates_are_those_of_a_stable_sort(kind: str, k: int) -> None:
     x = numbers(30, 4, 999)
     x = {
-        "numbers": x, "ties": np.round(x, 1), "integers": (x * 1000).astype(np.int64),
+        "numbers": x,
+        "ties": np.round(x, 1),
+        "integers": (x * 1000).astype(np.int64),
         "minus infinity": np.where(x < 1, -np.inf, x).astype(np.float32),
         "infinity": np.where(x > 2.5, np.inf, x).astype(np.float32),
-    }[kind]  # fmt: skip
+    }[kind]
     assert sorting._candidates(x.reshape(-1, 999), k) is not None
     values, indices = sorting._topk(x, k)
     expected = np.argsort(-x.astype(np.float64), axis=-1, kind="stable")[..., :k]
@@ -434,10 +436,11 @@ def test_a_convolution_of_flat_images_is_that_of_windows(
         out = convolutions._convolution(x, weight, bias, *attributes)
         g = np.cos(np.arange(out.size)).reshape(out.shape).astype(dtype)
         return [
-            out, convolutions._transposed(g, weight, None, x_shape[2:], *attributes),
+            out,
+            convolutions._transposed(g, weight, None, x_shape[2:], *attributes),
             convolutions._weight(g, x, weight_shape, *attributes),
             convolution._channel_sum_arrays(g),
-        ]  # fmt: skip
+        ]
 
     flat = products()
     monkeypatch.setattr(convolutions, "_flat", lambda *given: None)

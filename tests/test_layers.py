@@ -150,9 +150,10 @@ def test_an_import_inside_a_function_saves_time_or_breaks_a_cycle() -> None:
         return found
 
     needless = {
-        (a, b) for a, b, deferred in imports()
+        (a, b)
+        for a, b, deferred in imports()
         if deferred and rank(b) <= rank(a) and b in loaded and a not in reached(b)
-    }  # fmt: skip
+    }
     assert not sorted(needless)
 
 

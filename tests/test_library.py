@@ -37,10 +37,11 @@ def test_two_lines_give_gradients_of_any_order_forward_mode_and_vmap() -> None:
 
 def test_several_arguments_options_and_saved_results() -> None:
     scaled = op(
-        "mine::scaled_quotient", lambda x, y, power=1: (x / y) ** power,
+        "mine::scaled_quotient",
+        lambda x, y, power=1: (x / y) ** power,
         vjp=dict(x=lambda g, y, out, x, power: g * power * out / x, y=lambda g, y, out, power: -g * power * out / y),
         samples=(sample(positive(3, 4), positive(3, 4)), sample(positive(3), positive(3), power=3)),
-    )  # fmt: skip
+    )
     assert check(scaled)
     x, y = dt.tensor([2.0], requires_grad=True), dt.tensor([4.0], requires_grad=True)
     scaled(x, y, power=2).sum().backward()
@@ -127,8 +128,14 @@ def test_a_view_of_one_of_two_tensors_shares_its_memory_and_history() -> None:
 
 
 def test_one_of_several_views_is_not_written_to() -> None:
-    halves = op("mine::halves", lambda x, y: (x[: len(y)], x[len(y) :]), view=True, constants=("y",), outputs=("first", "second"),
-        vjp=dict(x=lambda g_first, g_second: np.concatenate([g_first, g_second])))  # fmt: skip
+    halves = op(
+        "mine::halves",
+        lambda x, y: (x[: len(y)], x[len(y) :]),
+        view=True,
+        constants=("y",),
+        outputs=("first", "second"),
+        vjp=dict(x=lambda g_first, g_second: np.concatenate([g_first, g_second])),
+    )
     x = dt.ones(3, requires_grad=True)
     first, second = halves(x * 1, dt.zeros(2))
     assert first.shape == (2,) and second.shape == (1,)
@@ -142,8 +149,12 @@ def test_integers_are_promoted_by_an_op_without_derivatives() -> None:
 
 
 def test_integers_are_promoted_by_an_op_of_several_tensors() -> None:
-    share = op("mine::share", lambda x, y: x / (x + y), promote="float",
-        vjp=dict(x=lambda g, x, y: g * y / (x + y) ** 2, y=lambda g, x, y: -g * x / (x + y) ** 2))  # fmt: skip
+    share = op(
+        "mine::share",
+        lambda x, y: x / (x + y),
+        promote="float",
+        vjp=dict(x=lambda g, x, y: g * y / (x + y) ** 2, y=lambda g, x, y: -g * x / (x + y) ** 2),
+    )
     for kind in (dt.int64, dt.float32):
         assert share(dt.tensor([1, 2], dtype=kind), dt.tensor([3, 2], dtype=kind)).dtype is dt.float32
     assert share(*dt.ones(2, 2, dtype=dt.float64)).dtype is dt.float64
@@ -237,9 +248,14 @@ def test_the_tangent_of_a_complex_result_keeps_its_imaginary_part_however_it_lie
 
 
 def test_formulas_of_tangents_see_arguments_that_were_brought_together() -> None:
-    times = op("mine::times", lambda x, y: x * x * y, promote="float", kind="broadcasting",
+    times = op(
+        "mine::times",
+        lambda x, y: x * x * y,
+        promote="float",
+        kind="broadcasting",
         vjp=dict(x=lambda g, x, y: 2 * g * x * y, y=lambda g, x: g * (x * x)),
-        jvp=dict(x=lambda t, x, y: 2 * t * x * y, y=lambda t, x: t * (x * x)))  # fmt: skip
+        jvp=dict(x=lambda t, x, y: 2 * t * x * y, y=lambda t, x: t * (x * x)),
+    )
     small = dt.tensor([100], dtype=dt.int8)  # whose square is not
     with fwAD.dual_level():
         y = times(small, fwAD.make_dual(dt.ones(1), dt.ones(1)))

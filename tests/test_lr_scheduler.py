@@ -55,14 +55,25 @@ CASES: dict[str, Any] = {
     "ReduceLROnPlateau": lambda S, o: S.ReduceLROnPlateau(o, patience=2, cooldown=1, factor=0.5, min_lr=[0.01, 0.02]),
     "ReduceLROnPlateau, up": lambda S, o: S.ReduceLROnPlateau(o, "max", 0.3, 1, 0.5, "abs"),
 }
-CLOSED = ["StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR", "CosineAnnealingLR",
-          "CosineAnnealingWarmRestarts", "LambdaLR"]  # fmt: skip
+CLOSED = [
+    "StepLR",
+    "MultiStepLR",
+    "ConstantLR",
+    "LinearLR",
+    "ExponentialLR",
+    "PolynomialLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "LambdaLR",
+]
 
 
 def optimizer_of(T: Any, kind: str, tensor_lr: bool = False) -> Any:
     params = [T.ones(2, requires_grad=True) for _ in range(2)]
-    groups = [{"params": p, "lr": T.tensor(lr, dtype=T.float64) if tensor_lr else lr}
-              for p, lr in zip(params, (0.1, 0.05), strict=True)]  # fmt: skip
+    groups = [
+        {"params": p, "lr": T.tensor(lr, dtype=T.float64) if tensor_lr else lr}
+        for p, lr in zip(params, (0.1, 0.05), strict=True)
+    ]
     return T.optim.SGD(groups, momentum=0.9) if kind == "SGD" else T.optim.Adam(groups)
 
 
@@ -104,8 +115,14 @@ def test_thirty_steps_have_pytorchs_rates_and_state(case: str, kind: str) -> Non
     for T in (dt, torch):
         optimizer = optimizer_of(T, kind)
         scheduler = CASES[case](T.optim.lr_scheduler, optimizer)
-        ends.append(([float(lr) for lr in scheduler.get_last_lr()], walk(scheduler, optimizer, range(30)),
-                     state_of(scheduler), [{**g, "params": 0} for g in optimizer.state_dict()["param_groups"]]))  # fmt: skip
+        ends.append(
+            (
+                [float(lr) for lr in scheduler.get_last_lr()],
+                walk(scheduler, optimizer, range(30)),
+                state_of(scheduler),
+                [{**g, "params": 0} for g in optimizer.state_dict()["param_groups"]],
+            )
+        )
     close(*ends)
 
 
@@ -201,11 +218,11 @@ BAD = {
     "T_0": lambda S, o: S.CosineAnnealingWarmRestarts(o, 0),
     "T_mult": lambda S, o: S.CosineAnnealingWarmRestarts(o, 2, 1.5),
     "a negative epoch": lambda S, o: S.CosineAnnealingWarmRestarts(o, 2).step(-3),
-    "too many steps": lambda S, o: [S.OneCycleLR(o, 0.1, 2)._update_lr() for _ in range(1)] and walk(
-        S.OneCycleLR(o, 0.1, 2), o, range(4)
+    "too many steps": lambda S, o: (
+        [S.OneCycleLR(o, 0.1, 2)._update_lr() for _ in range(1)] and walk(S.OneCycleLR(o, 0.1, 2), o, range(4))
     ),
     "no get_lr": lambda S, o: S.LRScheduler(o),
-}  # fmt: skip
+}
 
 
 @needs_torch

@@ -121,10 +121,15 @@ def test_what_leaves_nothing_to_do_is_copied_where_pytorch_copies(line: str) -> 
     found = []
     for library in (torch, dt):
         names = {
-            "x": library.arange(9.0).reshape(3, 3), "v": library.arange(3.0), "i": library.arange(3),
-            "x4": library.arange(16.0).reshape(1, 4, 2, 2), "x1": library.arange(4.0).reshape(1, 1, 2, 2),
-            "s": library.tensor(2.0), "c": library.tensor([1 + 2j, 3j]), "e": library.empty(0),
-        }  # fmt: skip
+            "x": library.arange(9.0).reshape(3, 3),
+            "v": library.arange(3.0),
+            "i": library.arange(3),
+            "x4": library.arange(16.0).reshape(1, 4, 2, 2),
+            "x1": library.arange(4.0).reshape(1, 1, 2, 2),
+            "s": library.tensor(2.0),
+            "c": library.tensor([1 + 2j, 3j]),
+            "e": library.empty(0),
+        }
         out = eval(line, {"T": library, "F": library.nn.functional, **names})
         found.append(
             (
@@ -184,10 +189,13 @@ def test_memory_formats_and_strides_are_pytorchs(line: str) -> None:
         image = library.arange(96.0).reshape(2, 3, 4, 4)
         volume = library.arange(384.0).reshape(2, 3, 4, 4, 4)
         names = {
-            "t": library, "F": library.nn.functional, "m": library.tensor([[3.0, 1, 0], [1, 4, 1], [0, 1, 5]]),
-            "r": image, "c": image.contiguous(memory_format=library.channels_last),
+            "t": library,
+            "F": library.nn.functional,
+            "m": library.tensor([[3.0, 1, 0], [1, 4, 1], [0, 1, 5]]),
+            "r": image,
+            "c": image.contiguous(memory_format=library.channels_last),
             "v": volume.contiguous(memory_format=library.channels_last_3d),
-        }  # fmt: skip
+        }
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -477,11 +477,19 @@ def test_hooks_entered_while_backward_unpacks_are_left_without_a_trace() -> None
 def test_every_context_is_left_without_arguments() -> None:
     graph, forward = dt.autograd.graph, dt.autograd.forward_ad
     contexts = [
-        dt.no_grad(), dt.enable_grad(), dt.inference_mode(), dt.set_grad_enabled(False), forward.dual_level(),
-        dt.autograd.set_multithreading_enabled(False), forward.set_fwd_grad_enabled(False), graph.save_on_cpu(),
-        graph.disable_saved_tensors_hooks("no"), graph.allow_mutation_on_saved_tensors(),
-        dt.autograd.set_detect_anomaly(True), dt.overrides.BaseTorchFunctionMode(),
-    ]  # fmt: skip
+        dt.no_grad(),
+        dt.enable_grad(),
+        dt.inference_mode(),
+        dt.set_grad_enabled(False),
+        forward.dual_level(),
+        dt.autograd.set_multithreading_enabled(False),
+        forward.set_fwd_grad_enabled(False),
+        graph.save_on_cpu(),
+        graph.disable_saved_tensors_hooks("no"),
+        graph.allow_mutation_on_saved_tensors(),
+        dt.autograd.set_detect_anomaly(True),
+        dt.overrides.BaseTorchFunctionMode(),
+    ]
     for context in contexts:
         context.__enter__()
         context.__exit__()

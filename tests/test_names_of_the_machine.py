@@ -63,8 +63,13 @@ def test_a_device_is_a_context_for_new_tensors():
             dt.ones(2), dt.rand(2, device="cuda:3")
         dt.zeros(2), dt.tensor([1.0]), dt.ones(2, device="cpu").sin()
     assert seen == [
-        ("ones", "cpu"), ("rand", "cuda:3"), ("zeros", "cuda:1"), ("tensor", "cuda:1"), ("ones", "cpu"), ("sin", "None"),
-    ]  # fmt: skip
+        ("ones", "cpu"),
+        ("rand", "cuda:3"),
+        ("zeros", "cuda:1"),
+        ("tensor", "cuda:1"),
+        ("ones", "cpu"),
+        ("sin", "None"),
+    ]
     assert dt.get_default_device() == dt.device("cpu")
 
 

@@ -158,9 +158,25 @@ def test_activations_take_inplace(name, args):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize(
-    "name", ["relu", "gelu", "silu", "mish", "softplus", "elu", "selu", "celu", "leaky_relu", "hardtanh", "relu6", "hardswish", "hardsigmoid",
-    "logsigmoid", "softsign"]
-)  # fmt: skip
+    "name",
+    [
+        "relu",
+        "gelu",
+        "silu",
+        "mish",
+        "softplus",
+        "elu",
+        "selu",
+        "celu",
+        "leaky_relu",
+        "hardtanh",
+        "relu6",
+        "hardswish",
+        "hardsigmoid",
+        "logsigmoid",
+        "softsign",
+    ],
+)
 def test_activations_keep_the_dtype(name, dtype):
     compare(lambda lib, f, x: getattr(f, name)(x), X.astype(dtype), rtol=4e-3 if dtype == "float16" else 1e-5)
 
@@ -180,34 +196,39 @@ def test_layers_keep_the_dtype(dtype):
 
 
 NAMES = [
-    lambda lib, f, x, w, t: f.linear(x, x), lambda lib, f, x, w, t: f.linear(x, x, w[:4]), lambda lib, f, x, w,
-    t: f.layer_norm(x, (4,)), lambda lib,
-    f, x, w, t: f.gelu(x),
-    lambda lib, f, x, w, t: f.silu(x), lambda lib, f, x, w, t: f.selu(x), lambda lib, f, x, w, t: f.relu6(x),
+    lambda lib, f, x, w, t: f.linear(x, x),
+    lambda lib, f, x, w, t: f.linear(x, x, w[:4]),
+    lambda lib, f, x, w, t: f.layer_norm(x, (4,)),
+    lambda lib, f, x, w, t: f.gelu(x),
+    lambda lib, f, x, w, t: f.silu(x),
+    lambda lib, f, x, w, t: f.selu(x),
+    lambda lib, f, x, w, t: f.relu6(x),
     lambda lib, f, x, w, t: f.logsigmoid(x),
     lambda lib, f, x, w, t: f.softplus(x),
-    lambda lib, f, x, w, t: f.cross_entropy(x, t), lambda lib, f, x, w, t: f.mse_loss(x, x), lambda lib, f, x, w,
-    t: f.smooth_l1_loss(x, x),
+    lambda lib, f, x, w, t: f.cross_entropy(x, t),
+    lambda lib, f, x, w, t: f.mse_loss(x, x),
+    lambda lib, f, x, w, t: f.smooth_l1_loss(x, x),
     lambda lib, f, x, w, t: f.huber_loss(x, x),
-    lambda lib, f, x, w, t: f.l1_loss(x, x), lambda lib, f, x, w, t: f.embedding(t, x), lambda lib, f, x, w,
-    t: f.pad(x, (1, 1)), lambda lib, f, x, w,
-    t: f.dropout(x),
-    lambda lib, f, x, w, t: f.binary_cross_entropy_with_logits(x, x), lambda lib, f, x, w,
-    t: f.batch_norm(x, None, None, training=True), lambda lib,
-    f, x, w, t: f.glu(x),
-    lambda lib, f, x, w, t: f.group_norm(x, 2), lambda lib, f, x, w, t: f.conv2d(x[None, None], x[None, None, :2, :2]),
-    lambda lib, f, x, w,
-    t: f.max_pool2d(x[None], 2),
-    lambda lib, f, x, w, t: f.avg_pool2d(x[None], 2), lambda lib, f, x, w, t: f.adaptive_avg_pool2d(x[None], 2),
-    lambda lib, f, x, w,
-    t: f.pad(x[None], (1, 1), "reflect"),
-    lambda lib, f, x, w, t: f.pad(x[None], (1, 1, 1, 1), "replicate"), lambda lib, f, x, w,
-    t: f.unfold(x[None, None], 2), lambda lib, f, x, w,
-    t: f.interpolate(x[None], 8),
-    lambda lib, f, x, w, t: f.prelu(x, w[:1]), lambda lib, f, x, w, t: f.conv_transpose2d(x[None, None], x[None, None]),
-    lambda lib, f, x, w,
-    t: f.kl_div(x, x.sigmoid(), reduction="sum"),
-]  # fmt: skip
+    lambda lib, f, x, w, t: f.l1_loss(x, x),
+    lambda lib, f, x, w, t: f.embedding(t, x),
+    lambda lib, f, x, w, t: f.pad(x, (1, 1)),
+    lambda lib, f, x, w, t: f.dropout(x),
+    lambda lib, f, x, w, t: f.binary_cross_entropy_with_logits(x, x),
+    lambda lib, f, x, w, t: f.batch_norm(x, None, None, training=True),
+    lambda lib, f, x, w, t: f.glu(x),
+    lambda lib, f, x, w, t: f.group_norm(x, 2),
+    lambda lib, f, x, w, t: f.conv2d(x[None, None], x[None, None, :2, :2]),
+    lambda lib, f, x, w, t: f.max_pool2d(x[None], 2),
+    lambda lib, f, x, w, t: f.avg_pool2d(x[None], 2),
+    lambda lib, f, x, w, t: f.adaptive_avg_pool2d(x[None], 2),
+    lambda lib, f, x, w, t: f.pad(x[None], (1, 1), "reflect"),
+    lambda lib, f, x, w, t: f.pad(x[None], (1, 1, 1, 1), "replicate"),
+    lambda lib, f, x, w, t: f.unfold(x[None, None], 2),
+    lambda lib, f, x, w, t: f.interpolate(x[None], 8),
+    lambda lib, f, x, w, t: f.prelu(x, w[:1]),
+    lambda lib, f, x, w, t: f.conv_transpose2d(x[None, None], x[None, None]),
+    lambda lib, f, x, w, t: f.kl_div(x, x.sigmoid(), reduction="sum"),
+]
 
 
 @pytest.mark.parametrize("call", NAMES, ids=lambda c: str(NAMES.index(c)))
@@ -225,8 +246,10 @@ BAD = {
     "conv2d channels": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 2, 4, 4), lib.ones(1, 3, 2, 2))),
     "conv2d dimensions": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(4, 4), lib.ones(1, 3, 2, 2))),
     "conv2d kernel": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 1, 2, 2), lib.ones(1, 1, 3, 3))),
-    "conv2d same with stride": (RuntimeError, lambda lib,
-        f: f.conv2d(lib.ones(1, 1, 4, 4), lib.ones(1, 1, 2, 2), stride=2, padding="same")),
+    "conv2d same with stride": (
+        RuntimeError,
+        lambda lib, f: f.conv2d(lib.ones(1, 1, 4, 4), lib.ones(1, 1, 2, 2), stride=2, padding="same"),
+    ),
     "conv2d bias": (RuntimeError, lambda lib, f: f.conv2d(lib.ones(1, 1, 4, 4), lib.ones(1, 1, 2, 2), lib.ones(2))),
     "max_pool2d padding": (RuntimeError, lambda lib, f: f.max_pool2d(lib.ones(1, 4, 4), 2, padding=2)),
     "layer_norm": (RuntimeError, lambda lib, f: f.layer_norm(lib.ones(2, 3), (2,))),
@@ -241,7 +264,7 @@ BAD = {
     "one_hot": (RuntimeError, lambda lib, f: f.one_hot(lib.tensor([3]), 2)),
     "gelu": (RuntimeError, lambda lib, f: f.gelu(lib.ones(2), approximate="wrong")),
     "embedding": (RuntimeError, lambda lib, f: f.embedding(lib.ones(2), lib.ones(2, 2))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -140,9 +140,13 @@ CREATIONS = set(
 WRITING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 FILES = {"save", "savez", "savez_compressed", "savetxt"}
 FLAT = {
-    "np.full_like(A,2.0)", "np.zeros_like(A)", "np.ones_like(A,dtype=np.float32)", "np.polydiv(c,a)",
-    "np.histogram(a,bins=[-2.0,0.0,1.0,3.0],density=True)", "np.histogram_bin_edges(a,4,range=(0.0,1.0))",
-}  # fmt: skip # floating results that no element moves
+    "np.full_like(A,2.0)",
+    "np.zeros_like(A)",
+    "np.ones_like(A,dtype=np.float32)",
+    "np.polydiv(c,a)",
+    "np.histogram(a,bins=[-2.0,0.0,1.0,3.0],density=True)",
+    "np.histogram_bin_edges(a,4,range=(0.0,1.0))",
+}  # floating results that no element moves
 COARSE = re.compile("float32")  # where differences say nothing
 
 
@@ -247,21 +251,27 @@ def test_a_function_with_a_reason_refuses_a_tensor_that_requires_grad_and_tells_
 @pytest.mark.parametrize(
     "write",
     [
-        lambda x, v: np.copyto(x, v), lambda x, v: np.copyto(x, v[0], where=np.array([True, False, True])),
-        lambda x, v: np.put(x, [2, 0], v), lambda x, v: np.put(x, 7, v[0], mode="wrap"),
+        lambda x, v: np.copyto(x, v),
+        lambda x, v: np.copyto(x, v[0], where=np.array([True, False, True])),
+        lambda x, v: np.put(x, [2, 0], v),
+        lambda x, v: np.put(x, 7, v[0], mode="wrap"),
         lambda x, v: np.place(x, np.array([True, False, True]), v),
         lambda x, v: np.putmask(x, np.array([False, True, True]), v),
         lambda x, v: np.put_along_axis(x, np.array([2, 0]), v[:2], 0),
         lambda x, v: np.fill_diagonal(x.reshape(1, 3), v[0]),
-        lambda x, v: np.add.at(x, [0, 0, 2], v), lambda x, v: np.subtract.at(x, np.array([1, 1]), v[:2]),
-        lambda x, v: np.multiply.at(x, [0, 0, 1], v), lambda x, v: np.negative.at(x, [0, 2, 2]),
+        lambda x, v: np.add.at(x, [0, 0, 2], v),
+        lambda x, v: np.subtract.at(x, np.array([1, 1]), v[:2]),
+        lambda x, v: np.multiply.at(x, [0, 0, 1], v),
+        lambda x, v: np.negative.at(x, [0, 2, 2]),
         lambda x, v: np.maximum.at(x, [1, 1], v[:2]),
-        lambda x, v: np.add(x, v, out=x), lambda x, v: np.sum(v, keepdims=True, out=x[:1]),
+        lambda x, v: np.add(x, v, out=x),
+        lambda x, v: np.sum(v, keepdims=True, out=x[:1]),
         lambda x, v: np.multiply(x, v, out=x, where=np.array([True, False, True])),
-        lambda x, v: np.cumsum(v, 0, None, x), lambda x, v: np.add.accumulate(v, out=x),
+        lambda x, v: np.cumsum(v, 0, None, x),
+        lambda x, v: np.add.accumulate(v, out=x),
         lambda x, v: np.exp(v[0], out=x),
     ],
-)  # fmt: skip
+)
 def test_what_writes_into_a_tensor_writes_what_it_writes_into_an_array_and_is_recorded(write: Any) -> None:
     start, values = np.array([1.0, 2.0, 3.0]), np.array([0.5, 4.0, -1.5])
 
@@ -288,9 +298,12 @@ def test_what_writes_into_a_tensor_writes_what_it_writes_into_an_array_and_is_re
 def test_an_array_takes_no_history_by_out_nor_by_a_write() -> None:
     x, target = dt.ones(3, requires_grad=True), np.zeros(3)
     for write in (
-        lambda: np.cumsum(x, out=target), lambda: np.copyto(target, x), lambda: np.put(target, [0], x[:1]),
-        lambda: np.add.at(target, [0], x[:1]), lambda: np.sort(x, axis=0).sum(out=target),
-    ):  # fmt: skip
+        lambda: np.cumsum(x, out=target),
+        lambda: np.copyto(target, x),
+        lambda: np.put(target, [0], x[:1]),
+        lambda: np.add.at(target, [0], x[:1]),
+        lambda: np.sort(x, axis=0).sum(out=target),
+    ):
         with pytest.raises((RuntimeError, TypeError)):
             write()
     assert target.tolist() == [0, 0, 0]
@@ -307,12 +320,17 @@ def test_out_has_the_shape_and_kind_of_the_result() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: np.sort(x, order="f"), lambda x: np.zeros_like(x, order="F"), lambda x: np.add(x, 1, where=x > 0),
-        lambda x: np.add(x, 1, casting="no"), lambda x: np.quantile(x, 0.5, weights=x, method="inverted_cdf"),
-        lambda x: np.linalg.qr(np.eye(2) * x, mode="raw"), lambda x: np.polyfit(x, x, 1, full=True),
-        lambda x: np.copy(x, order="F"), lambda x: np.einsum("i->", x, order="F"),
+        lambda x: np.sort(x, order="f"),
+        lambda x: np.zeros_like(x, order="F"),
+        lambda x: np.add(x, 1, where=x > 0),
+        lambda x: np.add(x, 1, casting="no"),
+        lambda x: np.quantile(x, 0.5, weights=x, method="inverted_cdf"),
+        lambda x: np.linalg.qr(np.eye(2) * x, mode="raw"),
+        lambda x: np.polyfit(x, x, 1, full=True),
+        lambda x: np.copy(x, order="F"),
+        lambda x: np.einsum("i->", x, order="F"),
     ],
-)  # fmt: skip
+)
 def test_an_argument_that_has_no_meaning_for_tensors_is_refused(call: Any) -> None:
     with pytest.raises(TypeError):
         call(dt.ones(2, requires_grad=True))
@@ -321,15 +339,28 @@ def test_an_argument_that_has_no_meaning_for_tensors_is_refused(call: Any) -> No
 @pytest.mark.parametrize(
     "call",
     [
-        "np.array([1, 2], like=x)", "np.asarray([1.0], like=x)", "np.asanyarray([1.0], like=x)",
-        "np.ascontiguousarray([1.0], like=x)", "np.asfortranarray([1.0], like=x)", "np.arange(3, like=x)",
-        "np.empty(2, like=x)", "np.eye(2, like=x)", "np.identity(2, like=x)", "np.full(2, 7, like=x)",
-        "np.ones((2, 1), like=x)", "np.zeros(3, like=x)", "np.tri(2, like=x)", "np.fromiter([1.0, 2.0], float, like=x)",
-        "np.fromfunction(lambda i: i * 2, (3,), like=x)", "np.frombuffer(bytes(8), like=x)",
-        "np.fromstring('1 2', sep=' ', like=x)", "np.require([1.0], like=x)",
-        "np.loadtxt(io.StringIO('1 2'), like=x)", "np.genfromtxt(io.StringIO('1 2'), like=x)",
+        "np.array([1, 2], like=x)",
+        "np.asarray([1.0], like=x)",
+        "np.asanyarray([1.0], like=x)",
+        "np.ascontiguousarray([1.0], like=x)",
+        "np.asfortranarray([1.0], like=x)",
+        "np.arange(3, like=x)",
+        "np.empty(2, like=x)",
+        "np.eye(2, like=x)",
+        "np.identity(2, like=x)",
+        "np.full(2, 7, like=x)",
+        "np.ones((2, 1), like=x)",
+        "np.zeros(3, like=x)",
+        "np.tri(2, like=x)",
+        "np.fromiter([1.0, 2.0], float, like=x)",
+        "np.fromfunction(lambda i: i * 2, (3,), like=x)",
+        "np.frombuffer(bytes(8), like=x)",
+        "np.fromstring('1 2', sep=' ', like=x)",
+        "np.require([1.0], like=x)",
+        "np.loadtxt(io.StringIO('1 2'), like=x)",
+        "np.genfromtxt(io.StringIO('1 2'), like=x)",
     ],
-)  # fmt: skip
+)
 def test_what_is_made_like_a_tensor_is_a_tensor(call: str) -> None:
     made = eval(call, {"np": np, "io": io, "x": dt.ones(2)})
     plain = eval(call, {"np": np, "io": io, "x": np.ones(2)})

@@ -35,19 +35,35 @@ def test_what_needs_no_change_is_numpys_own_object(name: str) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda np, x, s: np.array([s * 2, 5.0]), lambda np, x, s: np.array([[s, 1], [2, s]]),
-        lambda np, x, s: np.array((x, x)), lambda np, x, s: np.array(x, ndmin=2), lambda np, x, s: np.asarray([x[0], s]),
-        lambda np, x, s: np.asarray(x, dtype=np.float32), lambda np, x, s: np.full((2, 3), s),
-        lambda np, x, s: np.full(2, x), lambda np, x, s: np.arange(s, 8.1, s / 2), lambda np, x, s: np.arange(s, 6.5),
-        lambda np, x, s: np.sum([s, x[0]]), lambda np, x, s: np.mean((s, s)), lambda np, x, s: np.stack([x, x]),
-        lambda np, x, s: np.hstack([[s], x]), lambda np, x, s: np.hstack([[s], [s]]), lambda np, x, s: np.r_[x, 1.0, s],
-        lambda np, x, s: np.r_[x, 0:2, s], lambda np, x, s: np.c_[x, x], lambda np, x, s: np.dot([s, s], x),
-        lambda np, x, s: np.linalg.norm([s, s]), lambda np, x, s: np.fft.fft([s, s]).real,
-        lambda np, x, s: np.vectorize(lambda v: v * v)(x), lambda np, x, s: np.asarray_chkfinite([s]),
-        lambda np, x, s: np.where(np.array([True, False]), [s, s], x), lambda np, x, s: np.block([[x, x], [[s, s], x]][0]),
-        lambda np, x, s: np.linspace(s, 5, 3), lambda np, x, s: np.zeros_like(x) + s,
+        lambda np, x, s: np.array([s * 2, 5.0]),
+        lambda np, x, s: np.array([[s, 1], [2, s]]),
+        lambda np, x, s: np.array((x, x)),
+        lambda np, x, s: np.array(x, ndmin=2),
+        lambda np, x, s: np.asarray([x[0], s]),
+        lambda np, x, s: np.asarray(x, dtype=np.float32),
+        lambda np, x, s: np.full((2, 3), s),
+        lambda np, x, s: np.full(2, x),
+        lambda np, x, s: np.arange(s, 8.1, s / 2),
+        lambda np, x, s: np.arange(s, 6.5),
+        lambda np, x, s: np.sum([s, x[0]]),
+        lambda np, x, s: np.mean((s, s)),
+        lambda np, x, s: np.stack([x, x]),
+        lambda np, x, s: np.hstack([[s], x]),
+        lambda np, x, s: np.hstack([[s], [s]]),
+        lambda np, x, s: np.r_[x, 1.0, s],
+        lambda np, x, s: np.r_[x, 0:2, s],
+        lambda np, x, s: np.c_[x, x],
+        lambda np, x, s: np.dot([s, s], x),
+        lambda np, x, s: np.linalg.norm([s, s]),
+        lambda np, x, s: np.fft.fft([s, s]).real,
+        lambda np, x, s: np.vectorize(lambda v: v * v)(x),
+        lambda np, x, s: np.asarray_chkfinite([s]),
+        lambda np, x, s: np.where(np.array([True, False]), [s, s], x),
+        lambda np, x, s: np.block([[x, x], [[s, s], x]][0]),
+        lambda np, x, s: np.linspace(s, 5, 3),
+        lambda np, x, s: np.zeros_like(x) + s,
     ],
-)  # fmt: skip
+)
 def test_a_list_with_tensors_in_it_is_a_tensor_with_their_history(call: Any) -> None:
     x, s = leaf(), number()
     made = call(np, x, s)
@@ -63,11 +79,18 @@ def test_a_list_with_tensors_in_it_is_a_tensor_with_their_history(call: Any) -> 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda np: np.array([1, 2]), lambda np: np.asarray([1.0]), lambda np: np.full(2, 7.0), lambda np: np.arange(3),
-        lambda np: np.zeros(3), lambda np: np.r_[1:3, 5], lambda np: np.vectorize(lambda v: v + 1)([1, 2]),
-        lambda np: np.stack([np.ones(2), np.ones(2)]), lambda np: np.linalg.inv(np.eye(2)), lambda np: np.sum([1, 2]),
+        lambda np: np.array([1, 2]),
+        lambda np: np.asarray([1.0]),
+        lambda np: np.full(2, 7.0),
+        lambda np: np.arange(3),
+        lambda np: np.zeros(3),
+        lambda np: np.r_[1:3, 5],
+        lambda np: np.vectorize(lambda v: v + 1)([1, 2]),
+        lambda np: np.stack([np.ones(2), np.ones(2)]),
+        lambda np: np.linalg.inv(np.eye(2)),
+        lambda np: np.sum([1, 2]),
     ],
-)  # fmt: skip
+)
 def test_what_is_made_without_a_tensor_is_numpys(call: Any) -> None:
     made, expected = call(np), call(numpy)
     assert type(made) is type(expected) and made.dtype == expected.dtype

@@ -20,32 +20,54 @@ from tests.same_program import needs_torch, torch
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "SGD": [
-        {}, dict(momentum=0.9), dict(momentum=0.9, nesterov=True), dict(momentum=0.5, dampening=0.3, weight_decay=0.1),
+        {},
+        dict(momentum=0.9),
+        dict(momentum=0.9, nesterov=True),
+        dict(momentum=0.5, dampening=0.3, weight_decay=0.1),
         dict(weight_decay=0.1, maximize=True),
     ],
-    "Adam": [{}, dict(amsgrad=True), dict(weight_decay=0.1, betas=(0.5, 0.9)), dict(maximize=True, eps=1e-3),
-             dict(weight_decay=0.1, decoupled_weight_decay=True)],
+    "Adam": [
+        {},
+        dict(amsgrad=True),
+        dict(weight_decay=0.1, betas=(0.5, 0.9)),
+        dict(maximize=True, eps=1e-3),
+        dict(weight_decay=0.1, decoupled_weight_decay=True),
+    ],
     "AdamW": [{}, dict(amsgrad=True, weight_decay=0.3), dict(maximize=True)],
     "Adamax": [{}, dict(weight_decay=0.1, maximize=True, betas=(0.8, 0.9))],
-    "NAdam": [{}, dict(weight_decay=0.1), dict(weight_decay=0.1, decoupled_weight_decay=True, momentum_decay=0.1),
-              dict(maximize=True)],
-    "RAdam": [{}, dict(weight_decay=0.1, betas=(0.8, 0.9)), dict(weight_decay=0.1, decoupled_weight_decay=True),
-              dict(maximize=True)],
+    "NAdam": [
+        {},
+        dict(weight_decay=0.1),
+        dict(weight_decay=0.1, decoupled_weight_decay=True, momentum_decay=0.1),
+        dict(maximize=True),
+    ],
+    "RAdam": [
+        {},
+        dict(weight_decay=0.1, betas=(0.8, 0.9)),
+        dict(weight_decay=0.1, decoupled_weight_decay=True),
+        dict(maximize=True),
+    ],
     "Adagrad": [{}, dict(lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.2), dict(maximize=True)],
     "Adadelta": [{}, dict(rho=0.5, weight_decay=0.1, maximize=True)],
-    "RMSprop": [{}, dict(momentum=0.9), dict(centered=True, weight_decay=0.1),
-                dict(centered=True, momentum=0.5, maximize=True, alpha=0.5)],
+    "RMSprop": [
+        {},
+        dict(momentum=0.9),
+        dict(centered=True, weight_decay=0.1),
+        dict(centered=True, momentum=0.5, maximize=True, alpha=0.5),
+    ],
     "Rprop": [{}, dict(etas=(0.4, 1.5), step_sizes=(1e-3, 0.3)), dict(maximize=True)],
     "ASGD": [{}, dict(lambd=0.1, alpha=0.5, t0=5, weight_decay=0.1), dict(maximize=True)],
-}  # fmt: skip
+}
 RECORDED = sorted(OPTIONS)
 FUSED = ["Adam", "AdamW", "Adagrad", "SGD"]
 FORMS: list[dict[str, Any]] = [{}, {"foreach": False}, {"foreach": True}, {"fused": True}, {"differentiable": True}]
 CASES = [
     (name, options, form)
-    for name, several in OPTIONS.items() for options in several for form in FORMS
+    for name, several in OPTIONS.items()
+    for options in several
+    for form in FORMS
     if "fused" not in form or name in FUSED
-]  # fmt: skip
+]
 SHAPES = [(3, 2), (4,), (), (2, 1, 2)]
 
 
@@ -142,8 +164,11 @@ def test_a_checkpoint_goes_over_in_both_directions(name: str, doubles: Any) -> N
             return {key: carried(value, T) for key, value in state.items()}
         if isinstance(state, list):
             return [carried(value, T) for value in state]
-        return T.tensor(state.numpy().tolist(), dtype=getattr(T, str(state.dtype).split(".")[1])) \
-            if hasattr(state, "numpy") else state  # fmt: skip
+        return (
+            T.tensor(state.numpy().tolist(), dtype=getattr(T, str(state.dtype).split(".")[1]))
+            if hasattr(state, "numpy")
+            else state
+        )
 
     options = OPTIONS[name][-1]
     ends = []
@@ -232,10 +257,14 @@ def test_lbfgs_walks_pytorchs_way(search: str | None, history: int, max_iter: in
 @needs_torch
 @pytest.mark.parametrize(
     "name, options",
-    [("Adafactor", {}), ("Adafactor", dict(weight_decay=0.1, d=2.0, maximize=True, eps=(1e-5, 1e-2))),
-     ("Muon", {}), ("Muon", dict(nesterov=False, adjust_lr_fn="match_rms_adamw", lr=0.1))],
+    [
+        ("Adafactor", {}),
+        ("Adafactor", dict(weight_decay=0.1, d=2.0, maximize=True, eps=(1e-5, 1e-2))),
+        ("Muon", {}),
+        ("Muon", dict(nesterov=False, adjust_lr_fn="match_rms_adamw", lr=0.1)),
+    ],
     ids=case_id,
-)  # fmt: skip
+)
 def test_optimizers_of_matrices(name: str, options: dict, doubles: Any) -> None:
     def walk(T: Any) -> list:
         draw = np.random.default_rng(1)
@@ -392,10 +421,15 @@ def test_parameters_of_every_layout_are_changed_where_they_are() -> None:
 
 @pytest.mark.parametrize(
     "name, options",
-    [("SGD", dict(weight_decay=0.1)), ("SGD", {}), ("SGD", dict(momentum=0.9, dampening=0.2)),
-     ("SGD", dict(momentum=0.9, nesterov=True, maximize=True)), ("Adam", dict(weight_decay=0.1))],
+    [
+        ("SGD", dict(weight_decay=0.1)),
+        ("SGD", {}),
+        ("SGD", dict(momentum=0.9, dampening=0.2)),
+        ("SGD", dict(momentum=0.9, nesterov=True, maximize=True)),
+        ("Adam", dict(weight_decay=0.1)),
+    ],
     ids=case_id,
-)  # fmt: skip
+)
 def test_large_parameters_are_changed_as_small_ones_are(name: str, options: dict) -> None:
     draw = np.random.default_rng(0)
     values, gradient = draw.normal(size=(2, 70001)).astype(np.float32)

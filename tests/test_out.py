@@ -66,10 +66,20 @@ def test_a_function_without_out_says_so(name: str) -> None:
 
 
 NEW = [
-    (dt.zeros, (3,)), (dt.ones, (3,)), (dt.empty, (3,)), (dt.full, ((3,), 2)), (dt.arange, (0, 0.3, 0.1)),
-    (dt.linspace, (0, 1, 3)), (dt.logspace, (0, 1, 3)), (dt.eye, (3, 1)), (dt.rand, (3,)), (dt.randn, (3,)),
-    (dt.randint, (5, (3,))), (dt.randperm, (3,)), (dt.normal, (0.0, 1.0, (3,))),
-]  # fmt: skip
+    (dt.zeros, (3,)),
+    (dt.ones, (3,)),
+    (dt.empty, (3,)),
+    (dt.full, ((3,), 2)),
+    (dt.arange, (0, 0.3, 0.1)),
+    (dt.linspace, (0, 1, 3)),
+    (dt.logspace, (0, 1, 3)),
+    (dt.eye, (3, 1)),
+    (dt.rand, (3,)),
+    (dt.randn, (3,)),
+    (dt.randint, (5, (3,))),
+    (dt.randperm, (3,)),
+    (dt.normal, (0.0, 1.0, (3,))),
+]
 
 
 @pytest.mark.parametrize(("function", "args"), NEW, ids=[f.__name__ for f, _ in NEW])

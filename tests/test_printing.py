@@ -237,8 +237,12 @@ class TestOptions:
         before = get_printoptions()
         with printoptions(profile="short", sci_mode=True, linewidth=33):
             assert get_printoptions() == {
-                "precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 33, "sci_mode": True,
-            }  # fmt: skip
+                "precision": 2,
+                "threshold": 1000,
+                "edgeitems": 2,
+                "linewidth": 33,
+                "sci_mode": True,
+            }
         assert get_printoptions() == before
 
     def test_an_error_in_the_block_restores_every_option(self):

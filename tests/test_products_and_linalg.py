@@ -32,13 +32,21 @@ INVARIANT = {
     "eigenvectors": lambda lib, a: abs(lib.linalg.eigh(hermitian(lib, a))[1]),
     "eigh, upper triangle": lambda lib, a: lib.linalg.eigh(hermitian(lib, a), "U")[0],
     "eigvalsh": lambda lib, a: lib.linalg.eigvalsh(hermitian(lib, a)),
-    "singular vectors": lambda lib, a: (abs(lib.linalg.svd(a, full_matrices=False)[0]), abs(lib.linalg.svd(a, full_matrices=False)[2])),
-    "svd, wide": lambda lib, a: (abs(lib.linalg.svd(a[..., :2, :], full_matrices=False)[0]), abs(lib.linalg.svd(a[..., :2, :], full_matrices=False)[2])),
+    "singular vectors": lambda lib, a: (
+        abs(lib.linalg.svd(a, full_matrices=False)[0]),
+        abs(lib.linalg.svd(a, full_matrices=False)[2]),
+    ),
+    "svd, wide": lambda lib, a: (
+        abs(lib.linalg.svd(a[..., :2, :], full_matrices=False)[0]),
+        abs(lib.linalg.svd(a[..., :2, :], full_matrices=False)[2]),
+    ),
     "svd, tall, full": lambda lib, a: (abs(lib.linalg.svd(a[..., :2])[0][..., :2]), abs(lib.linalg.svd(a[..., :2])[2])),
-    "rank one part": lambda lib, a: (lambda u, s, vh: u[..., :1] * s[..., None, :1] @ vh[..., :1, :])(*lib.linalg.svd(a, full_matrices=False)),
+    "rank one part": lambda lib, a: (lambda u, s, vh: u[..., :1] * s[..., None, :1] @ vh[..., :1, :])(
+        *lib.linalg.svd(a, full_matrices=False)
+    ),
     "svdvals": lambda lib, a: lib.linalg.svdvals(a),
     "cholesky_solve": lambda lib, a: lib.cholesky_solve(a, lib.linalg.cholesky(hermitian(lib, a))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)], ids=str)
@@ -92,11 +100,12 @@ def test_the_third_derivative_of_det_is_right():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda lib, a, s: lib.linalg.inv(s), lambda lib, a, s: lib.linalg.solve(s, a), lambda lib, a,
-        s: lib.linalg.cholesky(-s - lib.eye(3)),
+        lambda lib, a, s: lib.linalg.inv(s),
+        lambda lib, a, s: lib.linalg.solve(s, a),
+        lambda lib, a, s: lib.linalg.cholesky(-s - lib.eye(3)),
     ],
     ids=["inv", "solve", "cholesky"],
-)  # fmt: skip
+)
 def test_what_has_no_factorisation_raises_linalg_error(call):
     for lib in (dt, torch):
         with pytest.raises(lib.linalg.LinAlgError):
@@ -138,7 +147,7 @@ BAD = {
     "norm order": lambda lib: lib.linalg.matrix_norm(lib.eye(2), 3),
     "norm dims": lambda lib: lib.linalg.norm(lib.ones(2, 2, 2), 2),
     "qr mode": lambda lib: lib.linalg.qr(lib.eye(2), "wrong"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -152,15 +161,18 @@ def test_wrong_shapes_and_types_raise_as_in_pytorch(name):
 
 
 NAMES = {
-    "DotBackward0": lambda a, v, b: v @ v, "MvBackward0": lambda a, v, b: a @ v, "MmBackward0": lambda a, v, b: a @ a,
+    "DotBackward0": lambda a, v, b: v @ v,
+    "MvBackward0": lambda a, v, b: a @ v,
+    "MmBackward0": lambda a, v, b: a @ a,
     "BmmBackward0": lambda a, v, b: b @ b,
-    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a), "LinalgSolveExBackward0": lambda a, v,
-    b: dt.linalg.solve(a, v),
+    "LinalgInvExBackward0": lambda a, v, b: dt.linalg.inv(a),
+    "LinalgSolveExBackward0": lambda a, v, b: dt.linalg.solve(a, v),
     "LinalgDetBackward0": lambda a, v, b: dt.linalg.det(a),
-    "LinalgQrBackward0": lambda a, v, b: dt.linalg.qr(a)[0], "LinalgSvdBackward0": lambda a, v, b: dt.linalg.svd(a)[1],
+    "LinalgQrBackward0": lambda a, v, b: dt.linalg.qr(a)[0],
+    "LinalgSvdBackward0": lambda a, v, b: dt.linalg.svd(a)[1],
     "LinalgEighBackward0": lambda a, v, b: dt.linalg.eigh(a)[0],
     "AddmmBackward0": lambda a, v, b: dt.nn.functional.linear(a, a, v),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,8 +190,14 @@ def test_matmul_takes_arrays_on_either_side():
 
 
 @pytest.mark.parametrize(
-    "call", [lambda lib, a: a @ a, lambda lib, a: lib.einsum("ij,jk->ki", a, a), lambda lib, a: lib.tensordot(a, a, 1), lambda lib, a: lib.outer(a[0], a[0])]
-)  # fmt: skip
+    "call",
+    [
+        lambda lib, a: a @ a,
+        lambda lib, a: lib.einsum("ij,jk->ki", a, a),
+        lambda lib, a: lib.tensordot(a, a, 1),
+        lambda lib, a: lib.outer(a[0], a[0]),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
 def test_products_keep_the_dtype(call, dtype):
     a = np.arange(9).reshape(3, 3).astype(dtype)

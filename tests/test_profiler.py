@@ -154,9 +154,12 @@ def test_a_schedule_records_some_steps(tmp_path):
 def test_schedules_are_those_of_pytorch():
     import torch
 
-    for options in ({"wait": 1, "warmup": 1, "active": 2}, {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
-                    {"wait": 2, "warmup": 1, "active": 1, "repeat": 1, "skip_first": 3},
-                    {"wait": 2, "warmup": 1, "active": 1, "skip_first_wait": 1}):  # fmt: skip
+    for options in (
+        {"wait": 1, "warmup": 1, "active": 2},
+        {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
+        {"wait": 2, "warmup": 1, "active": 1, "repeat": 1, "skip_first": 3},
+        {"wait": 2, "warmup": 1, "active": 1, "skip_first_wait": 1},
+    ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of steps without a warm-up
             ours, theirs = schedule(**options), torch.profiler.schedule(**options)

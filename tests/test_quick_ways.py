@@ -32,9 +32,15 @@ def test_a_quick_formula_gives_what_the_general_one_gives(row: Any, sample: Any,
     convert = lambda a: known[id(a)] if id(a) in known else dt.from_numpy(a)
     found = []
     for record in (False, True):  # a backward that is recorded runs the general formulas
-        outs = [o for o in leaves(row.function(*(converted(a, convert) for a in args),
-            **{k: converted(v, convert) for k, v in kwargs.items()}))
-                if o.requires_grad]  # fmt: skip
+        outs = [
+            o
+            for o in leaves(
+                row.function(
+                    *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+                )
+            )
+            if o.requires_grad
+        ]
         starts = [dt.from_numpy(np.linspace(0.5, 1.5, o.numel()).reshape(tuple(o.shape)).astype(dtype)) for o in outs]
         found.append(
             dt.autograd.grad(outs, list(known.values()), starts, create_graph=record, allow_unused=True) if outs else ()
@@ -388,11 +394,14 @@ def test_a_number_is_rounded_to_each_dtype_that_it_stands_beside() -> None:
             assert found.dtype is kind and found.numpy().tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize(("call", "wanted"), [
-    (lambda x: dt.nn.functional.hardtanh(x, -1.0, 0.5), [1.0, 0.0, 0.0]),
-    (lambda x: dt.nn.functional.softplus(x, 1.0, 0.5), [0.5621765, 1.0, 1.0]),
-    (lambda x: dt.rsub(x, x.detach(), alpha=3), [-3.0, -3.0, -3.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda x: dt.nn.functional.hardtanh(x, -1.0, 0.5), [1.0, 0.0, 0.0]),
+        (lambda x: dt.nn.functional.softplus(x, 1.0, 0.5), [0.5621765, 1.0, 1.0]),
+        (lambda x: dt.rsub(x, x.detach(), alpha=3), [-3.0, -3.0, -3.0]),
+    ],
+)
 def test_options_reach_the_backward(call: Any, wanted: list) -> None:
     x = dt.tensor([0.25, 0.75, 2.0], requires_grad=True)
     np.testing.assert_allclose(dt.autograd.grad(call(x).sum(), x)[0].numpy(), wanted, rtol=1e-6)
@@ -404,8 +413,13 @@ def test_a_view_that_was_written_behind_its_back_has_its_new_history(name: str) 
     b = dt.ones(2, 3)
     v = b[1:]
     b.mul_(w)
-    run = {"softmax": lambda: dt.softmax(v, 1)[0, 0], "logsumexp": lambda: dt.logsumexp(v, 1), "mul": lambda: v * v,
-           "argsort": lambda: v.gather(1, dt.argsort(v)), "cat": lambda: dt.cat([v, v])}  # fmt: skip
+    run = {
+        "softmax": lambda: dt.softmax(v, 1)[0, 0],
+        "logsumexp": lambda: dt.logsumexp(v, 1),
+        "mul": lambda: v * v,
+        "argsort": lambda: v.gather(1, dt.argsort(v)),
+        "cat": lambda: dt.cat([v, v]),
+    }
     out = run[name]() if name in run else getattr(v, name)()
     assert out.requires_grad and bool(dt.autograd.grad(out.sum(), w)[0].any())
 
@@ -433,8 +447,18 @@ def test_real_and_imaginary_parts_are_views() -> None:
 
 def test_one_number_among_several_results_is_in_an_array() -> None:
     x, m = dt.tensor([3.0, 1.0, 2.0]), dt.eye(2)
-    for outs in (x.max(0), x.min(0), dt.aminmax(x), dt.var_mean(x), dt.std_mean(x), x.median(0), x.mode(0),
-                 x.kthvalue(1), dt.linalg.slogdet(m), x.nanmedian(0)):  # fmt: skip
+    for outs in (
+        x.max(0),
+        x.min(0),
+        dt.aminmax(x),
+        dt.var_mean(x),
+        dt.std_mean(x),
+        x.median(0),
+        x.mode(0),
+        x.kthvalue(1),
+        dt.linalg.slogdet(m),
+        x.nanmedian(0),
+    ):
         assert all(type(out._array) is np.ndarray for out in outs)
 
 
@@ -473,10 +497,20 @@ class Stop(dt.autograd.Function):
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("call", [
-    dt.exp, lambda x: x * x, lambda x: x.max(0), lambda x: x.unbind(0), lambda x: dt.cat([x, x]),
-    lambda x: x.softmax(0), lambda x: x.sort(0)[0], lambda x: dt.matrix_exp(x), lambda x: x.clone()[0].mul_(2.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        dt.exp,
+        lambda x: x * x,
+        lambda x: x.max(0),
+        lambda x: x.unbind(0),
+        lambda x: dt.cat([x, x]),
+        lambda x: x.softmax(0),
+        lambda x: x.sort(0)[0],
+        lambda x: dt.matrix_exp(x),
+        lambda x: x.clone()[0].mul_(2.0),
+    ],
+)
 def test_a_gradient_that_does_not_come_is_none(call: Any, create_graph: bool) -> None:
     x = dt.ones(2, 2, requires_grad=True)
     outs = Stop.apply(*(out for out in leaves(call(x)) if out.requires_grad))
@@ -495,10 +529,17 @@ def test_forwards_say_nothing_of_values_that_are_not_finite(level: bool) -> None
     assert not [str(each.message) for each in seen]
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: dt.nn.functional.layer_norm(x, (3,)), lambda x: dt.nn.functional.group_norm(x, 1),
-    lambda x: x.max(1)[0], lambda x: x.sort(1)[0], lambda x: x.cummax(1)[0], lambda x: dt.var_mean(x, 1)[0],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: dt.nn.functional.layer_norm(x, (3,)),
+        lambda x: dt.nn.functional.group_norm(x, 1),
+        lambda x: x.max(1)[0],
+        lambda x: x.sort(1)[0],
+        lambda x: x.cummax(1)[0],
+        lambda x: dt.var_mean(x, 1)[0],
+    ],
+)
 def test_second_derivatives_where_some_results_have_no_gradient(call: Any) -> None:
     x = dt.tensor([[0.5, 2.0, 1.0], [3.0, 0.25, 1.5]], dtype=dt.float64, requires_grad=True)
     assert dt.autograd.gradgradcheck(lambda x: call(x) * call(x), x)

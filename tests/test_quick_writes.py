@@ -276,9 +276,19 @@ def test_as_pytorch(program: str) -> None:
 
 # --- against the whole way ------------------------------------------------------------------------
 
-KEYS = [0, -1, slice(1, 3), slice(None, None, 2), (slice(None), 1), (1, slice(1, None)), (2, -1), (..., 0), (None, 0),
+KEYS = [
+    0,
+    -1,
+    slice(1, 3),
+    slice(None, None, 2),
+    (slice(None), 1),
+    (1, slice(1, None)),
+    (2, -1),
+    (..., 0),
+    (None, 0),
     (slice(0, 0),),
-        (slice(None), slice(1, 3))]  # fmt: skip
+    (slice(None), slice(1, 3)),
+]
 BASES = {
     "a result": lambda x: x * 1.5,
     "a transposed view": lambda x: (x * 1.5).t(),
@@ -303,10 +313,13 @@ def _written(key: Any, base: str, value: str) -> tuple:
     )
     plain = dt.autograd.grad((root * root * target.sum()).sum(), (x, w), allow_unused=True)
     return (
-        root.tolist(), root._version, root.grad_fn.name(), [f and f.name() for f, _ in root.grad_fn.next_functions],
+        root.tolist(),
+        root._version,
+        root.grad_fn.name(),
+        [f and f.name() for f, _ in root.grad_fn.next_functions],
         target.grad_fn.name(),
         *(None if g is None else g.tolist() for g in (*first, *second, *plain)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -335,11 +348,20 @@ def test_an_assignment_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> N
     assert b._version == 5 and b.grad_fn.name() == "CopySlices"
 
 
-@pytest.mark.parametrize(("shape", "strides", "apart"), [
-    ((3,), (8,), True), ((3,), (0,), False), ((1,), (0,), True), ((0, 3), (0, 8), True), ((2, 3), (8, 16), True),
-    ((2, 3), (8, 8), False),
-    ((3, 2), (-16, 8), True), ((3, 3), (8, 16), False), ((4, 3, 2), (8, 64, 32), True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "strides", "apart"),
+    [
+        ((3,), (8,), True),
+        ((3,), (0,), False),
+        ((1,), (0,), True),
+        ((0, 3), (0, 8), True),
+        ((2, 3), (8, 16), True),
+        ((2, 3), (8, 8), False),
+        ((3, 2), (-16, 8), True),
+        ((3, 3), (8, 16), False),
+        ((4, 3, 2), (8, 64, 32), True),
+    ],
+)
 def test_memory_that_elements_share_is_seen_in_the_strides(shape: tuple, strides: tuple, apart: bool) -> None:
     start = np.zeros(100)[50:]
     assert views.disjoint(np.lib.stride_tricks.as_strided(start, shape, strides)) == apart
@@ -354,12 +376,19 @@ def test_windows_that_overlap_are_written_as_the_whole_way_writes_them() -> None
 # --- nothing half done ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("write", [
-    lambda x: x.mul_(1e30), lambda x: x.mul_(dt.full((3,), 1e30)), lambda x: x.exp_(), lambda x: x[0:2].mul_(1e30),
-    lambda x: x.add_(dt.full((3,), 3e38), alpha=10.0),
-    lambda x: x.addcmul_(x.detach().clone(), dt.full((3,), 1e30), value=1e30),
-    lambda x: x.addcdiv_(x.detach().clone(), dt.zeros(3), value=2.0), lambda x: x.div_(0.0).sub_(x.detach().clone()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.mul_(1e30),
+        lambda x: x.mul_(dt.full((3,), 1e30)),
+        lambda x: x.exp_(),
+        lambda x: x[0:2].mul_(1e30),
+        lambda x: x.add_(dt.full((3,), 3e38), alpha=10.0),
+        lambda x: x.addcmul_(x.detach().clone(), dt.full((3,), 1e30), value=1e30),
+        lambda x: x.addcdiv_(x.detach().clone(), dt.zeros(3), value=2.0),
+        lambda x: x.div_(0.0).sub_(x.detach().clone()),
+    ],
+)
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("strict", ["a warning is an error", "NumPy raises"])
 def test_a_complaint_about_values_leaves_no_write_behind_uncounted(write: Any, recorded: bool, strict: str) -> None:
@@ -393,10 +422,14 @@ def test_a_write_that_fails_changes_nothing() -> None:
     b = dt.ones(2, 3, requires_grad=True) * 2
     view = b[0]
     node = b.grad_fn
-    for write in (lambda: view.mul_(dt.ones(4)), lambda: view.add_(dt.ones(2, 3)), lambda: b.__setitem__(0, dt.ones(4)),
+    for write in (
+        lambda: view.mul_(dt.ones(4)),
+        lambda: view.add_(dt.ones(2, 3)),
+        lambda: b.__setitem__(0, dt.ones(4)),
         lambda: b.__setitem__(9, 1.0),
-                  lambda: view.addcmul_(dt.ones(4), dt.ones(4), value=0.5),
-                  lambda: view.copy_(dt.ones(4))):  # fmt: skip
+        lambda: view.addcmul_(dt.ones(4), dt.ones(4), value=0.5),
+        lambda: view.copy_(dt.ones(4)),
+    ):
         with pytest.raises((RuntimeError, IndexError)):
             write()
     assert (
@@ -437,10 +470,18 @@ def test_inference_tensors_are_not_written_outside() -> None:
 # --- who wrote ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("write", [
-    "b[1] = 2.0", "b[0:1].mul_(2.0)", "b.mul_(2.0)", "b.add_(b.detach(), alpha=2.0)",
-    "b.detach().addcmul_(c, c, value=2.0)", "b.clamp_(0.0)", "b[1:] += 1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "write",
+    [
+        "b[1] = 2.0",
+        "b[0:1].mul_(2.0)",
+        "b.mul_(2.0)",
+        "b.add_(b.detach(), alpha=2.0)",
+        "b.detach().addcmul_(c, c, value=2.0)",
+        "b.clamp_(0.0)",
+        "b[1:] += 1",
+    ],
+)
 def test_the_error_names_the_line_of_the_write(write: str) -> None:
     source = f"b = dt.ones(3, requires_grad=True) * 1\nc = dt.ones(3)\ny = b * b\n\n{write}\n"
     names = {"dt": dt, "__name__": "a_users_module"}
@@ -488,13 +529,21 @@ def _hooked(program: Any, unusual: bool) -> tuple:
     return seen, y.tolist(), [None if g is None else g.tolist() for g in gradients]
 
 
-@pytest.mark.parametrize("program", [
-    lambda x, w: (x * w).tanh(), lambda x, w: (x @ x).exp() / w, lambda x, w: x.softmax(dim=1) * w.sum(0, keepdim=True),
-    lambda x, w: (x * 2.0 + 1).pow(3),
-    lambda x, w: dt.where(x > 1, x * w, w), lambda x, w: x.max(dim=0)[0] * w, lambda x, w: x[0] * w.mul(2)[[1, 0]],
-    lambda x, w: dt.cat([x, x * w]).prod(),
-    lambda x, w: (x * 1).mul_(w).exp_(), lambda x, w: x.norm() * w.std(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, w: (x * w).tanh(),
+        lambda x, w: (x @ x).exp() / w,
+        lambda x, w: x.softmax(dim=1) * w.sum(0, keepdim=True),
+        lambda x, w: (x * 2.0 + 1).pow(3),
+        lambda x, w: dt.where(x > 1, x * w, w),
+        lambda x, w: x.max(dim=0)[0] * w,
+        lambda x, w: x[0] * w.mul(2)[[1, 0]],
+        lambda x, w: dt.cat([x, x * w]).prod(),
+        lambda x, w: (x * 1).mul_(w).exp_(),
+        lambda x, w: x.norm() * w.std(),
+    ],
+)
 def test_hooks_see_the_same_on_the_quick_way(program: Any) -> None:
     assert repr(_hooked(program, False)) == repr(_hooked(program, True))
 

@@ -85,8 +85,17 @@ def test_repetitions_that_overflow_are_refused_before_they_are_written(program):
 
 
 @needs_torch
-@pytest.mark.parametrize("call", ["x.repeat(1, 2**62)", "x.tile((2**62, 2**62))", "x.repeat(-1)",
-                                  "x.repeat(2**70)", "x.repeat_interleave(-1)", "x.repeat_interleave(2**62)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x.repeat(1, 2**62)",
+        "x.tile((2**62, 2**62))",
+        "x.repeat(-1)",
+        "x.repeat(2**70)",
+        "x.repeat_interleave(-1)",
+        "x.repeat_interleave(2**62)",
+    ],
+)
 def test_repetitions_are_refused_with_the_error_of_pytorch(call):
     import torch
 

@@ -141,11 +141,14 @@ def test_distributions_are_found_as_modules() -> None:
 def test_what_scipy_has_and_has_no_derivative_refuses_tensors_that_require_grad() -> None:
     x = dt.ones(3, requires_grad=True)
     for call in (
-        lambda: dt.scipy.special.ellipk(x), lambda: dt.scipy.linalg.hessenberg(x.reshape(3, 1)),
-        lambda: dt.scipy.signal.lfilter([1.0], [1.0], x), lambda: dt.scipy.special.gammainc(x, 1.0).sum().backward(),
-        lambda: dt.scipy.special.jv(x, 1.0), lambda: dt.scipy.stats.invgamma.ppf(x, 2.0),
+        lambda: dt.scipy.special.ellipk(x),
+        lambda: dt.scipy.linalg.hessenberg(x.reshape(3, 1)),
+        lambda: dt.scipy.signal.lfilter([1.0], [1.0], x),
+        lambda: dt.scipy.special.gammainc(x, 1.0).sum().backward(),
+        lambda: dt.scipy.special.jv(x, 1.0),
+        lambda: dt.scipy.stats.invgamma.ppf(x, 2.0),
         lambda: dt.scipy.stats.skew(x),
-    ):  # fmt: skip
+    ):
         with pytest.raises((RuntimeError, TypeError, NotImplementedError)):
             call()
 
@@ -153,15 +156,18 @@ def test_what_scipy_has_and_has_no_derivative_refuses_tensors_that_require_grad(
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: dt.scipy.linalg.qr(x, pivoting=True), lambda x: dt.scipy.linalg.eig(x, left=True),
-        lambda x: dt.scipy.linalg.eigh(x, subset_by_index=[0, 0]), lambda x: dt.scipy.special.comb(x, 1, exact=True),
+        lambda x: dt.scipy.linalg.qr(x, pivoting=True),
+        lambda x: dt.scipy.linalg.eig(x, left=True),
+        lambda x: dt.scipy.linalg.eigh(x, subset_by_index=[0, 0]),
+        lambda x: dt.scipy.special.comb(x, 1, exact=True),
         lambda x: dt.scipy.stats.multivariate_normal.logpdf(x, allow_singular=True),
-        lambda x: dt.scipy.stats.norm.logpdf(x, 0, 1, 2), lambda x: dt.scipy.stats.gamma.logpdf(x),
+        lambda x: dt.scipy.stats.norm.logpdf(x, 0, 1, 2),
+        lambda x: dt.scipy.stats.gamma.logpdf(x),
         lambda x: dt.scipy.signal.convolve2d(x, x, boundary="wrap"),
         lambda x: dt.scipy.optimize.minimize(lambda v, a: (v - a).sum(), [0.0], args=(x,), bounds=[(0, 1)]),
         lambda x: dt.scipy.integrate.odeint(lambda y, t: y, x[0], [0, 1], full_output=1),
     ],
-)  # fmt: skip
+)
 def test_an_argument_that_has_no_meaning_for_tensors_is_refused(call: Any) -> None:
     with pytest.raises(TypeError):
         call(dt.eye(2, requires_grad=True))
@@ -181,15 +187,23 @@ def leaf(values: Any) -> dt.Tensor:
 
 SOLVERS = {
     "root": lambda a: dt.scipy.optimize.root(lambda x, a: x**3 + x - a, [1.0, 1.0], args=(a,), tol=1e-12).x,
-    "root by least squares": lambda a: dt.scipy.optimize.root(lambda x, a: x**3 + x - a, [1.0, 1.0], (a,), "lm", tol=1e-12).x,
+    "root by least squares": lambda a: (
+        dt.scipy.optimize.root(lambda x, a: x**3 + x - a, [1.0, 1.0], (a,), "lm", tol=1e-12).x
+    ),
     "fsolve": lambda a: dt.scipy.optimize.fsolve(lambda x, a, k: x**3 + k * x - a, [1.0, 1.0], args=(a, 2.0)),
     "brentq": lambda a: dt.scipy.optimize.brentq(lambda x, a: x**3 + x - a[0] * a[1], 0.0, 9.0, args=(a,), xtol=1e-13),
-    "fixed_point": lambda a: dt.scipy.optimize.fixed_point(lambda x, a: np.cos(x) * a / 4, [0.5, 0.5], (a,), xtol=1e-13),
-    "minimize": lambda a: dt.scipy.optimize.minimize(
-        lambda x, a: ((x - a) ** 4).sum() + (x * x).sum(), [0.1, 0.3], args=(a,), tol=1e-9).x,
-    "value of minimize": lambda a: dt.scipy.optimize.minimize(
-        lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), [0.1, 0.3], args=a, method="L-BFGS-B", tol=1e-14).fun,
-}  # fmt: skip
+    "fixed_point": lambda a: dt.scipy.optimize.fixed_point(
+        lambda x, a: np.cos(x) * a / 4, [0.5, 0.5], (a,), xtol=1e-13
+    ),
+    "minimize": lambda a: (
+        dt.scipy.optimize.minimize(lambda x, a: ((x - a) ** 4).sum() + (x * x).sum(), [0.1, 0.3], args=(a,), tol=1e-9).x
+    ),
+    "value of minimize": lambda a: (
+        dt.scipy.optimize.minimize(
+            lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), [0.1, 0.3], args=a, method="L-BFGS-B", tol=1e-14
+        ).fun
+    ),
+}
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -338,9 +352,10 @@ def test_least_squares_with_losses_and_bounds_beside_differences(loss: str, low:
 def test_least_squares_refuses_what_has_no_derivative_and_is_scipys_without_tensors() -> None:
     solve, y = dt.scipy.optimize.least_squares, dt.ones(2, dtype=dt.float64)
     for words, more in {
-        "bounds are numbers": {"bounds": (y, np.inf)}, "not a function": {"loss": np.log1p},
+        "bounds are numbers": {"bounds": (y, np.inf)},
+        "not a function": {"loss": np.log1p},
         "pass tensors in args=": {"kwargs": {"b": y}},
-    }.items():  # fmt: skip
+    }.items():
         with pytest.raises(TypeError, match=words):
             solve(lambda x, a, b=0: x - a, [0.0, 0.0], args=(y,), **more)
     with pytest.raises(ValueError, match="loss must be one of linear, soft_l1"):

@@ -29,11 +29,35 @@ def again(obj, **options):
 
 
 PLAIN = [
-    None, True, 3, 2**80, -1.5, "text", "", b"\x00\xff", bytearray(b"ab"), 1 - 2j, (1, (2,)), [1, [2]], {1, 2},
-    frozenset({"a"}), {"a": 1, 2: "b", (1, 2): None, None: 0, 1.5: []}, collections.OrderedDict(b=1, a=2),
-    collections.Counter("aab"), collections.defaultdict(list, a=[1]), range(2, 9, 3), slice(None, 3), ...,
-    dt.Size([2, 3]), dt.float16, dt.bool, dt.device("cpu"), [], {}, (),
-]  # fmt: skip
+    None,
+    True,
+    3,
+    2**80,
+    -1.5,
+    "text",
+    "",
+    b"\x00\xff",
+    bytearray(b"ab"),
+    1 - 2j,
+    (1, (2,)),
+    [1, [2]],
+    {1, 2},
+    frozenset({"a"}),
+    {"a": 1, 2: "b", (1, 2): None, None: 0, 1.5: []},
+    collections.OrderedDict(b=1, a=2),
+    collections.Counter("aab"),
+    collections.defaultdict(list, a=[1]),
+    range(2, 9, 3),
+    slice(None, 3),
+    ...,
+    dt.Size([2, 3]),
+    dt.float16,
+    dt.bool,
+    dt.device("cpu"),
+    [],
+    {},
+    (),
+]
 
 
 @pytest.mark.parametrize("obj", PLAIN, ids=lambda o: f"{type(o).__name__}")
@@ -245,11 +269,14 @@ DAMAGED = {
     "private kind": made({"__metadata__": {"dualtape": '{"place": 1}'}}),
     "missing array": made({"__metadata__": {"dualtape": '{"tensor": "x"}'}}),
     "outside": made(
-        {"__metadata__": {"dualtape": '{"tensor": "x", "dtype": "float32", "shape": [9], "start": 0, "steps": [4]}'},
-         "x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}, b"\0" * 4,
+        {
+            "__metadata__": {"dualtape": '{"tensor": "x", "dtype": "float32", "shape": [9], "start": 0, "steps": [4]}'},
+            "x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+        },
+        b"\0" * 4,
     ),
     "plain pickle": pickle.dumps({"a": 1}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -348,22 +375,28 @@ BROKEN = {
     "huge bytes": archive(b"\x80\x05\x8e\xff\xff\xff\xff\xff\xff\xff\x00."),
     "huge bytearray": archive(b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x00."),
     "protocol 200": archive(b"\x80\xc8."),
-    "negative size": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (-1,), (1,)), [("archive/data/0", b"1234")]),
-}  # fmt: skip
+    "negative size": archive(
+        persistent((b"FloatStorage", "0", "cpu", 1), 0, (-1,), (1,)), [("archive/data/0", b"1234")]
+    ),
+}
 FOREIGN = {
     "dots": archive(b"\x80\x02N.", [("archive/../../etc/passwd", b"x")]),
     "absolute": archive(b"\x80\x02N.", [("/etc/passwd", b"x")]),
     "backslash": archive(b"\x80\x02N.", [("archive\\..\\x", b"x")]),
     "compressed": archive(b"\x80\x02N.", compression=zipfile.ZIP_DEFLATED),
     "no storage": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (1,), (1,))),
-    "short storage": archive(persistent((b"FloatStorage", "0", "cpu", 9), 0, (1,), (1,)), [("archive/data/0", b"1234")]),
+    "short storage": archive(
+        persistent((b"FloatStorage", "0", "cpu", 9), 0, (1,), (1,)), [("archive/data/0", b"1234")]
+    ),
     "outside": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (2,), (1,)), [("archive/data/0", b"1234")]),
     "far away": archive(persistent((b"FloatStorage", "0", "cpu", 1), 2**70, (1,), (1,)), [("archive/data/0", b"1234")]),
-    "huge": archive(persistent((b"FloatStorage", "0", "cpu", 1), 0, (2**62, 2**62), (0, 0)), [("archive/data/0", b"1234")]),
+    "huge": archive(
+        persistent((b"FloatStorage", "0", "cpu", 1), 0, (2**62, 2**62), (0, 0)), [("archive/data/0", b"1234")]
+    ),
     "script": archive(b"\x80\x02N.", [("archive/constants.pkl", b"")]),
     "byte order": archive(b"\x80\x02N.", [("archive/byteorder", b"middle")]),
     "no pickle": io.BytesIO(b"PK\x05\x06" + b"\0" * 18),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -399,12 +432,17 @@ def test_a_checkpoint_of_pytorch_is_read(mapped, protocol, tmp_path):
     optimizer.step()
     base = torch.arange(6.0).reshape(2, 3)
     saved = {
-        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "views": [base, base[1], base.t()],
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "views": [base, base[1], base.t()],
         "types": [torch.ones(2).to(getattr(torch, name)) for name in dt._tensor.dtypes.NAMED],
-        "parameter": torch.nn.Parameter(torch.ones(1)), "leaf": torch.ones(1, requires_grad=True),
+        "parameter": torch.nn.Parameter(torch.ones(1)),
+        "leaf": torch.ones(1, requires_grad=True),
         "plain": (1, None, 2**70, b"ab", {1, 2}, 1j, torch.float64, torch.device("cpu"), torch.Size([1]), ["x"], 2.5),
-        "sparse": torch.eye(2).to_sparse(), "counter": collections.Counter("aab"), "bytes": bytearray(b"xy"),
-    }  # fmt: skip
+        "sparse": torch.eye(2).to_sparse(),
+        "counter": collections.Counter("aab"),
+        "bytes": bytearray(b"xy"),
+    }
     path = tmp_path / "x.pt"
     torch.save(saved, path, pickle_protocol=protocol)
     found = dt.load(path, mmap=mapped)
@@ -453,16 +491,30 @@ def test_arrays_of_numpy_over_one_memory_share_it_again(step):
 
 
 CONJUGATED = {
-    "conj": lambda t, z: z.conj(), "slice": lambda t, z: z.conj()[1:, ::2], "transposed": lambda t, z: z.mH,
-    "expanded": lambda t, z: z[:1, :1].conj().expand(3, 4), "0-d": lambda t, z: z[1, 2].conj(),
+    "conj": lambda t, z: z.conj(),
+    "slice": lambda t, z: z.conj()[1:, ::2],
+    "transposed": lambda t, z: z.mH,
+    "expanded": lambda t, z: z[:1, :1].conj().expand(3, 4),
+    "0-d": lambda t, z: z[1, 2].conj(),
     "in a dict": lambda t, z: {"a": {"b": z.conj()}, "c": [z.clone(), z.conj() + 0]},
-    "both": lambda t, z: {"z": z, "conj": z.conj(), "neg": t._neg_view(z), "twice": t._neg_view(z.conj()), "again": z.conj()[0]},
-    "parameter": lambda t, z: t.nn.Parameter(z.conj()), "leaf": lambda t, z: z.conj().detach().requires_grad_(),
-    "imaginary part": lambda t, z: z.conj().imag, "imaginary row": lambda t, z: z.conj().imag[0],
-    "negative": lambda t, z: t._neg_view(z.real.contiguous()), "bfloat16": lambda t, z: t._neg_view(z.real.to(t.bfloat16)),
-    "int8": lambda t, z: t._neg_view(z.real.to(t.int8)), "double": lambda t, z: z.to(t.complex128).conj(),
-    "uint8": lambda t, z: t._neg_view(z.real.to(t.uint8)), "empty": lambda t, z: z[:0].conj(),
-}  # fmt: skip
+    "both": lambda t, z: {
+        "z": z,
+        "conj": z.conj(),
+        "neg": t._neg_view(z),
+        "twice": t._neg_view(z.conj()),
+        "again": z.conj()[0],
+    },
+    "parameter": lambda t, z: t.nn.Parameter(z.conj()),
+    "leaf": lambda t, z: z.conj().detach().requires_grad_(),
+    "imaginary part": lambda t, z: z.conj().imag,
+    "imaginary row": lambda t, z: z.conj().imag[0],
+    "negative": lambda t, z: t._neg_view(z.real.contiguous()),
+    "bfloat16": lambda t, z: t._neg_view(z.real.to(t.bfloat16)),
+    "int8": lambda t, z: t._neg_view(z.real.to(t.int8)),
+    "double": lambda t, z: z.to(t.complex128).conj(),
+    "uint8": lambda t, z: t._neg_view(z.real.to(t.uint8)),
+    "empty": lambda t, z: z[:0].conj(),
+}
 
 
 @needs_torch
@@ -509,11 +561,19 @@ def test_containers_of_pytorch_are_read_under_the_names_of_every_protocol(protoc
     import torch
 
     plain = {
-        "factories": [collections.defaultdict(kind, a=kind()) for kind in (int, float, str, bool, list, dict, set, tuple)],
-        "none": collections.defaultdict(None, a=1), "sets": [{1, "a"}, frozenset({(1, 2), 3})], "complex": 1 - 2j,
-        "bytes": [b"\xff", bytearray(b"\xffa"), bytearray()], "counter": collections.Counter("aab"),
-        "size": torch.Size([2, 3]), "ordered": collections.OrderedDict([((1, "a"), [1])]), "big": -(2**3000), "deep": [[[[{}]]]],
-    }  # fmt: skip
+        "factories": [
+            collections.defaultdict(kind, a=kind()) for kind in (int, float, str, bool, list, dict, set, tuple)
+        ],
+        "none": collections.defaultdict(None, a=1),
+        "sets": [{1, "a"}, frozenset({(1, 2), 3})],
+        "complex": 1 - 2j,
+        "bytes": [b"\xff", bytearray(b"\xffa"), bytearray()],
+        "counter": collections.Counter("aab"),
+        "size": torch.Size([2, 3]),
+        "ordered": collections.OrderedDict([((1, "a"), [1])]),
+        "big": -(2**3000),
+        "deep": [[[[{}]]]],
+    }
     torch.save(plain, tmp_path / "x.pt", pickle_protocol=protocol)
     found = dt.load(tmp_path / "x.pt")
     assert found == plain

@@ -102,8 +102,11 @@ def test_results_that_depend_on_nothing_are_zero() -> None:
 # --- Hessians -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", [rosenbrock, arrow, lambda x: x.prod(), lambda x: (x[::2] * x[1::2]).sum(), lambda x: x.norm()],
-                         ids=["chain", "arrow", "dense", "pairs", "norm"])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [rosenbrock, arrow, lambda x: x.prod(), lambda x: (x[::2] * x[1::2]).sum(), lambda x: x.norm()],
+    ids=["chain", "arrow", "dense", "pairs", "norm"],
+)
 def test_hessians_equal_dense_ones(function: Any) -> None:
     x = np.random.default_rng(1).standard_normal(8)
     found = sparse_hessian(function, check=True)(x)

@@ -111,8 +111,15 @@ def test_a_context_that_was_not_entered_cannot_be_left() -> None:
 
 # What PyTorch composes, or has a formula for that saves nothing, and is written with ops that save tensors here.
 REFUSED_HERE = {
-    "remainder", "fmod", "lerp", "repeat_interleave", "trapezoid", "cumulative_trapezoid", "gradient", "affine_grid",
-}  # fmt: skip
+    "remainder",
+    "fmod",
+    "lerp",
+    "repeat_interleave",
+    "trapezoid",
+    "cumulative_trapezoid",
+    "gradient",
+    "affine_grid",
+}
 # PyTorch saves tensors for gradients that are zero, or for the other of two kinds of transform.
 COMPUTED_HERE = {"div", "fft_fft", "fft_ifft"}
 

@@ -90,8 +90,11 @@ def mypy(program: Path, folder: Path) -> str:
     command = [sys.executable, "-m", "mypy", "--follow-imports=silent", f"--cache-dir={folder}", "--no-color-output"]
     return subprocess.run(
         [*command, "--config-file=", str(program)],
-        cwd=folder, capture_output=True, text=True, env={"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin"},
-    ).stdout  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin"},
+    ).stdout
 
 
 def pyright(program: Path, folder: Path) -> str:

@@ -942,11 +942,20 @@ def test_one_function_is_function_method_and_overload():
 
 
 FIRST = {
-    "dt.ones(2, Duck())": "ones", "x.reshape(Duck(), 1)": "reshape", "x[Duck()]": "__getitem__", "x.add_(Duck())": "add_",
-    "dt.where(x > 1, Duck(), x)": "where", "x + Duck()": "add", "dt.autograd.grad([Duck()], [x])": "grad",
-    "x.sum(Duck())": "sum", "dt.nn.functional.linear(x, Duck())": "linear", "dt.autograd.backward(Duck())": "backward",
-    "x.__setitem__(Duck(), 0) or seen[-1]": "__setitem__", "x.repeat(Duck())": "repeat", "dt.zeros_like(Duck())": "zeros_like",
-}  # fmt: skip
+    "dt.ones(2, Duck())": "ones",
+    "x.reshape(Duck(), 1)": "reshape",
+    "x[Duck()]": "__getitem__",
+    "x.add_(Duck())": "add_",
+    "dt.where(x > 1, Duck(), x)": "where",
+    "x + Duck()": "add",
+    "dt.autograd.grad([Duck()], [x])": "grad",
+    "x.sum(Duck())": "sum",
+    "dt.nn.functional.linear(x, Duck())": "linear",
+    "dt.autograd.backward(Duck())": "backward",
+    "x.__setitem__(Duck(), 0) or seen[-1]": "__setitem__",
+    "x.repeat(Duck())": "repeat",
+    "dt.zeros_like(Duck())": "zeros_like",
+}
 
 
 def test_the_first_object_with_the_protocol_is_asked():
@@ -1023,9 +1032,12 @@ def test_keywords_come_to_an_override_as_they_were_given() -> None:
     dt.mul(x, other=2.0)
     dt.addmm(dt.ones(2, 2), x, x, beta=0.5)
     assert [s for s in seen if s[0] < 2 or s[1]][:5] == [
-        (1, {"dim": 0}), (1, {"dim": 0, "keepdim": True}), (0, {"input": x, "dim": 1}), (1, {"other": 2.0}),
+        (1, {"dim": 0}),
+        (1, {"dim": 0, "keepdim": True}),
+        (0, {"input": x, "dim": 1}),
+        (1, {"other": 2.0}),
         (3, {"beta": 0.5}),
-    ]  # fmt: skip
+    ]
     noted: list = []
 
     class Mode(dt.overrides.TorchFunctionMode):

@@ -476,11 +476,15 @@ def test_a_ufunc_of_a_tensor_is_a_tensor_with_history() -> None:
 @pytest.mark.parametrize(
     ("operation", "gradient"),
     [
-        (lambda a, x: a * x, [3, 4]), (lambda a, x: x * a, [3, 4]), (lambda a, x: a - x, [-1, -1]),
+        (lambda a, x: a * x, [3, 4]),
+        (lambda a, x: x * a, [3, 4]),
+        (lambda a, x: a - x, [-1, -1]),
         (lambda a, x: a / x, [-3, -1]),
-        (lambda a, x: a @ x, [3, 4]), (lambda a, x: x @ a, [3, 4]), (lambda a, x: np.add(a, x), [1, 1]),
+        (lambda a, x: a @ x, [3, 4]),
+        (lambda a, x: x @ a, [3, 4]),
+        (lambda a, x: np.add(a, x), [1, 1]),
     ],
-)  # fmt: skip
+)
 def test_an_array_and_a_tensor_give_a_tensor_with_history_in_both_orders(operation, gradient) -> None:
     x = leaf()
     y = operation(np.array([3.0, 4.0], np.float32), x)
@@ -646,11 +650,17 @@ def test_an_unknown_attribute_is_an_attribute_error_that_names_it() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: x.eq(None), lambda x: dt.add(x, None), lambda x: x.add_(None), lambda x: x.copy_(None),
+        lambda x: x.eq(None),
+        lambda x: dt.add(x, None),
+        lambda x: x.add_(None),
+        lambda x: x.copy_(None),
         lambda x: x.masked_fill_(x > 0, None),
-        lambda x: dt.maximum(x, None), lambda x: dt.lerp(x, x, None), lambda x: x.fill_(None), lambda x: dt.mm(x, None),
+        lambda x: dt.maximum(x, None),
+        lambda x: dt.lerp(x, x, None),
+        lambda x: x.fill_(None),
+        lambda x: dt.mm(x, None),
     ],
-)  # fmt: skip
+)
 def test_none_is_no_tensor(call: Callable) -> None:
     x = dt.arange(6.0).reshape(2, 3)
     with pytest.raises(TypeError, match="must be a Tensor"):

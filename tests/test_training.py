@@ -9,22 +9,42 @@ from test_nn_training import NETWORKS
 from test_nn_training import SETUP as NETS
 
 OPTIMIZERS = {
-    "ASGD": "lr=0.02", "Adadelta": "lr=1.0", "Adafactor": "lr=0.02", "Adagrad": "lr=0.05", "Adam": "lr=0.01",
-    "AdamW": "lr=0.01, amsgrad=True", "Adamax": "lr=0.01", "LBFGS": "lr=0.1, max_iter=3", "NAdam": "lr=0.01",
-    "RAdam": "lr=0.01", "RMSprop": "lr=0.005, momentum=0.9", "Rprop": "lr=0.01",
+    "ASGD": "lr=0.02",
+    "Adadelta": "lr=1.0",
+    "Adafactor": "lr=0.02",
+    "Adagrad": "lr=0.05",
+    "Adam": "lr=0.01",
+    "AdamW": "lr=0.01, amsgrad=True",
+    "Adamax": "lr=0.01",
+    "LBFGS": "lr=0.1, max_iter=3",
+    "NAdam": "lr=0.01",
+    "RAdam": "lr=0.01",
+    "RMSprop": "lr=0.005, momentum=0.9",
+    "Rprop": "lr=0.01",
     "SGD": "lr=0.02, momentum=0.9, nesterov=True, weight_decay=0.01",
-}  # fmt: skip
+}
 SCHEDULES = {
-    "StepLR": "opt, 3, 0.5", "MultiStepLR": "opt, [2, 5], 0.3", "ConstantLR": "opt, 0.5, 3", "LinearLR": "opt, 0.2, 1.0, 4",
-    "ExponentialLR": "opt, 0.8", "CosineAnnealingLR": "opt, 6", "PolynomialLR": "opt, 8, 2.0",
-    "LambdaLR": "opt, lambda k: 0.9 ** k", "MultiplicativeLR": "opt, lambda k: 0.95",
-    "CosineAnnealingWarmRestarts": "opt, 3", "OneCycleLR": "opt, 0.1, total_steps=12",
-    "CyclicLR": "opt, 0.001, 0.02, 3, cycle_momentum=False", "ReduceLROnPlateau": "opt, patience=1, factor=0.3",
-}  # fmt: skip
+    "StepLR": "opt, 3, 0.5",
+    "MultiStepLR": "opt, [2, 5], 0.3",
+    "ConstantLR": "opt, 0.5, 3",
+    "LinearLR": "opt, 0.2, 1.0, 4",
+    "ExponentialLR": "opt, 0.8",
+    "CosineAnnealingLR": "opt, 6",
+    "PolynomialLR": "opt, 8, 2.0",
+    "LambdaLR": "opt, lambda k: 0.9 ** k",
+    "MultiplicativeLR": "opt, lambda k: 0.95",
+    "CosineAnnealingWarmRestarts": "opt, 3",
+    "OneCycleLR": "opt, 0.1, total_steps=12",
+    "CyclicLR": "opt, 0.001, 0.02, 3, cycle_momentum=False",
+    "ReduceLROnPlateau": "opt, patience=1, factor=0.3",
+}
 NAMES = (
-    "a perceptron", "convolutions with batch norm", "a long short-term memory", "a transformer encoder",
+    "a perceptron",
+    "convolutions with batch norm",
+    "a long short-term memory",
+    "a transformer encoder",
     "attention over ragged batches",
-)  # fmt: skip
+)
 TRAIN = """
 def train(module, loss, lr=0.05, steps=10):
     opt = torch.optim.OPTIMIZER(module.parameters(), ARGUMENTS)

@@ -59,7 +59,7 @@ TRANSFORMS = {
     "t.StackTransform([t.ExpTransform(), t.TanhTransform()], 0, cache_size=1)": VECTOR,
     "t.ExpTransform().inv": "T([0.3, 1.0, 7.0])",
     "t.StickBreakingTransform().inv": "T([0.3, 0.2, 0.5])",
-}  # fmt: skip
+}
 FACTS = [
     "bijective",
     "sign",

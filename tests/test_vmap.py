@@ -473,7 +473,9 @@ kin = lambda y, of: (y is of, y._is_view(), y._base is of, y.data_ptr() == of.da
 
 
 @needs_torch
-@pytest.mark.parametrize("program", programs("""
+@pytest.mark.parametrize(
+    "program",
+    programs("""
 kin(vmap(lambda a: a)(r), r)
 kin(vmap(lambda a: a, 1, 1)(r), r)
 kin(vmap(lambda a: a, 1, -1)(r), r)
@@ -495,20 +497,24 @@ kin(vmap(lambda a: r[0].expand_as(a))(x), r)
 vmap(lambda a: a * 2)(r).detach_()
 vmap(lambda a: a[0])(r).detach_()
 vmap(lambda a: w)(r).mul_(2)
-"""))  # fmt: skip
+"""),
+)
 def test_the_same_tensors_and_views_come_back_as_from_pytorch(program: str) -> None:
     same(KINSHIP + program)
 
 
 @needs_torch
-@pytest.mark.parametrize("program", [
-    "y = vmap(lambda a: a.sin())(r); y.register_hook(lambda g: seen.append(g)); y.mul_(2); y.sum().backward(); seen, r.grad",
-    "y = vmap(lambda a: a.exp())(r); y.mul_(2); y.sum().backward()",
-    "y, z = vmap(lambda a: (a.exp(), a.exp() * 2))(r); y.mul_(2); (y + z).sum().backward(); r.grad",
-    "c = r * 1; y = vmap(lambda a: a)(c); y.mul_(3); c.sum().backward(); r.grad",
-    "c = r * 1; y = vmap(lambda a: a[0])(c); y.mul_(3); c.sum().backward(); r.grad",
-    "c = r * 1; y = vmap(lambda a: a.mul_(a))(c); y.sin().sum().backward(); r.grad",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "program",
+    [
+        "y = vmap(lambda a: a.sin())(r); y.register_hook(lambda g: seen.append(g)); y.mul_(2); y.sum().backward(); seen, r.grad",
+        "y = vmap(lambda a: a.exp())(r); y.mul_(2); y.sum().backward()",
+        "y, z = vmap(lambda a: (a.exp(), a.exp() * 2))(r); y.mul_(2); (y + z).sum().backward(); r.grad",
+        "c = r * 1; y = vmap(lambda a: a)(c); y.mul_(3); c.sum().backward(); r.grad",
+        "c = r * 1; y = vmap(lambda a: a[0])(c); y.mul_(3); c.sum().backward(); r.grad",
+        "c = r * 1; y = vmap(lambda a: a.mul_(a))(c); y.sin().sum().backward(); r.grad",
+    ],
+)
 def test_results_are_written_to_and_hooked_as_pytorchs(program: str) -> None:
     same(KINSHIP + "seen = []\n" + "\n".join(program.split("; ")))
 

@@ -162,9 +162,11 @@ def test_wrapper_subclasses_keep_their_tangents(name: str) -> None:
         np.testing.assert_allclose(ours.inner.numpy(), plain.numpy(), rtol=1e-5, atol=1e-6)
     beside = dt.func.jvp(lambda x: FORWARD[name](x * Wrapped(dt.full((2, 3), 2.0))), (point,), (direction,))[1]
     np.testing.assert_allclose(
-        beside.inner.numpy(), dt.func.jvp(lambda x: FORWARD[name](x * 2), (point,), (direction,))[1].numpy(), rtol=1e-5,
+        beside.inner.numpy(),
+        dt.func.jvp(lambda x: FORWARD[name](x * 2), (point,), (direction,))[1].numpy(),
+        rtol=1e-5,
         atol=1e-6,
-    )  # fmt: skip
+    )
 
 
 def test_jacobians_and_hessians_of_wrapper_subclasses() -> None:

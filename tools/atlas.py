@@ -156,16 +156,21 @@ def links(title: str, names: set[str]) -> list[str]:
 def page(module: Module) -> str:
     """The page of a module."""
     tests = ["**Tests that mention it**: " + ", ".join(f"`{test}`" for test in sorted(module.tests)), ""]
-    return "\n".join([
-        *ALONE, f"# `{module.name}`", "",
-        f"`{module.file.as_posix()}`, {module.lines} lines", "",
-        *([paragraphs(module.doc), ""] if module.doc else []),
-        *links("Imports", module.imports),
-        *links("Imported by", module.importers),
-        *(tests if module.tests else []),
-        *table("Public names", [n for n in module.names if n.is_public]),
-        *table("Private names", [n for n in module.names if not n.is_public]),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            *ALONE,
+            f"# `{module.name}`",
+            "",
+            f"`{module.file.as_posix()}`, {module.lines} lines",
+            "",
+            *([paragraphs(module.doc), ""] if module.doc else []),
+            *links("Imports", module.imports),
+            *links("Imported by", module.importers),
+            *(tests if module.tests else []),
+            *table("Public names", [n for n in module.names if n.is_public]),
+            *table("Private names", [n for n in module.names if not n.is_public]),
+        ]
+    )
 
 
 def words(name: str) -> set[str]:
@@ -200,11 +205,18 @@ def contents(package: str, modules: dict[str, Module]) -> str:
         f"| [`{m.name}`]({m.name}.md) | {m.lines} | {len(m.importers)} | {cell(m.brief)} |" for m in modules.values()
     ]
     total = sum(m.lines for m in modules.values())
-    return "\n".join([
-        f"# Atlas of {package}", "",
-        f"{len(modules)} modules, {total} lines, read from the source. Names by [their words](keywords.md).", "",
-        "| module | lines | importers | what it says |", "|---|--:|--:|---|", *rows, "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"# Atlas of {package}",
+            "",
+            f"{len(modules)} modules, {total} lines, read from the source. Names by [their words](keywords.md).",
+            "",
+            "| module | lines | importers | what it says |",
+            "|---|--:|--:|---|",
+            *rows,
+            "",
+        ]
+    )
 
 
 def located(package: str) -> Path:

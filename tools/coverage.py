@@ -21,9 +21,14 @@ from dualtape.ops.table import COMPOSITES, TABLE
 
 PAGE = Path(__file__).parent.parent / "docs" / "coverage.md"
 DTYPES = {
-    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex128": "c128", "int64": "i64",
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "complex128": "c128",
+    "int64": "i64",
     "bool": "bool",
-}  # fmt: skip
+}
 HEAD = """# What each op does
 
 Written by `python -m tools.coverage`, which calls each op on its first sample: the dtypes that it takes, whether it
@@ -120,8 +125,9 @@ def derivatives(row: Any, sample: Sample, kind: str) -> list[bool]:
         return [False] * 4
     given = [x.detach().requires_grad_() for x in inputs]
     first = tried(lambda: dt.autograd.grad(loss(*given), given, create_graph=True, allow_unused=True))
-    second = first and tried(lambda: dt.autograd.grad(sum((g * g).abs().sum() for g in first if g is not None), given,
-                                                      allow_unused=True))  # fmt: skip
+    second = first and tried(
+        lambda: dt.autograd.grad(sum((g * g).abs().sum() for g in first if g is not None), given, allow_unused=True)
+    )
     points = tuple(x.detach() for x in inputs)
     forward = tried(lambda: dt.func.jvp(loss, points, tuple(dt.ones_like(p) for p in points)))
     stacked = [dt.stack([x, x]) for x in points]

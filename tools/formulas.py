@@ -11,17 +11,31 @@ from html import escape
 
 _SUMS, _PRODUCTS, _SIGNS, _POWERS, _ATOMS = range(1, 6)  # what binds more than what
 _OPERATORS: dict[type, tuple[str, int]] = {
-    ast.Add: ("+", _SUMS), ast.Sub: ("−", _SUMS), ast.Mult: ("·", _PRODUCTS), ast.MatMult: ("", _PRODUCTS),
-}  # fmt: skip
-_COMPARISONS: dict[type, str] = {
-    ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠",
-}  # fmt: skip
+    ast.Add: ("+", _SUMS),
+    ast.Sub: ("−", _SUMS),
+    ast.Mult: ("·", _PRODUCTS),
+    ast.MatMult: ("", _PRODUCTS),
+}
+_COMPARISONS: dict[type, str] = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠"}
 _FUNCTIONS = {
     **{name: name for name in "sin cos tan sinh cosh tanh exp log max min erf".split()},
-    "arcsin": "arcsin", "arccos": "arccos", "arctan": "arctan", "arcsinh": "arsinh", "arccosh": "arcosh",
-    "arctanh": "artanh", "log2": "log₂", "log10": "log₁₀", "sign": "sgn", "digamma": "ψ", "lgamma": "ln Γ",
-    "sinc": "sinc", "expm1": "expm1", "log1p": "log1p", "erfc": "erfc", "sigmoid": "σ",
-}  # fmt: skip
+    "arcsin": "arcsin",
+    "arccos": "arccos",
+    "arctan": "arctan",
+    "arcsinh": "arsinh",
+    "arccosh": "arcosh",
+    "arctanh": "artanh",
+    "log2": "log₂",
+    "log10": "log₁₀",
+    "sign": "sgn",
+    "digamma": "ψ",
+    "lgamma": "ln Γ",
+    "sinc": "sinc",
+    "expm1": "expm1",
+    "log1p": "log1p",
+    "erfc": "erfc",
+    "sigmoid": "σ",
+}
 _NAMES = {"alpha": "α", "beta": "β", "eps": "ε", "lambd": "λ", "pi": "π", "_PI": "π"}
 _PLAIN = {"square": 2, "reciprocal": -1}
 
@@ -130,9 +144,10 @@ def _call(node: ast.Call) -> tuple[str, int]:
         cases = "".join(
             f"<mtr><mtd>{_shown(value)[0]}</mtd><mtd><mtext>{word}</mtext>{test}</mtd></mtr>"
             for value, word, test in (
-                (args[1], "\u2003if\u2002", _shown(args[0])[0]), (args[2], "\u2003otherwise", ""),
+                (args[1], "\u2003if\u2002", _shown(args[0])[0]),
+                (args[2], "\u2003otherwise", ""),
             )
-        )  # fmt: skip
+        )
         return _row(_sign("{"), f'<mtable columnalign="left">{cases}</mtable>'), 0
     if name in _FUNCTIONS and args:
         inner = _sign(",").join(_shown(arg)[0] for arg in args)

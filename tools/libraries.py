@@ -44,38 +44,80 @@ LIBRARIES = [
     Library("einops==0.8.2", "tensor notation", ("einops/tests",), settings={"EINOPS_TEST_BACKENDS": "numpy,torch"}),
     Library("opt_einsum==3.4.0", "contractions", ("opt_einsum/tests",)),
     Library("linear_operator==0.6.1", "structured matrices", ("test",), needs=("jaxtyping", "wadler_lindig", "mpmath")),
-    Library("gpytorch==1.15.2", "Gaussian processes", ("test",), needs=(
-        "linear_operator", "jaxtyping", "wadler_lindig", "mpmath", "scikit-learn", "joblib", "threadpoolctl",
-        "narwhals",
-    )),
+    Library(
+        "gpytorch==1.15.2",
+        "Gaussian processes",
+        ("test",),
+        needs=(
+            "linear_operator",
+            "jaxtyping",
+            "wadler_lindig",
+            "mpmath",
+            "scikit-learn",
+            "joblib",
+            "threadpoolctl",
+            "narwhals",
+        ),
+    ),
     Library("torchdiffeq==0.2.5", "differential equations", program="differential_equations.py"),
-    Library("nflows==0.14", "normalising flows", ("tests",), needs=(
-        "torchtestcase", "UMNN", "tqdm", "matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "pillow",
-        "pyparsing", "python-dateutil", "six",
-    )),
+    Library(
+        "nflows==0.14",
+        "normalising flows",
+        ("tests",),
+        needs=(
+            "torchtestcase",
+            "UMNN",
+            "tqdm",
+            "matplotlib",
+            "contourpy",
+            "cycler",
+            "fonttools",
+            "kiwisolver",
+            "pillow",
+            "pyparsing",
+            "python-dateutil",
+            "six",
+        ),
+    ),
     Library("zuko==1.6.0", "normalising flows", ("tests",)),
-    Library("torch-optimizer==0.3.0", "optimizers", ("tests/test_basic.py", "tests/test_param_validation.py"),
-            needs=("pytorch_ranger",)),
+    Library(
+        "torch-optimizer==0.3.0",
+        "optimizers",
+        ("tests/test_basic.py", "tests/test_param_validation.py"),
+        needs=("pytorch_ranger",),
+    ),
     Library("lion-pytorch==0.2.5", "optimizers", program="optimizers.py", needs=("schedulefree", "madgrad")),
     Library("ema-pytorch==0.8.3", "averages of weights", ("tests",)),
     Library("local-attention==1.11.2", "attention, a small GPT", ("tests",), needs=("einops", "hyper_connections")),
-    Library("tensorly==0.10.0", "tensor decompositions", ("tensorly/tests", "tensorly/tenalg/tests"),
-            settings={"TENSORLY_BACKEND": "pytorch"}),
-]  # fmt: skip
+    Library(
+        "tensorly==0.10.0",
+        "tensor decompositions",
+        ("tensorly/tests", "tensorly/tenalg/tests"),
+        settings={"TENSORLY_BACKEND": "pytorch"},
+    ),
+]
 
 
 def fetched(library: Library, folder: Path) -> Path:
     """The library's source, and beside it what it needs."""
     pip = [sys.executable, "-m", "pip"]
     quiet = ["-q", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, "download", *quiet, "--no-binary", ":all:", "-d", str(folder), library.release], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    subprocess.run(
+        [*pip, "download", *quiet, "--no-binary", ":all:", "-d", str(folder), library.release],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     (archive,) = folder.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         file.extractall(folder / "source", filter="data")
     if library.needs:
-        subprocess.run([*pip, "install", *quiet, "--target", str(folder / "needs"), *library.needs], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        subprocess.run(
+            [*pip, "install", *quiet, "--target", str(folder / "needs"), *library.needs],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     (source,) = (folder / "source").iterdir()
     return source
 

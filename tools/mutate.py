@@ -56,7 +56,7 @@ TESTS: dict[str, list[list[str]]] = {
         _REFUSED,
         _DECLARED,
         _FORWARD,
-    ],  # fmt: skip
+    ],
     "ops/codegen/inplace.py": [_WRITES, _WAYS, _NET, _VIEWS],
     "ops/codegen/vjp.py": [_WAYS, _WRITES, _SAVED, _NET, _BATCHES, _DECLARED, _SPREAD],
     "ops/codegen/jvp.py": [_FORWARD, _NET, _BATCHES],
@@ -105,8 +105,11 @@ class _Places:
 
 
 _TURNED: dict[type, tuple[bytes, bytes]] = {
-    ast.Is: (b"is", b"is not"), ast.IsNot: (b"is not", b"is"), ast.Eq: (b"==", b"!="), ast.NotEq: (b"!=", b"=="),
-}  # fmt: skip
+    ast.Is: (b"is", b"is not"),
+    ast.IsNot: (b"is not", b"is"),
+    ast.Eq: (b"==", b"!="),
+    ast.NotEq: (b"!=", b"=="),
+}
 
 
 def mutants_of(module: str, source: bytes) -> list[Mutant]:

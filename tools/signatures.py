@@ -18,8 +18,16 @@ LISTED = Path(__file__).parent.parent / "tests" / "signature_differences.txt"
 SPACES = ("", "linalg", "special", "fft", "signal.windows", "nn.functional")
 # where a result goes, what it is made of: checked by the functions themselves
 PASSED_OVER = {
-    "out", "layout", "pin_memory", "device", "dtype", "requires_grad", "generator", "memory_format", "_stacklevel",
-}  # fmt: skip
+    "out",
+    "layout",
+    "pin_memory",
+    "device",
+    "dtype",
+    "requires_grad",
+    "generator",
+    "memory_format",
+    "_stacklevel",
+}
 
 
 def found() -> dict[str, str]:
@@ -51,9 +59,10 @@ def _difference(ours: Any, theirs: Any, name: str, torch: Any) -> str | None:
     except ValueError:
         return "shows no signature"
     positional = [
-        p.name for p in mine.parameters.values()
+        p.name
+        for p in mine.parameters.values()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in PASSED_OVER
-    ]  # fmt: skip
+    ]
     known = {p.name for p in mine.parameters.values()}
     if any(p.kind == p.VAR_POSITIONAL for p in mine.parameters.values()):
         return None  # sizes and the like: what it takes is the function's to say

@@ -29,18 +29,35 @@ from tools.formulas import mathml
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "docs" / "_generated"
 NAMESPACES = {
-    "autograd": "Gradients", "autograd.graph": "Graphs, hooks, saved tensors", "autograd.forward_ad": "Forward mode",
-    "autograd.functional": "Functions of functions, the older ones", "func": "Transforms",
-    "nn": "Layers and losses", "nn.functional": "Functions of networks", "nn.init": "Initial weights",
-    "nn.utils": "Clipping, parametrisations, packed sequences", "optim": "Optimizers",
-    "optim.lr_scheduler": "Learning rates", "optim.swa_utils": "Averages of weights",
-    "utils.data": "Datasets and loaders", "utils.checkpoint": "Computing again instead of keeping",
-    "distributions": "Distributions", "linalg": "Linear algebra", "fft": "Fourier transforms",
-    "special": "Special functions", "control_flow": "Control flow", "compiler": "Compiling", "profiler": "Profiling",
-    "library": "Ops of your own", "draw": "Pictures of graphs", "array_api": "The array API standard",
-    "scipy.integrate": "Differential equations", "scipy.optimize": "Roots and minima",
-    "scipy.linalg": "SciPy's linear algebra", "hips": "HIPS autograd's names",
-}  # fmt: skip
+    "autograd": "Gradients",
+    "autograd.graph": "Graphs, hooks, saved tensors",
+    "autograd.forward_ad": "Forward mode",
+    "autograd.functional": "Functions of functions, the older ones",
+    "func": "Transforms",
+    "nn": "Layers and losses",
+    "nn.functional": "Functions of networks",
+    "nn.init": "Initial weights",
+    "nn.utils": "Clipping, parametrisations, packed sequences",
+    "optim": "Optimizers",
+    "optim.lr_scheduler": "Learning rates",
+    "optim.swa_utils": "Averages of weights",
+    "utils.data": "Datasets and loaders",
+    "utils.checkpoint": "Computing again instead of keeping",
+    "distributions": "Distributions",
+    "linalg": "Linear algebra",
+    "fft": "Fourier transforms",
+    "special": "Special functions",
+    "control_flow": "Control flow",
+    "compiler": "Compiling",
+    "profiler": "Profiling",
+    "library": "Ops of your own",
+    "draw": "Pictures of graphs",
+    "array_api": "The array API standard",
+    "scipy.integrate": "Differential equations",
+    "scipy.optimize": "Roots and minima",
+    "scipy.linalg": "SciPy's linear algebra",
+    "hips": "HIPS autograd's names",
+}
 
 
 def differences(page: str) -> list[tuple[set[str], str]]:

@@ -66,6 +66,14 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0, scale: float = 
 
 
 for _module in (
-    "operations", "programs", "derivatives", "graph_features", "networks", "modules", "large", "families", "training",
-):  # fmt: skip
+    "operations",
+    "programs",
+    "derivatives",
+    "graph_features",
+    "networks",
+    "modules",
+    "large",
+    "families",
+    "training",
+):
     import_module(f"benchmarks.workloads.{_module}")

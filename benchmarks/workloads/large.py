@@ -28,18 +28,24 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "sort 1000x1000": (lambda torch, x: x.sort(1).values, (_table,)),
     "topk 10 of 1000x1000": (lambda torch, x: x.topk(10, 1).values, (_table,)),
     "max over columns 1000x1000": (lambda torch, x: x.max(1).values, (_table,)),
-    "x[index] 1000x1000": (lambda torch, x, index: x[index],
-        (_table, np.random.default_rng(0).integers(0, 1000, 2000))),
-    "gather 1000x1000": (lambda torch, x, index: x.gather(1, index),
-        (_table, np.random.default_rng(0).integers(0, 1000, (1000, 300)))),
+    "x[index] 1000x1000": (
+        lambda torch, x, index: x[index],
+        (_table, np.random.default_rng(0).integers(0, 1000, 2000)),
+    ),
+    "gather 1000x1000": (
+        lambda torch, x, index: x.gather(1, index),
+        (_table, np.random.default_rng(0).integers(0, 1000, (1000, 300))),
+    ),
     "cat 1000x1000": (lambda torch, x, y: torch.cat([x, y], 1), (_table, numbers(1000, 1000, seed=1))),
     "transpose and copy 1000x1000": (lambda torch, x: x.t().contiguous(), (_table,)),
     "where 1000x1000": (lambda torch, x, y: torch.where(x > 0, x, y), (_table, numbers(1000, 1000, seed=1))),
-    "conv2d 8x16x32x32": (lambda torch, x, k: torch.nn.functional.conv2d(x, k, padding=1),
-        (_images, numbers(32, 16, 3, 3, seed=1, scale=0.1))),
+    "conv2d 8x16x32x32": (
+        lambda torch, x, k: torch.nn.functional.conv2d(x, k, padding=1),
+        (_images, numbers(32, 16, 3, 3, seed=1, scale=0.1)),
+    ),
     "max_pool2d 8x16x32x32": (lambda torch, x: torch.nn.functional.max_pool2d(x, 2), (_images,)),
     "avg_pool2d 8x16x32x32": (lambda torch, x: torch.nn.functional.avg_pool2d(x, 2), (_images,)),
-}  # fmt: skip
+}
 
 for _name, (_operation, _inputs) in OPERATIONS.items():
     _title = f"{_name}, backward"

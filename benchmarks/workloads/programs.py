@@ -178,9 +178,10 @@ def _(lib: Any) -> Step:
     np_, size = lib.np, 16
     inputs = [lib.array(numbers(8, 8, seed=k)) for k in range(50)]
     weights = (
-        lib.array(numbers(8, 4 * size, seed=51, scale=0.2)), lib.array(numbers(size, 4 * size, seed=52, scale=0.2)),
+        lib.array(numbers(8, 4 * size, seed=51, scale=0.2)),
+        lib.array(numbers(size, 4 * size, seed=52, scale=0.2)),
         lib.array(np.zeros(4 * size, dtype=np.float32)),
-    )  # fmt: skip
+    )
     one = np.float32(1)
 
     def value(w_in: Any, w_hidden: Any, bias: Any) -> Any:

@@ -118,6 +118,7 @@ from .nn.native import alpha_dropout_ as alpha_dropout_
 from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from .amp.autocast_mode import autocast as autocast
 from .signal.windows import bartlett_window as bartlett_window
+from .random import bernoulli as bernoulli
 from .nn.native import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .random.distributions import binomial as binomial
 from .signal.windows import blackman_window as blackman_window
@@ -159,12 +160,21 @@ from .serialization import load as load
 from .nn.native import margin_ranking_loss as margin_ranking_loss
 from ._tensor.device import memory_format as memory_format
 from .profiler.memory import memory_summary as memory_summary
+from .random import multinomial as multinomial
 from .nn.native import native_batch_norm as native_batch_norm
 from .nn.native import native_dropout as native_dropout
 from .nn.native import native_group_norm as native_group_norm
 from .nn.native import native_layer_norm as native_layer_norm
+from .random import normal as normal
 from .random.distributions import poisson as poisson
 from .nn.native import poisson_nll_loss as poisson_nll_loss
+from .random import rand as rand
+from .random import rand_like as rand_like
+from .random import randint as randint
+from .random import randint_like as randint_like
+from .random import randn as randn
+from .random import randn_like as randn_like
+from .random import randperm as randperm
 from .nn.native import rrelu as rrelu
 from .nn.functional import rrelu_ as rrelu_
 from .serialization import save as save
@@ -381,8 +391,6 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any
     """beta * x + alpha * (batch1 @ batch2)."""
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = ..., bias: Any = ..., training: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
     """Each channel brought to mean 0 and variance 1, then scaled and shifted."""
-def bernoulli(input: Any, p: _float | None = ..., *, generator: Any = ..., out: Any = ...) -> Tensor:
-    """Zeros and ones, each one with the probability that stands in ``input`` (or with ``p``)."""
 bfloat16: dtype
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = ...) -> Tensor:
     """``input1 @ weight[k] @ input2`` for each k, plus a bias."""
@@ -890,8 +898,6 @@ def msort(input: Any, *, out: Any = ...) -> Tensor:
     """The elements in order along the first dimension."""
 def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """x * y."""
-def multinomial(input: Any, num_samples: _int, replacement: _bool = ..., *, generator: Any = ..., out: Any = ...) -> Tensor:
-    """Indices drawn with probabilities proportional to the entries of each row."""
 def multiply(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """x * y."""
 def mv(input: Any, vec: Any, *, out: Any = ...) -> Tensor:
@@ -938,8 +944,6 @@ def norm(input: Any, p: Any = ..., dim: Any = ..., keepdim: _bool = ..., out: An
     """The vector norm of order ``p`` over ``dim``; 'fro' is 2, 'nuc' the sum of a matrix's singular values."""
 def norm_except_dim(v: Any, pow: _int = ..., dim: _int = ...) -> Tensor:
     """The norm of order ``pow`` of each part along ``dim``, in a shape that broadcasts; with -1, of the whole."""
-def normal(mean: Any, std: Any = ..., size: Any = ..., *, generator: Any = ..., out: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> Tensor:
-    """Normally distributed random numbers of the given means and standard deviations (numbers or tensors)."""
 def not_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Where x != y, as booleans."""
 def nuclear_norm(input: Any, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> Tensor:
@@ -989,20 +993,6 @@ def rad2deg(input: Any, *, out: Any = ...) -> Tensor:
     """Angles in radians, in degrees."""
 def rad2deg_(input: Any) -> Tensor:
     """Angles in radians, in degrees."""
-def rand(*size: Any, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., **ignored: Any) -> Tensor:
-    """Uniform random numbers, at least 0 and below 1."""
-def rand_like(input: Any, *, generator: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ...) -> Tensor:
-    """Uniform random numbers in the shape and dtype of ``input``."""
-def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> Tensor:
-    """Random integers, at least ``low`` (0 if left out) and below ``high``."""
-def randint_like(input: Any, low: _int | None = ..., high: _int | None = ..., *, generator: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ...) -> Tensor:
-    """Random integers in the shape and dtype of ``input``."""
-def randn(*size: Any, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., **ignored: Any) -> Tensor:
-    """Normally distributed random numbers, of mean 0 and variance 1."""
-def randn_like(input: Any, *, generator: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ...) -> Tensor:
-    """Normally distributed random numbers in the shape and dtype of ``input``."""
-def randperm(n: _int, *, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> Tensor:
-    """The integers below ``n`` in random order."""
 def range(start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> Tensor:
     """Numbers from ``start`` to ``end``, which is included, unlike in :func:`arange`; it is to go from PyTorch."""
 def ravel(input: Any) -> Tensor:

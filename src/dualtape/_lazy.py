@@ -14,11 +14,47 @@ from .ops.foreach import foreach
 from .overrides.watching import overridable
 
 _MODULES = (
-    "random", "nn", "linalg", "special", "fft", "signal", "data", "tour", "draw", "utils", "overrides", "sparse",
-    "nested", "amp", "cpu", "_C", "_dynamo", "_functorch", "func", "library", "compiler", "control_flow", "numpy",
-    "scipy", "hips", "serialization", "cuda", "jit", "testing", "backends", "version", "types", "multiprocessing",
-    "as_torch", "optim", "profiler", "distributions", "distributed", "array_api", "accelerator",
-)  # fmt: skip
+    "random",
+    "nn",
+    "linalg",
+    "special",
+    "fft",
+    "signal",
+    "data",
+    "tour",
+    "draw",
+    "utils",
+    "overrides",
+    "sparse",
+    "nested",
+    "amp",
+    "cpu",
+    "_C",
+    "_dynamo",
+    "_functorch",
+    "func",
+    "library",
+    "compiler",
+    "control_flow",
+    "numpy",
+    "scipy",
+    "hips",
+    "serialization",
+    "cuda",
+    "jit",
+    "testing",
+    "backends",
+    "version",
+    "types",
+    "multiprocessing",
+    "as_torch",
+    "optim",
+    "profiler",
+    "distributions",
+    "distributed",
+    "array_api",
+    "accelerator",
+)
 _LEGACY = (
     "FloatTensor",
     "DoubleTensor",
@@ -55,12 +91,29 @@ _SETTINGS = (
 )
 _REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
 _NATIVE = (
-    "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
-    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_",
-    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "hinge_embedding_loss", "instance_norm",
-    "margin_ranking_loss", "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
-    "poisson_nll_loss", "rrelu", "triplet_margin_loss",
-)  # fmt: skip
+    "adaptive_max_pool1d",
+    "affine_grid_generator",
+    "alpha_dropout",
+    "alpha_dropout_",
+    "binary_cross_entropy_with_logits",
+    "convolution",
+    "cosine_embedding_loss",
+    "ctc_loss",
+    "dropout_",
+    "feature_alpha_dropout",
+    "feature_alpha_dropout_",
+    "feature_dropout_",
+    "hinge_embedding_loss",
+    "instance_norm",
+    "margin_ranking_loss",
+    "native_batch_norm",
+    "native_dropout",
+    "native_group_norm",
+    "native_layer_norm",
+    "poisson_nll_loss",
+    "rrelu",
+    "triplet_margin_loss",
+)
 _IN_PLACE = ("celu_", "relu_", "rrelu_", "selu_", "threshold_")
 _WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
 _STORAGES = (
@@ -103,15 +156,31 @@ _MACHINE = (
 _DISTRIBUTIONS = ("_sample_dirichlet", "_standard_gamma", "binomial", "poisson")
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
 _SPARSE = (
-    "sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
-    "sparse_bsc_tensor", "hspmm", "smm", "sspaddmm",
-)  # fmt: skip
+    "sparse_coo_tensor",
+    "sparse_compressed_tensor",
+    "sparse_csr_tensor",
+    "sparse_csc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_bsc_tensor",
+    "hspmm",
+    "smm",
+    "sspaddmm",
+)
 _LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 _AUTOCAST = (
-    "autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype", "get_autocast_cpu_dtype",
-    "set_autocast_enabled", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_cpu_dtype",
-    "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
-)  # fmt: skip
+    "autocast",
+    "is_autocast_enabled",
+    "is_autocast_cpu_enabled",
+    "get_autocast_dtype",
+    "get_autocast_cpu_dtype",
+    "set_autocast_enabled",
+    "set_autocast_cpu_enabled",
+    "set_autocast_dtype",
+    "set_autocast_cpu_dtype",
+    "is_autocast_cache_enabled",
+    "set_autocast_cache_enabled",
+    "clear_autocast_cache",
+)
 _SAME = {"dsmm": "mm", "spmm": "mm", "hsmm": "hspmm", "saddmm": "sspaddmm"}  # other names
 _NAMES = {
     **dict.fromkeys(_SPARSE, "sparse"),
@@ -148,9 +217,17 @@ def __dir__() -> list[str]:
 
 # names of NumPy's for what PyTorch calls otherwise
 _TRANSLATIONS = {
-    "array": "tensor", "astype": "Tensor.to", "copy": "clone", "expand_dims": "unsqueeze", "invert": "bitwise_not",
-    "mod": "remainder", "ndarray": "Tensor", "power": "pow", "repeat": "repeat_interleave", "rint": "round",
-}  # fmt: skip
+    "array": "tensor",
+    "astype": "Tensor.to",
+    "copy": "clone",
+    "expand_dims": "unsqueeze",
+    "invert": "bitwise_not",
+    "mod": "remainder",
+    "ndarray": "Tensor",
+    "power": "pow",
+    "repeat": "repeat_interleave",
+    "rint": "round",
+}
 
 
 # names that JAX and HIPS autograd have at the top

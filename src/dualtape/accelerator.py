@@ -13,10 +13,23 @@ from . import cuda
 from ._tensor.device import device as _device
 
 __all__ = [
-    "current_accelerator", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
-    "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device_index", "synchronize",
-]  # fmt: skip
+    "current_accelerator",
+    "current_device_index",
+    "current_stream",
+    "device_count",
+    "device_index",
+    "empty_cache",
+    "get_memory_info",
+    "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "set_device_index",
+    "synchronize",
+]
 
 
 def is_available() -> bool:

@@ -180,7 +180,7 @@ def install() -> None:
             " dualtape.as_torch"
         )
     if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _finder)
     _shown_as("torch", "torch")
     importlib.import_module("torch")
 
@@ -194,7 +194,7 @@ def uninstall() -> None:
     >>> dualtape.as_torch.uninstall()
     """
     if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(_finder)
         _shown_as("dualtape", _HOME)
     for name in [name for name, module in sys.modules.items() if isinstance(module, Door)]:
         del sys.modules[name]

@@ -222,7 +222,14 @@ def _completion(options: Any, parser: argparse.ArgumentParser) -> int:
 
 
 _COMMANDS: dict[str, Callable[[Any, argparse.ArgumentParser], int]] = {
-    "tour": _tour, "ops": _ops, "explain": _explain, "check": _check, "graph": _graph, "profile": _profile,
-    "launch": _launch, "bench": _bench,
-    "doctor": _doctor, "completion": _completion,
-}  # fmt: skip
+    "tour": _tour,
+    "ops": _ops,
+    "explain": _explain,
+    "check": _check,
+    "graph": _graph,
+    "profile": _profile,
+    "launch": _launch,
+    "bench": _bench,
+    "doctor": _doctor,
+    "completion": _completion,
+}

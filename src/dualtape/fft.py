@@ -39,9 +39,15 @@ def _frequencies(
 
 
 def fftfreq(
-    n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The frequencies of the entries of :func:`fft` of ``n`` entries, taken at a distance of ``d``.
 
     Examples
@@ -54,9 +60,15 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The frequencies of the entries of :func:`rfft` of ``n`` entries, taken at a distance of ``d``.
 
     Examples

@@ -15,10 +15,28 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 __all__ = [
-    "Final", "annotate", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
-    "load", "optimize_for_inference", "optimized_execution", "save", "script", "script_if_tracing", "script_method",
-    "trace", "trace_module", "unused", "wait",
-]  # fmt: skip
+    "Final",
+    "annotate",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance",
+    "load",
+    "optimize_for_inference",
+    "optimized_execution",
+    "save",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:

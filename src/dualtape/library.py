@@ -34,14 +34,25 @@ from .ops.samples import (
     sample,
     spd,
     unit,
-)  # fmt: skip
+)
 from .ops.table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, Op, formula_names, named
 from .ops.table import op as declare
 
 __all__ = [
-    "apart", "check", "exact", "ints", "invertible", "mask", "op", "positive", "probability", "real", "sample", "spd",
+    "apart",
+    "check",
+    "exact",
+    "ints",
+    "invertible",
+    "mask",
+    "op",
+    "positive",
+    "probability",
+    "real",
+    "sample",
+    "spd",
     "unit",
-]  # fmt: skip
+]
 
 
 def op(
@@ -112,9 +123,17 @@ def op(
     old = TABLE.pop(full, None)
     try:
         function = declare(
-            full, forward, derivative=derivative, vjp=vjp, jvp=jvp, kind=kind, complex=complex, doc=doc,
-            samples=tuple(samples) or (sample(real(3, 4)), sample(real())), **{**given, **row},
-        )  # fmt: skip
+            full,
+            forward,
+            derivative=derivative,
+            vjp=vjp,
+            jvp=jvp,
+            kind=kind,
+            complex=complex,
+            doc=doc,
+            samples=tuple(samples) or (sample(real(3, 4)), sample(real())),
+            **{**given, **row},
+        )
     except BaseException:
         if old is not None:
             TABLE[full] = old

@@ -24,10 +24,19 @@ from contextvars import ContextVar, Token
 from typing import Any, TypeVar
 
 __all__ = [
-    "Mode", "ModeContext", "current", "enable_grad", "enforce_grad_layout_policy", "inference_mode",
-    "is_grad_enabled", "is_inference_mode_enabled",
-    "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
-]  # fmt: skip
+    "Mode",
+    "ModeContext",
+    "current",
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_multithreading_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,10 +83,28 @@ class Mode:
     """
 
     __slots__ = (
-        "grad", "inference", "anomaly", "saved_hooks", "levels", "forward", "batches", "functions", "dispatches",
-        "threads", "layout", "backwards", "tracing",
-        "profiler", "asked", "subclass_functions", "subclass_dispatch", "plain", "quick", "no_grad", "unhooked",
-    )  # fmt: skip
+        "grad",
+        "inference",
+        "anomaly",
+        "saved_hooks",
+        "levels",
+        "forward",
+        "batches",
+        "functions",
+        "dispatches",
+        "threads",
+        "layout",
+        "backwards",
+        "tracing",
+        "profiler",
+        "asked",
+        "subclass_functions",
+        "subclass_dispatch",
+        "plain",
+        "quick",
+        "no_grad",
+        "unhooked",
+    )
 
     grad: bool
     inference: bool

@@ -42,7 +42,7 @@ def spawn(
     waiting = dict(zip((p.sentinel for p in processes), enumerate(processes), strict=True))
     while waiting:
         for sentinel in _standard.connection.wait(list(waiting)):
-            rank, process = waiting.pop(sentinel)  # type: ignore[call-overload]
+            rank, process = waiting.pop(sentinel)
             process.join()
             if process.exitcode:
                 for _, other in waiting.values():

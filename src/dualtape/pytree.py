@@ -12,9 +12,19 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 __all__ = [
-    "TreeSpec", "broadcast_prefix", "register_dataclass", "register_pytree_node", "tree_all", "tree_any",
-    "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten",
-]  # fmt: skip
+    "TreeSpec",
+    "broadcast_prefix",
+    "register_dataclass",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_only",
+    "tree_structure",
+    "tree_unflatten",
+]
 
 _NAMED = object()  # the kind of every named tuple; the class is its context
 
@@ -94,9 +104,11 @@ def _same_context(a: Any, b: Any) -> bool:
     if type(a) is not list or type(b) is not list:
         return bool(a == b)
     return len(a) == len(b) and all(
-        [x is y or type(x) is type(y) and (_same_context(x, y) if type(x) is list else _equal(x, y)) for x, y in
-         zip(a, b, strict=True)]
-    )  # fmt: skip
+        [
+            x is y or type(x) is type(y) and (_same_context(x, y) if type(x) is list else _equal(x, y))
+            for x, y in zip(a, b, strict=True)
+        ]
+    )
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -174,9 +186,10 @@ def register_dataclass(
     else:
         names = list(field_names)
     register_pytree_node(
-        cls, lambda x: ([getattr(x, name) for name in names], tuple(names)),
+        cls,
+        lambda x: ([getattr(x, name) for name in names], tuple(names)),
         lambda children, kept: cls(**dict(zip(kept, children, strict=True))),
-    )  # fmt: skip
+    )
 
 
 def _kind_of(tree: Any) -> Any:

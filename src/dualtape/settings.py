@@ -299,7 +299,7 @@ def get_device(input: Tensor) -> int:
     """
     if not isinstance(input, Tensor):
         raise errors.not_a_tensor("get_device", "input", input)
-    return input.get_device()  # type: ignore[attr-defined]
+    return input.get_device()
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -332,7 +332,7 @@ def typename(obj: Any) -> str:
     ('dualtape.FloatTensor', 'float')
     """
     if isinstance(obj, Tensor):
-        return obj.type()  # type: ignore[attr-defined]
+        return obj.type()
     kind = obj if isinstance(obj, type) or callable(obj) and hasattr(obj, "__qualname__") else type(obj)
     module = getattr(kind, "__module__", "") or ""
     return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"

@@ -133,17 +133,25 @@ def check_errors_come_back(rank, size):
     with Calling(rank) as names:
         other = names[(rank + 1) % size]
         for kind, words, call in [
-            (ValueError, r"On WorkerInfo\(id=\d, name=worker\d\).*ValueError\('bad 3'\).*in fail", lambda: rpc.rpc_sync(other, fail, args=(3,))),
+            (
+                ValueError,
+                r"On WorkerInfo\(id=\d, name=worker\d\).*ValueError\('bad 3'\).*in fail",
+                lambda: rpc.rpc_sync(other, fail, args=(3,)),
+            ),
             (RuntimeError, r"Odd\(1, 2\)", lambda: rpc.rpc_sync(other, fail_oddly)),
             (RuntimeError, "could not find destination 'nobody'", lambda: rpc.rpc_sync("nobody", max, args=(1, 2))),
             (TypeError, "should be callable", lambda: rpc.rpc_sync(other, 3)),
             (Exception, "pickle|local", lambda: rpc.rpc_sync(other, lambda: 3)),
-            (RuntimeError, r"more than set timeout \(300 ms\)", lambda: rpc.rpc_sync(other, time.sleep, args=(1.0,), timeout=0.3)),
+            (
+                RuntimeError,
+                r"more than set timeout \(300 ms\)",
+                lambda: rpc.rpc_sync(other, time.sleep, args=(1.0,), timeout=0.3),
+            ),
             (TypeError, "pickle", lambda: rpc.rpc_sync(other, threading.Lock)),
             (ValueError, "bad 4", lambda: rpc.remote(other, fail, args=(4,)).to_here()),
             (ValueError, "bad 5", lambda: rpc.rpc_async(other, fail, args=(5,)).then(lambda f: f.value()).wait()),
             (RuntimeError, "already initialized", lambda: rpc.init_rpc("again")),
-        ]:  # fmt: skip
+        ]:
             with pytest.raises(kind) as raised:
                 call()
             assert re.search(words, str(raised.value), re.DOTALL), (words, str(raised.value))
@@ -373,10 +381,13 @@ def check_an_error_is_described_once_however_it_comes_back(rank, size):
         for to in names:
             ref = rpc.remote(to, fail, args=(3,))
             for call in (
-                ref.to_here, ref.to_here, ref.rpc_sync().anything, ref.remote().anything().to_here,
+                ref.to_here,
+                ref.to_here,
+                ref.rpc_sync().anything,
+                ref.remote().anything().to_here,
                 lambda to=to: rpc.rpc_sync(to, fail, args=(3,)),
                 lambda to=to: rpc.rpc_sync(to, call_and_fetch, args=(names[-1],)),
-            ):  # fmt: skip
+            ):
                 with pytest.raises(ValueError) as raised:
                     call()
                 text = str(raised.value)

@@ -13,9 +13,14 @@ import dualtape.distributed as dist
 
 Op = dist.ReduceOp
 REDUCE = {
-    Op.SUM: np.add, Op.PRODUCT: np.multiply, Op.MIN: np.minimum, Op.MAX: np.maximum, Op.BAND: np.bitwise_and,
-    Op.BOR: np.bitwise_or, Op.BXOR: np.bitwise_xor,
-}  # fmt: skip
+    Op.SUM: np.add,
+    Op.PRODUCT: np.multiply,
+    Op.MIN: np.minimum,
+    Op.MAX: np.maximum,
+    Op.BAND: np.bitwise_and,
+    Op.BOR: np.bitwise_or,
+    Op.BXOR: np.bitwise_xor,
+}
 DTYPES = "float16 bfloat16 float32 float64 complex64 complex128 uint8 int8 int16 int32 int64 bool".split()
 
 

@@ -194,11 +194,15 @@ def check_wrong_arguments(rank, size):
         (ValueError, "more dimensions", lambda: distribute_tensor(x, grid, [Shard(2)] * grid.ndim)),
         (ValueError, "already", lambda: distribute_tensor(d, grid)),
         (RuntimeError, "leaf", lambda: distribute_tensor(x.requires_grad_() * 2, grid)),
-        (ValueError, "this process has a part of shape", lambda: DTensor.from_local(x, grid, [Shard(0)] * grid.ndim, shape=(11, 3))),
+        (
+            ValueError,
+            "this process has a part of shape",
+            lambda: DTensor.from_local(x, grid, [Shard(0)] * grid.ndim, shape=(11, 3)),
+        ),
         (RuntimeError, "nothing becomes pending", lambda: d.redistribute(placements=[Partial()] * grid.ndim)),
         (AttributeError, "no DTensor", lambda: x.placements),
         (TypeError, "from_local", lambda: DTensor(x)),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(kind, match=words):
             call()
     assert not hasattr(x, "placements") and "placements=(Shard(dim=0)" in repr(d)
@@ -265,9 +269,12 @@ MADE = {
     "empty_like": lambda x: dt.empty_like(x).fill_(6),
 }
 OF_OTHER_SHAPES = {
-    "new_zeros": lambda x: x.new_zeros(2, 2), "new_ones": lambda x: x.new_ones(5), "new_full": lambda x: x.new_full((), 1),
-    "new_empty": lambda x: x.new_empty(3, 7).fill_(1), "of as many": lambda x: x.new_zeros(20),
-}  # fmt: skip
+    "new_zeros": lambda x: x.new_zeros(2, 2),
+    "new_ones": lambda x: x.new_ones(5),
+    "new_full": lambda x: x.new_full((), 1),
+    "new_empty": lambda x: x.new_empty(3, 7).fill_(1),
+    "of as many": lambda x: x.new_zeros(20),
+}
 
 
 def check_what_is_made_like_a_dtensor_lies_as_it_does(rank, size):

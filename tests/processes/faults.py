@@ -98,16 +98,28 @@ def called(rank: int, size: int, folder: Path) -> None:
 PICKLES = (objects, "_bytes")
 # what is run, and what may fail in it
 SEQUENCES: dict[str, tuple[Callable, list[tuple[Any, str]]]] = {
-    "checkpoint.save": (saved, [(checkpoint, "_described"), (checkpoint, "save_file"), (checkpoint, "_to_disk"),
-                                (checkpoint, "_own"), (checkpoint, "_merged"), (checkpoint, "_put_in_place"),
-                                (checkpoint.shutil, "rmtree"), PICKLES]),
-    "checkpoint.load": (loaded, [(checkpoint, "read_index"), (checkpoint, "_check_wanted"), (checkpoint, "_Load"),
-                                 (checkpoint, "load_file")]),
+    "checkpoint.save": (
+        saved,
+        [
+            (checkpoint, "_described"),
+            (checkpoint, "save_file"),
+            (checkpoint, "_to_disk"),
+            (checkpoint, "_own"),
+            (checkpoint, "_merged"),
+            (checkpoint, "_put_in_place"),
+            (checkpoint.shutil, "rmtree"),
+            PICKLES,
+        ],
+    ),
+    "checkpoint.load": (
+        loaded,
+        [(checkpoint, "read_index"), (checkpoint, "_check_wanted"), (checkpoint, "_Load"), (checkpoint, "load_file")],
+    ),
     "objects": (objects_sent, [PICKLES, (objects, "_check_list")]),
     "DistributedDataParallel": (wrapped, [PICKLES, (ddp, "_check_arguments"), (ddp, "Reducer")]),
     "new_group": (grouped, [(groups, "_refuse"), (groups, "_chosen")]),
     "init_rpc": (called, [(api, "_check_threads"), PICKLES]),
-}  # fmt: skip
+}
 
 
 def one_sequence(name: str, rank: int, size: int) -> None:
@@ -155,8 +167,7 @@ def check_real_failures_of_one_rank(rank, size):
     nowhere = Path("/proc/no/such/folder") if rank == 1 else Path(tempfile.gettempdir()) / "dualtape-fault"
     calls: list[Callable] = [
         lambda: checkpoint.save({"x": dt.ones(1), "bad": {1} if rank == 0 else 1}, checkpoint_id=nowhere),
-        lambda: checkpoint.save({"x": dt.ones(1)} if rank else {"x.y": 1, "x": {"y": 2}},
-                                checkpoint_id=nowhere),
+        lambda: checkpoint.save({"x": dt.ones(1)} if rank else {"x.y": 1, "x": {"y": 2}}, checkpoint_id=nowhere),
         lambda: checkpoint.load({"x": dt.ones(1)}, checkpoint_id=nowhere if rank else "nowhere"),
         lambda: dist.all_gather_object([None] * size, (lambda: 1) if rank == 1 else 1),
         lambda: dist.all_gather_object([None] * (size - (rank == 1)), 1),
@@ -170,7 +181,7 @@ def check_real_failures_of_one_rank(rank, size):
         lambda: dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(1 + (rank == 0), 1)),
         lambda: dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(1, 1), dim=rank),
         lambda: DTensor.from_local(dt.ones(3 + 2 * (rank == 1)), mesh, [Shard(0)]),
-    ]  # fmt: skip
+    ]
     for k, call in enumerate(calls):
         raised = False
         try:

@@ -45,7 +45,7 @@ CALLS: dict[str, Call] = {
     "gather": lambda x, y, r, n: dist.gather(x, listed(x, n) if r == 0 else None, 0),
     "barrier": lambda x, y, r, n: dist.barrier(),
     "begun": lambda x, y, r, n: dist.all_reduce(y[:3], async_op=True).wait(),
-}  # fmt: skip
+}
 
 
 def check_every_pair_of_calls_that_differ_is_noticed_on_all_ranks(rank, size):

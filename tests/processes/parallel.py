@@ -102,10 +102,13 @@ def check_hooks_take_the_place_of_averages(rank, size):
         return default_hooks.allreduce_hook(None, bucket).then(lambda future: future.value() * 3)
 
     for hook, factor, near in [
-        (default_hooks.allreduce_hook, 1, 1e-12), (default_hooks.fp16_compress_hook, 1, 2e-2),
-        (default_hooks.bf16_compress_hook, 1, 5e-2), (thrice, 3, 1e-12),
-        (default_hooks.fp16_compress_wrapper(thrice), 3, 2e-2), (default_hooks.bf16_compress_wrapper(thrice), 3, 5e-2),
-    ]:  # fmt: skip
+        (default_hooks.allreduce_hook, 1, 1e-12),
+        (default_hooks.fp16_compress_hook, 1, 2e-2),
+        (default_hooks.bf16_compress_hook, 1, 5e-2),
+        (thrice, 3, 1e-12),
+        (default_hooks.fp16_compress_wrapper(thrice), 3, 2e-2),
+        (default_hooks.bf16_compress_wrapper(thrice), 3, 5e-2),
+    ]:
         single, net = model(), Parallel(model(), bucket_cap_mb=0.001)
         net.register_comm_hook(None, hook)
         for _ in range(2):

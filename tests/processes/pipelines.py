@@ -51,8 +51,9 @@ def check_a_pipeline_trains_as_the_whole_model(rank, size):
                 first.zero_grad(), second.zero_grad()
                 losses: list = []
                 named = {"scale": 2.0} if rank == 0 and size > 1 else {}
-                out = plan.step(*((x, marks) if rank == 0 else ()), target=y if rank == size - 1 else None, losses=losses,
-                                **named)  # fmt: skip
+                out = plan.step(
+                    *((x, marks) if rank == 0 else ()), target=y if rank == size - 1 else None, losses=losses, **named
+                )
                 whole = (x, marks)
                 for k, layer in enumerate(one):
                     whole = layer(*whole, **({"scale": 2.0} if k == 0 and size > 1 else {}))
@@ -106,7 +107,7 @@ def check_wrong_pipelines(rank, size):
         (NotImplementedError, "dw_builder", lambda: PipelineStage(nn.Linear(2, 2), rank, size, device, dw_builder=len)),
         (ValueError, "stages busy", lambda: Schedule1F1B(stage, size - 1)),
         (NotImplementedError, "dimension 0", lambda: ScheduleGPipe(stage, 2, args_chunk_spec=())),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(kind, match=words):
             call()
     if rank:

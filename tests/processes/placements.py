@@ -23,8 +23,16 @@ from tests.op_cases import UP_TO_SIGN, arrays, cases, converted, leaves
 
 # what is not about the values of its argument, or makes another kind of tensor
 LEFT_OUT = {
-    "to_device", "to_sparse", "empty_like", "rand_like", "randn_like", "randint_like", "as_strided", "view_as_real", "view_as_complex",
-}  # fmt: skip
+    "to_device",
+    "to_sparse",
+    "empty_like",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "as_strided",
+    "view_as_real",
+    "view_as_complex",
+}
 
 
 def mesh() -> Any:

@@ -89,8 +89,21 @@ def check_training_is_that_of_one_process(rank, size):
 
 def check_every_optimizer_steps_on_parts(rank, size):
     x, y = batch(size)
-    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop",
-                 "Adafactor", "LBFGS"):  # fmt: skip
+    for name in (
+        "SGD",
+        "Adam",
+        "AdamW",
+        "RMSprop",
+        "Adagrad",
+        "Adadelta",
+        "NAdam",
+        "RAdam",
+        "Adamax",
+        "ASGD",
+        "Rprop",
+        "Adafactor",
+        "LBFGS",
+    ):
         one, many = Net().double(), net()
         optimizers = [getattr(dt.optim, name)(m.parameters(), lr=0.01) for m in (one, many)]
         for _ in range(2):
@@ -309,11 +322,19 @@ def check_wrong_arguments(rank, size):
         (AssertionError, "already been applied", lambda: fully_shard(fully_shard(nn.Linear(2, 2)))),
         (ValueError, "do not implement forward", lambda: fully_shard(nn.ModuleList([nn.Linear(2, 2)]))),
         (ValueError, "p has no dimension", lambda: fully_shard(lone)),
-        (ValueError, r"Shard\(dim\) or None", lambda: fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: Replicate())),
+        (
+            ValueError,
+            r"Shard\(dim\) or None",
+            lambda: fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: Replicate()),
+        ),
         (ValueError, "factor of", lambda: fully_shard(nn.Linear(2, 2), reshard_after_forward=size + 1)),
-        (NotImplementedError, "offload_policy", lambda: fully_shard(nn.Linear(2, 2), offload_policy=CPUOffloadPolicy())),
+        (
+            NotImplementedError,
+            "offload_policy",
+            lambda: fully_shard(nn.Linear(2, 2), offload_policy=CPUOffloadPolicy()),
+        ),
         (NotImplementedError, "dp_mesh_dims", lambda: fully_shard(nn.Linear(2, 2), dp_mesh_dims=1)),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(kind, match=words):
             call()
     layer = fully_shard(nn.Linear(2, 2))

@@ -10,16 +10,26 @@ import dualtape.distributed as dist
 from dualtape import nn
 
 LAYERS = {
-    "plain": {}, "no affine": {"affine": False}, "no bias": {"bias": False}, "mean of all": {"momentum": None},
-    "large momentum": {"momentum": 0.7}, "large eps": {"eps": 0.5}, "no statistics": {"track_running_stats": False},
-}  # fmt: skip
+    "plain": {},
+    "no affine": {"affine": False},
+    "no bias": {"bias": False},
+    "mean of all": {"momentum": None},
+    "large momentum": {"momentum": 0.7},
+    "large eps": {"eps": 0.5},
+    "no statistics": {"track_running_stats": False},
+}
 KINDS = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
 
 
 def sizes_of(case: str, size: int) -> list[int]:
     """How many samples each process has."""
-    return {"alike": [3] * size, "different": [1 + 2 * r for r in range(size)], "one empty": [0] + [2] * (size - 1),
-            "one each": [1] * size, "all but one empty": [0] * (size - 1) + [4]}[case]  # fmt: skip
+    return {
+        "alike": [3] * size,
+        "different": [1 + 2 * r for r in range(size)],
+        "one empty": [0] + [2] * (size - 1),
+        "one each": [1] * size,
+        "all but one empty": [0] * (size - 1) + [4],
+    }[case]
 
 
 def data(shape: tuple, seed: int, dtype: str = "float64") -> dt.Tensor:

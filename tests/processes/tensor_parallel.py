@@ -76,10 +76,12 @@ SEQUENCE = {
     "words": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False),
     "layers.*.norm?": SequenceParallel(),
     **{f"layers.*.{name}": ColwiseParallel(use_local_output=False) for name in ("q", "k", "v", "up")},
-    **{f"layers.*.{name}": RowwiseParallel(output_layouts=Shard(1), use_local_output=False) for name in ("out", "down")},
+    **{
+        f"layers.*.{name}": RowwiseParallel(output_layouts=Shard(1), use_local_output=False) for name in ("out", "down")
+    },
     "norm": SequenceParallel(),
     "head": ColwiseParallel(use_local_output=False),
-}  # fmt: skip
+}
 COLUMNS = {
     "words": ColwiseParallel(input_layouts=Replicate(), output_layouts=Replicate(), use_local_output=False),
     "head": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(-1), use_local_output=False),
@@ -157,17 +159,25 @@ def check_prepared_inputs_and_outputs(rank, size):
     mesh = dist.init_device_mesh("cpu", (size,))
     x = dt.arange(2.0 * size).reshape(size, 2)
     mine = x[rank : rank + 1]
-    given = PrepareModuleInput(input_layouts=(Shard(0), None), desired_input_layouts=(Replicate(), None),
-                               input_kwarg_layouts={"c": Replicate()}, desired_input_kwarg_layouts={"c": Shard(0)})  # fmt: skip
+    given = PrepareModuleInput(
+        input_layouts=(Shard(0), None),
+        desired_input_layouts=(Replicate(), None),
+        input_kwarg_layouts={"c": Replicate()},
+        desired_input_kwarg_layouts={"c": Shard(0)},
+    )
     net = parallelize_module(Seen(), mesh, given)
     a, b = net(mine, mine, c=x)
     assert net.seen == [(Replicate(),), None, (Shard(0),)] and dt.equal(a.to_local(), x) and b is mine
     back = PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=Replicate())
     assert dt.equal(parallelize_module(Seen(), mesh, back)(mine), x)
     both = PrepareModuleInputOutput(
-        input_layouts=Shard(0), desired_input_layouts=Replicate(), use_local_input=True, output_layouts=Replicate(),
-        desired_output_layouts=Shard(0), use_local_output=False,
-    )  # fmt: skip
+        input_layouts=Shard(0),
+        desired_input_layouts=Replicate(),
+        use_local_input=True,
+        output_layouts=Replicate(),
+        desired_output_layouts=Shard(0),
+        use_local_output=False,
+    )
     net = parallelize_module(Seen(), mesh, both)
     assert net(mine).placements == (Shard(0),) and net.seen == [None]
 
@@ -185,12 +195,19 @@ def check_indexing_by_arrays_stays_in_parts(rank, size):
         return getattr(x.clone(), method)(*args)
 
     programs = [
-        lambda x: x[i], lambda x: x[:, j], lambda x: x[i, j], lambda x: x[..., dt.tensor([2, 0])], lambda x: x.gather(1, along),
-        lambda x: F.embedding(i % 5, x[:, :, 0]), lambda x: x.index_select(0, i[0]),
-        lambda x: written(x, "index_put_", (i,), rows), lambda x: written(x, "index_put_", (i,), rows, True),
-        lambda x: written(x, "index_put_", (i, j), pairs, True), lambda x: written(x, "scatter_", 1, along, 2.0),
+        lambda x: x[i],
+        lambda x: x[:, j],
+        lambda x: x[i, j],
+        lambda x: x[..., dt.tensor([2, 0])],
+        lambda x: x.gather(1, along),
+        lambda x: F.embedding(i % 5, x[:, :, 0]),
+        lambda x: x.index_select(0, i[0]),
+        lambda x: written(x, "index_put_", (i,), rows),
+        lambda x: written(x, "index_put_", (i,), rows, True),
+        lambda x: written(x, "index_put_", (i, j), pairs, True),
+        lambda x: written(x, "scatter_", 1, along, 2.0),
         lambda x: written(x, "index_add_", 0, dt.tensor([0, 3, 0]), x[:3] * 2),
-    ]  # fmt: skip
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for k, program in enumerate(programs):
@@ -212,12 +229,24 @@ def check_indexing_by_arrays_stays_in_parts(rank, size):
 def check_wrong_plans(rank, size):
     mesh = dist.init_device_mesh("cpu", (size,))
     for kind, words, call in [
-        (NotImplementedError, "nn.Linear and nn.Embedding", lambda: parallelize_module(nn.ReLU(), mesh, ColwiseParallel())),
+        (
+            NotImplementedError,
+            "nn.Linear and nn.Embedding",
+            lambda: parallelize_module(nn.ReLU(), mesh, ColwiseParallel()),
+        ),
         (TypeError, "ParallelStyle", lambda: parallelize_module(nn.ReLU(), mesh, {"": 3})),
-        (ValueError, "one dimension", lambda: parallelize_module(nn.ReLU(), dist.DeviceMesh("cpu", [list(range(size))]), {})),
-        (AssertionError, "same length", lambda: PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=(Shard(0),) * 2)),
+        (
+            ValueError,
+            "one dimension",
+            lambda: parallelize_module(nn.ReLU(), dist.DeviceMesh("cpu", [list(range(size))]), {}),
+        ),
+        (
+            AssertionError,
+            "same length",
+            lambda: PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=(Shard(0),) * 2),
+        ),
         (AssertionError, "should not be None", lambda: PrepareModuleInput(input_layouts=Shard(0))),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(kind, match=words):
             call()
     with pytest.warns(UserWarning, match="no submodule matches 'nothing'"):

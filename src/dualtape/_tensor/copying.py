@@ -39,7 +39,7 @@ def copied_leaf(tensor: Any, memo: dict, make: Callable[[], Any]) -> Any:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment:"
             " this one was"
-            f" computed by {tensor.grad_fn.name()}; copy tensor.detach()"  # type: ignore[union-attr]
+            f" computed by {tensor.grad_fn.name()}; copy tensor.detach()"
         )
     if id(tensor) in memo:
         return memo[id(tensor)]

@@ -100,7 +100,7 @@ def _written(out: Tensor, array: Any, requires_grad: bool) -> Tensor:
     if current().grad and out.requires_grad:
         raise errors.no_history_for_out()
     if out.shape == array.shape:
-        out.copy_(wrap(array))  # type: ignore[attr-defined]
+        out.copy_(wrap(array))
     else:
         check_write(out, "out=", False)
         bump(out._shared_counter)
@@ -318,7 +318,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     array([1., 1.])
     """
     if isinstance(data, Tensor):
-        return data if dtype is None and device is None else data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
+        return data if dtype is None and device is None else data.to(dtype=dtype, device=device)
     wanted = _numpy_dtype(dtype, None)
     if not is_array(data):
         data = data if (foreign := array_of(data)) is None else foreign
@@ -360,7 +360,7 @@ def asarray(
             " needed; drop copy=False"
         )
     if copy and shared:
-        result = result.clone()  # type: ignore[attr-defined]
+        result = result.clone()
     if requires_grad is None or requires_grad == result.requires_grad:
         return result
     return result.detach().requires_grad_(requires_grad)
@@ -398,8 +398,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if device is not None and not _is_on(result, device):
         if copy is False:
             raise ValueError(f"memory on {result.device} reaches {device} by a copy: drop copy=False")
-        return result.to(device)  # type: ignore[attr-defined]  # a method of the op table
-    return result.clone() if copy else result  # type: ignore[attr-defined]  # likewise
+        return result.to(device)  # a method of the op table
+    return result.clone() if copy else result  # likewise
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

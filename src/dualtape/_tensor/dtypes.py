@@ -109,7 +109,7 @@ class dtype:
 
 
 float16 = half = dtype("float16", np.dtype(np.float16))
-bfloat16 = dtype("bfloat16", BRIEF)  # type: ignore[arg-type]
+bfloat16 = dtype("bfloat16", BRIEF)
 float32 = dtype("float32", np.dtype(np.float32))
 float64 = double = dtype("float64", np.dtype(np.float64))
 complex64 = cfloat = dtype("complex64", np.dtype(np.complex64))
@@ -125,13 +125,30 @@ int64 = long = dtype("int64", np.dtype(np.int64))
 bool_ = dtype("bool", np.dtype(np.bool_))
 
 NAMED = {
-    "float16": float16, "half": half, "bfloat16": bfloat16,
-    "float32": float32, "float": float32, "float64": float64, "double": double,
-    "complex64": complex64, "cfloat": cfloat, "complex128": complex128, "cdouble": cdouble,
-    "uint8": uint8, "uint16": uint16, "uint32": uint32, "uint64": uint64,
-    "int8": int8, "int16": int16, "short": short, "int32": int32, "int": int32, "int64": int64, "long": long,
+    "float16": float16,
+    "half": half,
+    "bfloat16": bfloat16,
+    "float32": float32,
+    "float": float32,
+    "float64": float64,
+    "double": double,
+    "complex64": complex64,
+    "cfloat": cfloat,
+    "complex128": complex128,
+    "cdouble": cdouble,
+    "uint8": uint8,
+    "uint16": uint16,
+    "uint32": uint32,
+    "uint64": uint64,
+    "int8": int8,
+    "int16": int16,
+    "short": short,
+    "int32": int32,
+    "int": int32,
+    "int64": int64,
+    "long": long,
     "bool": bool_,
-}  # fmt: skip
+}
 _BY_NUMPY = {d.numpy: d for d in NAMED.values()}
 
 _default = float32
@@ -161,7 +178,7 @@ def to_numpy(kind: object) -> np.dtype:
     if type(kind) is dtype:
         return kind.numpy
     if kind is BRIEF:
-        return kind  # type: ignore[return-value]
+        return kind
     try:
         return of(np.dtype(kind)).numpy  # type: ignore[call-overload]
     except TypeError:

@@ -35,7 +35,7 @@ def _made(data: tuple, dtype: np.dtype) -> Tensor:
         return wrap(made(np.empty, _sizes(data) if data else (0,), dtype))
     source = data[0]
     if isinstance(source, Tensor):
-        return source.view_as(source) if source._array.dtype == dtype else source.to(dtype)  # type: ignore[attr-defined]
+        return source.view_as(source) if source._array.dtype == dtype else source.to(dtype)
     if isinstance(source, (float, complex)) or not hasattr(source, "__len__"):
         raise TypeError(
             f"new(): data must be a sequence (got {type(source).__name__}): use dualtape.tensor for one number"
@@ -49,7 +49,7 @@ class _ByDtype(type):
 
     _dtype: dtypes.dtype
 
-    def __call__(cls, *data: Any) -> Tensor:  # type: ignore[override]
+    def __call__(cls, *data: Any) -> Tensor:
         return _made(data, cls._dtype.numpy)
 
     def __instancecheck__(cls, tensor: Any) -> bool:
@@ -69,21 +69,25 @@ TYPES: dict[str, type] = {
         name, (), {"_dtype": dtype, "__module__": "dualtape", "__doc__": _DOC.format(dtype=dtype, name=name)}
     )
     for name, dtype in (
-        ("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16),
+        ("FloatTensor", dtypes.float32),
+        ("DoubleTensor", dtypes.float64),
+        ("HalfTensor", dtypes.float16),
         ("BFloat16Tensor", dtypes.bfloat16),
         ("LongTensor", dtypes.int64),
-        ("IntTensor", dtypes.int32), ("ShortTensor", dtypes.int16), ("CharTensor", dtypes.int8),
+        ("IntTensor", dtypes.int32),
+        ("ShortTensor", dtypes.int16),
+        ("CharTensor", dtypes.int8),
         ("ByteTensor", dtypes.uint8),
         ("BoolTensor", dtypes.bool_),
     )
-}  # fmt: skip
+}
 globals().update(TYPES)
 
 
 class _Elsewhere(_ByDtype):
     """The same for tensors of another device or layout."""
 
-    def __call__(cls, *data: Any) -> Tensor:  # type: ignore[override]
+    def __call__(cls, *data: Any) -> Tensor:
         return cls._make(cls._dtype, *data)  # type: ignore[attr-defined]
 
     def __instancecheck__(cls, tensor: Any) -> bool:
@@ -104,9 +108,15 @@ def types_of(space: str, make: Any, holds: Any) -> dict[str, type]:
     """The old types of a namespace: ``make(dtype, *data)`` makes its tensors, ``holds(tensor)`` knows them."""
     return {
         name: _Elsewhere(
-            name, (),
-            {"_dtype": kind._dtype, "_make": staticmethod(make), "_holds": staticmethod(holds),  # type: ignore[attr-defined]
-             "__module__": f"dualtape.{space}", "__doc__": _DOC_ELSEWHERE.format(kind._dtype, space, name)},  # type: ignore[attr-defined]
+            name,
+            (),
+            {
+                "_dtype": kind._dtype,  # type: ignore[attr-defined]
+                "_make": staticmethod(make),
+                "_holds": staticmethod(holds),
+                "__module__": f"dualtape.{space}",
+                "__doc__": _DOC_ELSEWHERE.format(kind._dtype, space, name),  # type: ignore[attr-defined]
+            },
         )
         for name, kind in TYPES.items()
-    }  # fmt: skip
+    }

@@ -12,10 +12,20 @@ from . import dtypes
 from .tensor import SAME, Tensor
 
 _NEVER = (
-    "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn", "is_sparse_csr", "is_nested", "is_vulkan", "is_mtia",
-    "is_ipu", "is_xla", "is_maia",
+    "is_quantized",
+    "is_meta",
+    "is_mps",
+    "is_xpu",
+    "is_mkldnn",
+    "is_sparse_csr",
+    "is_nested",
+    "is_vulkan",
+    "is_mtia",
+    "is_ipu",
+    "is_xla",
+    "is_maia",
     "_has_symbolic_sizes_strides",
-)  # fmt: skip
+)
 
 
 def _hooks(tensor: Tensor) -> Any:

@@ -156,7 +156,7 @@ class Protocols(Methods):
     def __iter__(self) -> Iterator[Any]:
         if self._array.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, Protocols):
@@ -166,7 +166,7 @@ class Protocols(Methods):
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
             )
         if type(self._array) is Absent:
-            return bool((self == element).any())  # type: ignore[attr-defined]
+            return bool((self == element).any())
         return bool((self._array == element).any())
 
     def __bool__(self) -> bool:

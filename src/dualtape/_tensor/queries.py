@@ -14,10 +14,21 @@ from .tensor import Tensor
 
 __all__ = [
     "broadcast_shapes",
-    "detach", "detach_", "detach_copy",
-    "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
-    "is_tensor", "numel", "result_type",
-]  # fmt: skip
+    "detach",
+    "detach_",
+    "detach_copy",
+    "is_complex",
+    "is_conj",
+    "is_floating_point",
+    "is_inference",
+    "is_neg",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_tensor",
+    "numel",
+    "result_type",
+]
 
 
 def _array(input: Any, name: str) -> Any:
@@ -248,8 +259,12 @@ def _never(self: Tensor) -> bool:
 
 
 for _name, _method in (
-    ("is_nonzero", is_nonzero), ("is_same_size", is_same_size), ("is_conj", is_conj), ("is_neg", is_neg),
+    ("is_nonzero", is_nonzero),
+    ("is_same_size", is_same_size),
+    ("is_conj", is_conj),
+    ("is_neg", is_neg),
     ("get_device", _get_device),
-    ("is_shared", _never), ("is_pinned", _never),
-):  # fmt: skip
+    ("is_shared", _never),
+    ("is_pinned", _never),
+):
     setattr(Tensor, _name, _method)

@@ -21,9 +21,22 @@ from .device import preserve_format
 from .tensor import Tensor
 
 __all__ = [
-    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like",
-    "scalar_tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
-]  # fmt: skip
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "scalar_tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+]
 
 _SAFE = 6e4  # what every floating-point type holds
 

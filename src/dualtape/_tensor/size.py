@@ -38,7 +38,7 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"{naming.package}.Size({list(self)})"
 
-    def __add__(self, other: tuple) -> Size:  # type: ignore[override]
+    def __add__(self, other: tuple) -> Size:
         return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other: tuple) -> Size:

@@ -66,9 +66,17 @@ class Tensor(Memory, Layouts, Protocols):
     """
 
     __slots__ = (
-        "_array", "_edge", "_requires_grad", "_version_counter", "_view", "_grad", "_grad_accumulator", "_extra",
-        "__dict__", "__weakref__",
-    )  # fmt: skip
+        "_array",
+        "_edge",
+        "_requires_grad",
+        "_version_counter",
+        "_view",
+        "_grad",
+        "_grad_accumulator",
+        "_extra",
+        "__dict__",
+        "__weakref__",
+    )
 
     _array: Any  # the values: a numpy or cupy array
     _edge: tuple | None  # (grad_fn, output number), None for a leaf
@@ -150,10 +158,18 @@ class Tensor(Memory, Layouts, Protocols):
 
     @staticmethod
     def _make_wrapper_subclass(  # noqa: PLW0211 - PyTorch's signature
-        cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
-        dtype: Any = None, layout: Any = None,
-        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **ignored: Any,
-    ) -> Any:  # fmt: skip
+        cls: type,
+        size: Any,
+        strides: Any = None,
+        storage_offset: Any = None,
+        memory_format: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        **ignored: Any,
+    ) -> Any:
         """An instance of ``cls`` that has a shape and a dtype and no values: ``cls.__torch_dispatch__`` answers every
         operation.
 

@@ -69,11 +69,11 @@ class Casting:
         if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype in (dtype, dtypes.float64):
             return value
         if self.cache is None or not (value.is_leaf and value.requires_grad and modes.current().grad):
-            return value.to(dtype)  # type: ignore[attr-defined]
+            return value.to(dtype)
         key, version = (id(value), dtype), value._version
         known = self.cache.get(key)
         if known is None or known[0] != version:
-            known = self.cache[key] = (version, value.to(dtype), value)  # type: ignore[attr-defined]
+            known = self.cache[key] = (version, value.to(dtype), value)
         return known[1]
 
 

@@ -33,10 +33,18 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 _CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")
 
 __all__ = [  # noqa: PLE0605 - those of the parts
-    "fft", "linalg", "matmul", "matrix_transpose", "tensordot", "vecdot", *_CONSTANTS, *_DTYPES,
+    "fft",
+    "linalg",
+    "matmul",
+    "matrix_transpose",
+    "tensordot",
+    "vecdot",
+    *_CONSTANTS,
+    *_DTYPES,
     *(name for part in (creation, elementwise, manipulation, reductions, searching, types) for name in part.__all__),
-    "__array_api_version__", "__array_namespace_info__",
-]  # fmt: skip
+    "__array_api_version__",
+    "__array_namespace_info__",
+]
 
 globals().update({name: getattr(dt, name) for name in (*_CONSTANTS, *_DTYPES)})
 

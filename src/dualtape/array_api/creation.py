@@ -10,9 +10,23 @@ from .._tensor.tensor import Tensor
 from ..ops.numpy_entries.registry import tensor
 
 __all__ = [
-    "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
-    "ones", "ones_like", "tril", "triu", "zeros", "zeros_like",
-]  # fmt: skip
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
 
 
 def _holds_tensors(obj: Any) -> bool:

@@ -11,9 +11,23 @@ from .._tensor.tensor import Tensor
 from . import types
 
 __all__ = [
-    "broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "moveaxis", "permute_dims", "repeat",
-    "reshape", "roll", "squeeze", "stack", "take", "take_along_axis", "tile", "unstack",
-]  # fmt: skip
+    "broadcast_arrays",
+    "broadcast_to",
+    "concat",
+    "expand_dims",
+    "flip",
+    "moveaxis",
+    "permute_dims",
+    "repeat",
+    "reshape",
+    "roll",
+    "squeeze",
+    "stack",
+    "take",
+    "take_along_axis",
+    "tile",
+    "unstack",
+]
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:

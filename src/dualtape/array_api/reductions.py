@@ -10,9 +10,20 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 
 __all__ = [
-    "all", "any", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "min", "prod", "std",
-    "sum", "var",
-]  # fmt: skip
+    "all",
+    "any",
+    "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
 
 
 def _reduced(op: Callable, x: Tensor, axis: Any, keepdims: bool, **more: Any) -> Tensor:

@@ -10,9 +10,18 @@ from .._tensor.tensor import Tensor
 from . import types
 
 __all__ = [
-    "argmax", "argmin", "argsort", "nonzero", "searchsorted", "sort", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "where",
-]  # fmt: skip
+    "argmax",
+    "argmin",
+    "argsort",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "where",
+]
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:

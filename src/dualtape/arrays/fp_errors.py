@@ -27,7 +27,7 @@ ignore_fp_errors: Callable[[], Any]  # it reports none
 restore_fp_errors: Callable[[Any], Any]
 
 try:
-    from numpy._core.umath import _extobj_contextvar, _make_extobj  # type: ignore[attr-defined]
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
 
     ignore_fp_errors = partial(_extobj_contextvar.set, _make_extobj(all="ignore"))
 except (ImportError, TypeError):

@@ -68,6 +68,6 @@ def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
     if dtype is BRIEF:  # NumPy would refuse it before it asks whose array it is to be like
         module = module_of(like)
         if module is np:  # ``like`` is a tensor
-            return cast(np.zeros(shape, np.float32, like=like), BRIEF)  # type: ignore[call-overload]
+            return cast(np.zeros(shape, np.float32, like=like), BRIEF)
         return module.zeros(shape, dtype)
     return np.zeros(shape, dtype, like=like)

@@ -19,11 +19,21 @@ if TYPE_CHECKING:
     from .node import Node as Node
 
 _HOMES = {
-    "Function": "function", "Node": "node", "backward": "api", "grad": "api", "gradcheck": "gradcheck",
-    "gradgradcheck": "gradcheck", "no_grad": "..modes", "enable_grad": "..modes", "set_grad_enabled": "..modes",
-    "inference_mode": "..modes", "set_multithreading_enabled": "..modes", "is_multithreading_enabled": "..modes",
-    "enforce_grad_layout_policy": "..modes", "Variable": "variable",
-}  # fmt: skip
+    "Function": "function",
+    "Node": "node",
+    "backward": "api",
+    "grad": "api",
+    "gradcheck": "gradcheck",
+    "gradgradcheck": "gradcheck",
+    "no_grad": "..modes",
+    "enable_grad": "..modes",
+    "set_grad_enabled": "..modes",
+    "inference_mode": "..modes",
+    "set_multithreading_enabled": "..modes",
+    "is_multithreading_enabled": "..modes",
+    "enforce_grad_layout_policy": "..modes",
+    "Variable": "variable",
+}
 # read when asked for
 _LATER = {
     "detect_anomaly": ".anomaly",

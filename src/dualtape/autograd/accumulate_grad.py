@@ -144,9 +144,13 @@ def _reshaped(grad: Any) -> bool:
     """Whether a gradient is all of an array that nothing else looks at, in another shape."""
     base = grad.base
     return (
-        type(base) is ndarray and base.base is None and base.nbytes == grad.nbytes and base.flags.owndata
-        and getrefcount(base) <= ONLY_IN_VIEW + 1 and grad.flags.writeable
-    )  # fmt: skip
+        type(base) is ndarray
+        and base.base is None
+        and base.nbytes == grad.nbytes
+        and base.flags.owndata
+        and getrefcount(base) <= ONLY_IN_VIEW + 1
+        and grad.flags.writeable
+    )
 
 
 def _laid_out(grad: Any, leaf: Any) -> bool:

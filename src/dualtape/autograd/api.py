@@ -380,7 +380,7 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
             f" {dtype}."
         )
     if array.dtype != dtype:
-        grad = grad.to(dtype)  # type: ignore[attr-defined]
+        grad = grad.to(dtype)
     if record:
         return grad
     return raw_gradient(grad)

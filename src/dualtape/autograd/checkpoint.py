@@ -27,9 +27,14 @@ from .saved_hooks import saved_tensors_hooks
 from .tangents import active, moved, reopened, snapshot
 
 __all__ = [
-    "CheckpointError", "GraphExecGroup", "checkpoint", "checkpoint_sequential", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
-]  # fmt: skip
+    "CheckpointError",
+    "GraphExecGroup",
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 _early_stop: bool | None = None  # None: as the arguments say
 _debug: bool | None = None

@@ -423,9 +423,13 @@ def call_node(node: Node, grads: tuple) -> Any:
     with np.errstate(all="ignore"):
         results = node._pull_general(buffer, record)
     shown = tuple(
-        None if edge is None or g is None
-        else (fit_recorded(g, edge[0]._outputs[edge[1]],
-            node) if record else shown_gradient(fit(g, edge[0]._outputs[edge[1]], node)))
+        None
+        if edge is None or g is None
+        else (
+            fit_recorded(g, edge[0]._outputs[edge[1]], node)
+            if record
+            else shown_gradient(fit(g, edge[0]._outputs[edge[1]], node))
+        )
         for edge, g in zip(node._edges, results, strict=True)
-    )  # fmt: skip
+    )
     return shown[0] if len(shown) == 1 else shown

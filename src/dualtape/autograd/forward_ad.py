@@ -17,10 +17,15 @@ from ..modes import ModeContext, Switch
 from .tangents import STILL, ForwardLevel, set_tangent, tangent
 
 __all__ = [
-    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "is_fwd_grad_enabled", "make_dual",
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "is_fwd_grad_enabled",
+    "make_dual",
     "set_fwd_grad_enabled",
     "unpack_dual",
-]  # fmt: skip
+]
 
 
 class UnpackedDualTensor(NamedTuple):

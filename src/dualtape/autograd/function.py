@@ -32,9 +32,18 @@ class FunctionCtx(Node):
     """The context of one call of a Function: what ``forward`` leaves for ``backward``; also the node in the graph."""
 
     __slots__ = (
-        "__dict__", "_to_save", "_to_save_forward", "_dirty", "_non_differentiable", "_materialize", "needs_input_grad",
-        "_arguments", "_results", "_recorded", "_sparse_zeros",
-    )  # fmt: skip
+        "__dict__",
+        "_to_save",
+        "_to_save_forward",
+        "_dirty",
+        "_non_differentiable",
+        "_materialize",
+        "needs_input_grad",
+        "_arguments",
+        "_results",
+        "_recorded",
+        "_sparse_zeros",
+    )
 
     _selective = False
     _cls: Any  # the Function; each has a subclass of its own as the class of its nodes
@@ -135,7 +144,7 @@ class FunctionCtx(Node):
 
     # --- the node's part --------------------------------------------------------------------------
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:  # type: ignore[override]
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         return self._pulled(grads, record, self._edges)
 
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:

@@ -240,9 +240,15 @@ def jacobian(
 
 
 def _dense(
-    func: Callable, inputs: Any, create_graph: bool, strict: bool, vectorize: bool, strategy: str,
-    progress: bool | None, shown_as: str,
-) -> Any:  # fmt: skip
+    func: Callable,
+    inputs: Any,
+    create_graph: bool,
+    strict: bool,
+    vectorize: bool,
+    strategy: str,
+    progress: bool | None,
+    shown_as: str,
+) -> Any:
     several, points = _tensors(inputs, "inputs", "jacobian")
     with enable_grad():
         if strategy == FORWARD:
@@ -319,9 +325,14 @@ def hessian(
 
 
 def _by_rows(
-    outputs: Sequence[Tensor], x: tuple, create: bool, strict: bool, vectorize: bool, progress: bool | None = False,
+    outputs: Sequence[Tensor],
+    x: tuple,
+    create: bool,
+    strict: bool,
+    vectorize: bool,
+    progress: bool | None = False,
     shown_as: str = "jacobian",
-) -> list:  # fmt: skip
+) -> list:
     """The Jacobian of each output in reverse mode: a list with an entry for each input."""
     result = []
     for k, output in enumerate(outputs):

@@ -49,7 +49,7 @@ def first_of(grad: Any) -> Any:
 
     if not isinstance(grad, Tensor):
         return wrap(as_array(grad))
-    return grad.detach().clone() if grad.is_sparse else grad.detach()  # type: ignore[attr-defined]
+    return grad.detach().clone() if grad.is_sparse else grad.detach()
 
 
 def added(held: Any, grad: Any) -> Any:

@@ -35,16 +35,30 @@ class profile(_profile):
     """
 
     def __init__(
-        self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None,
-        record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False,
-        with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True, acc_events: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        acc_events: bool = False,
+    ) -> None:
         if use_cuda or use_device not in (None, "cpu"):
             raise NotImplementedError("profile: events on a GPU have no time of their own here; leave out use_cuda")
         super().__init__(
-            record_shapes=record_shapes, profile_memory=profile_memory, with_stack=with_stack, with_flops=with_flops,
-            with_modules=with_modules, acc_events=acc_events,
-        )  # fmt: skip
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            acc_events=acc_events,
+        )
         self.enabled = enabled
 
     def __enter__(self) -> Any:

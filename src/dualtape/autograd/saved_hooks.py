@@ -193,7 +193,7 @@ class SavedCopies:
         """Copy what is saved of the memory that is about to be written."""
         for kept in list(self._by_counter.pop(id(tensor._shared_counter), {}).values()):
             if kept.tensor is not None and kept.tensor._shared_counter is tensor._shared_counter:
-                kept.tensor = kept.tensor.clone()  # type: ignore[attr-defined]
+                kept.tensor = kept.tensor.clone()
                 self.cloned[kept] = kept.tensor
 
     def clear(self) -> None:

@@ -13,7 +13,7 @@ class Underived(Function):
     """The node of such a result."""
 
     @staticmethod
-    def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:
         ctx.op = name
         return alias(result)
 

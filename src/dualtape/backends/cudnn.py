@@ -49,9 +49,13 @@ def is_acceptable(tensor: Any) -> bool:
 
 @contextmanager
 def flags(
-    enabled: bool = False, benchmark: bool = False, benchmark_limit: int | None = 10, deterministic: bool = False,
-    allow_tf32: bool = True, fp32_precision: str = "none",
-) -> Iterator[None]:  # fmt: skip
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int | None = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+) -> Iterator[None]:
     """Nothing changes inside: no cuDNN is there to be told.
 
     Examples

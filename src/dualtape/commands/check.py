@@ -19,11 +19,13 @@ def checked(function: Callable, inputs: list[dt.Tensor], eps: float = 1e-6, tole
     loss = value(*inputs)
     report: dict[str, Any] = {"inputs": [list(x.shape) for x in inputs], "problems": []}
     if not loss.requires_grad:
-        report["problems"].append({
-            "input": None,
-            "guess": "no result has a history: the function detaches its arguments, computes with NumPy, or runs under"
-            " no_grad()",
-        })  # fmt: skip
+        report["problems"].append(
+            {
+                "input": None,
+                "guess": "no result has a history: the function detaches its arguments, computes with NumPy,"
+                " or runs under no_grad()",
+            }
+        )
         report["right"] = False
         return report
     gradients = dt.autograd.grad(loss, inputs, allow_unused=True)
@@ -34,11 +36,17 @@ def checked(function: Callable, inputs: list[dt.Tensor], eps: float = 1e-6, tole
         if not wrong.any():
             continue
         place = tuple(int(i) for i in np.unravel_index(np.argmax(np.abs(analytic - numeric)), numeric.shape))
-        report["problems"].append({
-            "input": k, "entry": list(place), "analytic": float(analytic[place]), "numerical": float(numeric[place]),
-            "wrong entries": int(wrong.sum()), "entries": int(wrong.size),
-            "guess": _guess(analytic, numeric, g is None),
-        })  # fmt: skip
+        report["problems"].append(
+            {
+                "input": k,
+                "entry": list(place),
+                "analytic": float(analytic[place]),
+                "numerical": float(numeric[place]),
+                "wrong entries": int(wrong.sum()),
+                "entries": int(wrong.size),
+                "guess": _guess(analytic, numeric, g is None),
+            }
+        )
     report["right"] = not report["problems"]
     return report
 

@@ -28,11 +28,18 @@ def examined() -> dict[str, Any]:
     """What is here."""
     beside = os.path.dirname(sys.executable)  # where an environment that is not active has its programs
     found = {
-        "dualtape": dt.__version__, "python": platform.python_version(), "platform": platform.platform(),
-        "numpy": np.__version__, "scipy": _version("scipy"), "cores": os.cpu_count(), "threads": dt.get_num_threads(),
-        "blas": _blas(), "cuda": dt.cuda.is_available(), "graphviz": shutil.which("dot") is not None,
+        "dualtape": dt.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "numpy": np.__version__,
+        "scipy": _version("scipy"),
+        "cores": os.cpu_count(),
+        "threads": dt.get_num_threads(),
+        "blas": _blas(),
+        "cuda": dt.cuda.is_available(),
+        "graphviz": shutil.which("dot") is not None,
         "mpiexec": shutil.which("mpiexec", path=os.pathsep.join([beside, os.environ.get("PATH", "")])) is not None,
-    }  # fmt: skip
+    }
     optional = {name: {"version": _version(name), "gives": gives} for name, gives in _OPTIONAL.items()}
     return {**found, "optional": optional}
 

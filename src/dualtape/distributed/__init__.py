@@ -25,9 +25,18 @@ _PARTS = ("nn", "device_mesh", "tensor", "checkpoint", "fsdp", "rpc", "autograd"
 _NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "GradBucket": "reducer"}
 
 __all__ = [
-    *_collectives, *_groups, *_objects, *_point_to_point, *_NAMES,
-    "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "ReduceOp", "Work",
-]  # fmt: skip
+    *_collectives,
+    *_groups,
+    *_objects,
+    *_point_to_point,
+    *_NAMES,
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "ReduceOp",
+    "Work",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,18 +23,33 @@ from .reduce_op import RedOpType, ReduceOp, kind_of
 from .work import Work
 
 __all__ = [
-    "all_gather", "all_gather_into_tensor", "all_gather_single", "all_reduce", "all_to_all", "all_to_all_single",
-    "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_single",
-    "reduce_scatter_tensor", "scatter",
-]  # fmt: skip
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_single",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "monitored_barrier",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+]
 
 
 def group_of(name: str, group: Any) -> ProcessGroup | None:
     """The group, if this process is in it and it can be used."""
     found = member(group)
     if found is None:
-        warnings.warn(f"Running {name} on a rank that does not belong to the given group: nothing is done",
-                      UserWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            f"Running {name} on a rank that does not belong to the given group: nothing is done",
+            UserWarning,
+            stacklevel=3,
+        )
     else:
         found.check_usable(name)
     return found
@@ -164,8 +179,16 @@ def all_reduce(
         _averaged(values, kind, found.size())
         write_back(array, values)
 
-    return start("all_reduce", found, lambda: found.transport.all_reduce(values, _summing(kind)), [tensor], finish,
-                 values, async_op, _said(tensor, op=kind))  # fmt: skip
+    return start(
+        "all_reduce",
+        found,
+        lambda: found.transport.all_reduce(values, _summing(kind)),
+        [tensor],
+        finish,
+        values,
+        async_op,
+        _said(tensor, op=kind),
+    )
 
 
 def reduce(
@@ -192,8 +215,16 @@ def reduce(
             _averaged(values, kind, found.size())
             write_back(array, values)
 
-    return start("reduce", found, lambda: found.transport.reduce(values, _summing(kind), root),
-                 [tensor] if here else [], finish, values, async_op, _said(tensor, op=kind, dst=root))  # fmt: skip
+    return start(
+        "reduce",
+        found,
+        lambda: found.transport.reduce(values, _summing(kind), root),
+        [tensor] if here else [],
+        finish,
+        values,
+        async_op,
+        _said(tensor, op=kind, dst=root),
+    )
 
 
 def broadcast(
@@ -211,9 +242,16 @@ def broadcast(
     root = peer("broadcast", "src", found, src, group_src)
     values = memory(array, found.transport.on_host)
     there = found.rank() != root
-    return start("broadcast", found, lambda: found.transport.broadcast(values, root), [tensor] if there else [],
-                 (lambda: write_back(array, values)) if there else None, values, async_op,
-                 _said(tensor, src=root))  # fmt: skip
+    return start(
+        "broadcast",
+        found,
+        lambda: found.transport.broadcast(values, root),
+        [tensor] if there else [],
+        (lambda: write_back(array, values)) if there else None,
+        values,
+        async_op,
+        _said(tensor, src=root),
+    )
 
 
 def _check_parts(name: str, argument: str, whole: Tensor, part_name: str, part: Tensor, size: int) -> None:
@@ -239,8 +277,16 @@ def all_gather(
     outputs = check_tensors("all_gather", "tensor_list", tensor_list, found.size(), tensor)
     on_host = found.transport.on_host
     own, all_of_them = memory(array, on_host), room(outputs, on_host)
-    return start("all_gather", found, lambda: found.transport.all_gather(all_of_them, own), outputs,
-                 unpack(outputs, all_of_them), (own, all_of_them), async_op, _said(tensor))  # fmt: skip
+    return start(
+        "all_gather",
+        found,
+        lambda: found.transport.all_gather(all_of_them, own),
+        outputs,
+        unpack(outputs, all_of_them),
+        (own, all_of_them),
+        async_op,
+        _said(tensor),
+    )
 
 
 def all_gather_into_tensor(
@@ -257,8 +303,16 @@ def all_gather_into_tensor(
     out, own = memory(output_tensor._array, on_host), memory(input_tensor._array, on_host)
     if np.may_share_memory(out, own) if isinstance(out, np.ndarray) else False:
         own = own.copy()
-    return start(name, found, lambda: found.transport.all_gather(out, own), [output_tensor],
-                 lambda: write_back(output_tensor._array, out), (out, own), async_op, _said(input_tensor))  # fmt: skip
+    return start(
+        name,
+        found,
+        lambda: found.transport.all_gather(out, own),
+        [output_tensor],
+        lambda: write_back(output_tensor._array, out),
+        (out, own),
+        async_op,
+        _said(input_tensor),
+    )
 
 
 all_gather_single = all_gather_into_tensor
@@ -273,8 +327,16 @@ def _reduce_parts(name: str, found: ProcessGroup, output: Tensor, values: Any, o
         _averaged(out, kind, found.size())
         write_back(output._array, out)
 
-    return start(name, found, lambda: found.transport.reduce_scatter(out, values, _summing(kind)), [output], finish,
-                 (out, values), async_op, _said(output, op=kind))  # fmt: skip
+    return start(
+        name,
+        found,
+        lambda: found.transport.reduce_scatter(out, values, _summing(kind)),
+        [output],
+        finish,
+        (out, values),
+        async_op,
+        _said(output, op=kind),
+    )
 
 
 def reduce_scatter(
@@ -326,9 +388,17 @@ def all_to_all(
     on_host = found.transport.on_host
     own, came = pack(inputs, on_host), room(outputs, on_host)
     sent, received = [t._array.size for t in inputs], [t._array.size for t in outputs]
-    return start("all_to_all", found, lambda: found.transport.all_to_all(came, received, own, sent), outputs,
-                 unpack(outputs, came), (own, came), async_op, {"dtype": inputs[0]._array.dtype.name},
-                 (sent, received))  # fmt: skip
+    return start(
+        "all_to_all",
+        found,
+        lambda: found.transport.all_to_all(came, received, own, sent),
+        outputs,
+        unpack(outputs, came),
+        (own, came),
+        async_op,
+        {"dtype": inputs[0]._array.dtype.name},
+        (sent, received),
+    )
 
 
 def split_sizes(name: str, argument: str, tensor: Tensor, sizes: Any, count: int) -> list[int]:
@@ -375,9 +445,17 @@ def all_to_all_single(
     received = [n * row for n in split_sizes(name, "output", output, output_split_sizes, found.size())]
     on_host = found.transport.on_host
     out, own = memory(output._array, on_host, fresh=output is input), memory(input._array, on_host)
-    return start(name, found, lambda: found.transport.all_to_all(out, received, own, sent), [output],
-                 lambda: write_back(output._array, out), (out, own), async_op,
-                 {"dtype": input._array.dtype.name}, (sent, received))  # fmt: skip
+    return start(
+        name,
+        found,
+        lambda: found.transport.all_to_all(out, received, own, sent),
+        [output],
+        lambda: write_back(output._array, out),
+        (out, own),
+        async_op,
+        {"dtype": input._array.dtype.name},
+        (sent, received),
+    )
 
 
 def scatter(
@@ -403,8 +481,16 @@ def scatter(
     elif scatter_list:
         raise ValueError("scatter: Argument `scatter_list` must NOT be specified on non-source ranks")
     own = memory(tensor._array, on_host)
-    return start("scatter", found, lambda: found.transport.scatter(own, parts, root), [tensor],
-                 lambda: write_back(tensor._array, own), (own, parts), async_op, _said(tensor, src=root))  # fmt: skip
+    return start(
+        "scatter",
+        found,
+        lambda: found.transport.scatter(own, parts, root),
+        [tensor],
+        lambda: write_back(tensor._array, own),
+        (own, parts),
+        async_op,
+        _said(tensor, src=root),
+    )
 
 
 def gather(
@@ -432,8 +518,16 @@ def gather(
     elif gather_list:
         raise ValueError("gather: Argument `gather_list` must NOT be specified on non-destination ranks")
     own = memory(tensor._array, on_host)
-    return start("gather", found, lambda: found.transport.gather(parts, own, root), outputs,
-                 unpack(outputs, parts), (own, parts), async_op, _said(tensor, dst=root))  # fmt: skip
+    return start(
+        "gather",
+        found,
+        lambda: found.transport.gather(parts, own, root),
+        outputs,
+        unpack(outputs, parts),
+        (own, parts),
+        async_op,
+        _said(tensor, dst=root),
+    )
 
 
 def barrier(

@@ -19,13 +19,35 @@ from .transports import mpi, nccl
 from .transports.alone import Alone
 
 __all__ = [
-    "Backend", "GroupMember", "ProcessGroup", "default_pg_timeout", "destroy_process_group", "get_backend",
-    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
-    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
-    "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
-    "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups",
+    "Backend",
+    "GroupMember",
+    "ProcessGroup",
+    "default_pg_timeout",
+    "destroy_process_group",
+    "get_backend",
+    "get_default_backend_for_device",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "new_group",
+    "new_subgroups",
     "new_subgroups_by_enumeration",
-]  # fmt: skip
+]
 
 default_pg_timeout = timedelta(minutes=30)
 
@@ -435,9 +457,13 @@ def new_group(
 
 
 def _chosen(
-    world: ProcessGroup, ranks: Sequence[int] | None, sort_ranks: bool, backend: str | None, pg_options: Any,
+    world: ProcessGroup,
+    ranks: Sequence[int] | None,
+    sort_ranks: bool,
+    backend: str | None,
+    pg_options: Any,
     device_id: Any,
-) -> list[int]:  # fmt: skip
+) -> list[int]:
     """The ranks of a new group, if its arguments are right."""
     _refuse("new_group", "a group has the device of its world", pg_options=pg_options, device_id=device_id)
     if backend is not None and Backend(backend) != world.backend:

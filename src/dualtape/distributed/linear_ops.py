@@ -13,8 +13,19 @@ __all__ = ["linear_op"]
 
 def linear_op(name: str, forward: Callable, vjp: Callable, constants: tuple[str, ...] = ()) -> Callable:
     """A linear op of its first argument, ``x``, as a function of tensors and arrays alike."""
-    op(f"_{name}", forward, kind=GENERAL, samples=("none",), vjp=dict(x=vjp), jvp=LINEAR, public=False, method=False,
-       constants=constants, torch_name="-", node=f"{name.title().replace('_', '')}Backward")  # fmt: skip
+    op(
+        f"_{name}",
+        forward,
+        kind=GENERAL,
+        samples=("none",),
+        vjp=dict(x=vjp),
+        jvp=LINEAR,
+        public=False,
+        method=False,
+        constants=constants,
+        torch_name="-",
+        node=f"{name.title().replace('_', '')}Backward",
+    )
     row = TABLE.pop(f"_{name}")
 
     def apply(x: Any, *args: Any) -> Any:

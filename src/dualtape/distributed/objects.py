@@ -14,9 +14,13 @@ from .groups import ProcessGroup
 from .point_to_point import recv, send
 
 __all__ = [
-    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather_object",
+    "recv_object_list",
+    "scatter_object_list",
     "send_object_list",
-]  # fmt: skip
+]
 
 
 def _bytes(value: Any) -> np.ndarray:

@@ -18,8 +18,18 @@ from .groups import ProcessGroup
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "receive", "reduce", "reduce_scatter",
-           "scatter", "send"]  # fmt: skip
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
+    "gather",
+    "receive",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "send",
+]
 
 
 def _per_sample(into: int | None, out: int | None) -> Callable:

@@ -158,8 +158,11 @@ class Bucket:
 
 
 def _same_memory(a: Any, b: Any) -> bool:
-    return a is b or (hasattr(a, "__array_interface__") and hasattr(b, "__array_interface__")
-                      and a.__array_interface__["data"] == b.__array_interface__["data"])  # fmt: skip
+    return a is b or (
+        hasattr(a, "__array_interface__")
+        and hasattr(b, "__array_interface__")
+        and a.__array_interface__["data"] == b.__array_interface__["data"]
+    )
 
 
 class Reducer:

@@ -74,5 +74,5 @@ class Bernoulli(Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.probs.logit(),)
 
-    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Tensor:
         return softplus(x)

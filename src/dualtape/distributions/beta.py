@@ -74,5 +74,5 @@ class Beta(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, Tensor]:
         return self.concentration1, self.concentration0
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
         return x.lgamma() + y.lgamma() - (x + y).lgamma()

@@ -35,9 +35,12 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         name, given = self._given(probs, logits)
         (value,) = broadcast_all(given)
         if name == "probs":
@@ -128,7 +131,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Tensor:
         outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         cut = dt.where(outside, x, self._lims[0] - 0.5)
         exact = cut.expm1().abs().log() - cut.abs().log()

@@ -69,5 +69,5 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Tensor:
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()

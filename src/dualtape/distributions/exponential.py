@@ -77,5 +77,5 @@ class Exponential(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (-self.rate,)
 
-    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Tensor:
         return -(-x).log()

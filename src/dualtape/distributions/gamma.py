@@ -75,5 +75,5 @@ class Gamma(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, Tensor]:
         return self.concentration - 1, -self.rate
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
         return (x + 1).lgamma() - (x + 1) * (-y).log()

@@ -36,9 +36,7 @@ class Gumbel(TransformedDistribution):
 
     def _made_transforms(self) -> list[Transform]:
         exp = ExpTransform()
-        return [
-            exp.inv, AffineTransform(0, -dt.ones_like(self.scale)), exp.inv, AffineTransform(self.loc, -self.scale),
-        ]  # fmt: skip
+        return [exp.inv, AffineTransform(0, -dt.ones_like(self.scale)), exp.inv, AffineTransform(self.loc, -self.scale)]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Gumbel:
         new = self._expanded(Gumbel, batch_shape, _instance, "loc", "scale")

@@ -66,7 +66,7 @@ class HalfCauchy(TransformedDistribution):
             self._validate_sample(value)
         return (value / self.scale).atan() * (2 / math.pi)
 
-    def icdf(self, prob: Any) -> Tensor:  # type: ignore[override]
+    def icdf(self, prob: Any) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:

@@ -65,7 +65,7 @@ class HalfNormal(TransformedDistribution):
             self._validate_sample(value)
         return (value / (self.scale * math.sqrt(2))).erf()
 
-    def icdf(self, prob: Any) -> Tensor:  # type: ignore[override]
+    def icdf(self, prob: Any) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:

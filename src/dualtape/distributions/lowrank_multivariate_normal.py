@@ -83,7 +83,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         own = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
         return own.expand(self._batch_shape + self._event_shape)
 

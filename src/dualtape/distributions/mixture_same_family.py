@@ -31,9 +31,8 @@ class MixtureSameFamily(Distribution):
     has_rsample = False
 
     def __init__(
-        self, mixture_distribution: Categorical, component_distribution: Distribution,
-        validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
+    ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
                 f"MixtureSameFamily: expected a Categorical to choose, got {type(mixture_distribution).__name__}"
@@ -106,13 +105,13 @@ class MixtureSameFamily(Distribution):
             places = chosen.expand(values.shape[:dim]).reshape(*values.shape[:dim], *[1] * (events + 1))
             return values.gather(dim, places.expand(shape)).squeeze(dim)
 
-    def log_prob(self, x: Any) -> Tensor:  # type: ignore[override]
+    def log_prob(self, x: Any) -> Tensor:
         if self._validate_args:
             self._validate_sample(x)
         log_weights = self._mixture_distribution.logits.log_softmax(-1)
         return (self._component_distribution.log_prob(self._pad(x)) + log_weights).logsumexp(-1)
 
-    def cdf(self, x: Any) -> Tensor:  # type: ignore[override]
+    def cdf(self, x: Any) -> Tensor:
         cdf = self._component_distribution.cdf(self._pad(x))
         return (cdf * self._mixture_distribution.probs).sum(-1)
 

@@ -39,9 +39,13 @@ class MultivariateNormal(Distribution):
     has_rsample = True
 
     def __init__(
-        self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+        self,
+        loc: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if loc.dim() < 1:
             raise ValueError("MultivariateNormal: loc needs a dimension for the vectors, got a number")
         name, matrix = one_matrix(

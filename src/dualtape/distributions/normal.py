@@ -80,5 +80,5 @@ class Normal(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, Tensor]:
         return self.loc / self.scale**2, -0.5 / self.scale**2
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
         return -0.25 * x * x / y + 0.5 * (-math.pi / y).log()

@@ -61,5 +61,5 @@ class Poisson(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.rate.log(),)
 
-    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Tensor:
         return x.exp()

@@ -45,9 +45,13 @@ class Wishart(ExponentialFamily):
         }
 
     def __init__(
-        self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+        self,
+        df: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         name, matrix = one_matrix(
             covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
         )
@@ -155,7 +159,7 @@ class Wishart(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, Tensor]:
         return -0.5 * self.precision_matrix, 0.5 * (self.df - self._event_shape[-1] - 1)
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
         return half * (-dt.linalg.slogdet(-2 * x).logabsdet + p * math.log(2)) + half.mvlgamma(p)

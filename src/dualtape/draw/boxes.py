@@ -36,9 +36,13 @@ def svg(picture: Picture) -> str:
 
 
 def drawn(
-    boxes: Mapping[Any, Box], successors: Mapping[Any, list], title: str | None, key: Sequence[tuple[str, str, str]],
-    foot: str, more: Sequence[tuple[str, str, bool, str]] = (),
-) -> str:  # fmt: skip
+    boxes: Mapping[Any, Box],
+    successors: Mapping[Any, list],
+    title: str | None,
+    key: Sequence[tuple[str, str, str]],
+    foot: str,
+    more: Sequence[tuple[str, str, bool, str]] = (),
+) -> str:
     """Boxes and the edges between them.
 
     ``more`` has each box's tip, the name of the group that it stands for, whether it is elsewhere, and what else it is

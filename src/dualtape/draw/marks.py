@@ -12,10 +12,16 @@ QUIET = "#566573"
 CHARACTER = 7.4  # an upper estimate of the width of a character at 12 px, so that words stay inside boxes
 # kind of box: its ground and its border
 COLOURS = {
-    "output": ("#fdf0dc", "#c9862b"), "op": ("#e6f0fb", "#3b78b5"), "leaf": ("#dff3e3", "#3f9a57"),
-    "input": ("#dff3e3", "#3f9a57"), "constant": ("#f1f3f5", "#8a97a3"), "group": ("#efe8fa", "#7a55b8"),
-    "kernel": ("#fdf0dc", "#c9862b"), "call": ("#fbe6ea", "#b5475b"), "outside": ("#ffffff", "#aab4bd"),
-}  # fmt: skip
+    "output": ("#fdf0dc", "#c9862b"),
+    "op": ("#e6f0fb", "#3b78b5"),
+    "leaf": ("#dff3e3", "#3f9a57"),
+    "input": ("#dff3e3", "#3f9a57"),
+    "constant": ("#f1f3f5", "#8a97a3"),
+    "group": ("#efe8fa", "#7a55b8"),
+    "kernel": ("#fdf0dc", "#c9862b"),
+    "call": ("#fbe6ea", "#b5475b"),
+    "outside": ("#ffffff", "#aab4bd"),
+}
 
 
 def document(width: float, height: float, body: Iterable[str], more: str = "") -> str:

@@ -326,7 +326,7 @@ def _repeat(entries: list[_Entry], k: int) -> tuple[int, int]:
         while all(
             entries[k + n].label == other.label
             for n, other in enumerate(entries[k + times * period : k + (times + 1) * period])
-        ) and k + (times + 1) * period <= len(entries):  # fmt: skip
+        ) and k + (times + 1) * period <= len(entries):
             times += 1
         if times > 2 and period * (times - 1) > saved:
             best, saved = (period, times), period * (times - 1)

@@ -104,9 +104,13 @@ def _for_mermaid(text: str) -> str:
 
 
 def _nested(
-    picture: Picture, lines: list[str], begin: str, end: str, declared: Callable[[int, Item], str],
+    picture: Picture,
+    lines: list[str],
+    begin: str,
+    end: str,
+    declared: Callable[[int, Item], str],
     quoted: Callable[[str], str],
-) -> None:  # fmt: skip
+) -> None:
     """Write items one after the other, with where groups begin and end."""
     open_: Group = ()
     number = 0

@@ -12,20 +12,40 @@ from .transforms import grad, grad_and_value, jvp, linearize, value_and_grad, vj
 from .vmap import chunk_vmap, debug_unwrap, vmap
 
 __all__ = [
-    "chunk_vmap", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
-    "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jvp", "linearize", "rearrange",
-    "replace_all_batch_norm_modules_", "sparse_hessian", "sparse_jacobian", "stack_module_state", "value_and_grad",
-    "vjp", "vmap",
-]  # fmt: skip
+    "chunk_vmap",
+    "debug_unwrap",
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "hessian_pattern",
+    "jacfwd",
+    "jacobian_pattern",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "rearrange",
+    "replace_all_batch_norm_modules_",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "stack_module_state",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
 
 _ELSEWHERE = {  # what JAX and HIPS autograd have beside their transforms
-    "jit": "dualtape.compile", "checkpoint": "dualtape.utils.checkpoint.checkpoint",
-    "custom_vjp": "dualtape.autograd.Function, with backward", "custom_jvp": "dualtape.autograd.Function, with jvp",
-    "jacobian": "jacrev, row by row, or jacfwd, column by column", "stop_gradient": "x.detach()",
+    "jit": "dualtape.compile",
+    "checkpoint": "dualtape.utils.checkpoint.checkpoint",
+    "custom_vjp": "dualtape.autograd.Function, with backward",
+    "custom_jvp": "dualtape.autograd.Function, with jvp",
+    "jacobian": "jacrev, row by row, or jacfwd, column by column",
+    "stop_gradient": "x.detach()",
     "elementwise_grad": "dualtape.hips.elementwise_grad, or vmap(grad(f))",
     "pmap": "jacrev, jacfwd and vmap take mesh=, a DeviceMesh of processes",
     "tree_map": "dualtape.utils._pytree.tree_map",
-}  # fmt: skip
+}
 
 if not TYPE_CHECKING:  # checkers would believe every name
 

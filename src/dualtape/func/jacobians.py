@@ -206,9 +206,15 @@ def jacfwd(
 
 
 def _by_columns(
-    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, randomness: str, chunk_size: int | None,
-    progress: bool | None, mesh: Any, name: str,
-) -> Callable:  # fmt: skip
+    func: Callable,
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    randomness: str,
+    chunk_size: int | None,
+    progress: bool | None,
+    mesh: Any,
+    name: str,
+) -> Callable:
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"{name}: `chunk_size` should be greater than 0.")
 

@@ -105,8 +105,16 @@ def hessian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
     return pattern
 
 
-def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False,
-    mode: str | None = None, check: bool = False, progress: bool | None = None) -> SparseDerivative:  # fmt: skip
+def sparse_jacobian(
+    func: Callable,
+    argnums: int = 0,
+    *,
+    pattern: Any = None,
+    has_aux: bool = False,
+    mode: str | None = None,
+    check: bool = False,
+    progress: bool | None = None,
+) -> SparseDerivative:
     """A function of the same arguments that gives the Jacobian of ``func`` as a sparse array.
 
     Without ``pattern`` each call detects the pattern anew, because at another point the function may take another
@@ -156,9 +164,14 @@ def sparse_jacobian(func: Callable, argnums: int = 0, *, pattern: Any = None, ha
 
 
 def sparse_hessian(
-    func: Callable, argnums: int = 0, *, pattern: Any = None, has_aux: bool = False, check: bool = False,
+    func: Callable,
+    argnums: int = 0,
+    *,
+    pattern: Any = None,
+    has_aux: bool = False,
+    check: bool = False,
     progress: bool | None = None,
-) -> SparseDerivative:  # fmt: skip
+) -> SparseDerivative:
     """A function of the same arguments that gives the Hessian of ``func``, whose result is one number, as a sparse
     array.
 
@@ -232,9 +245,16 @@ class SparseDerivative:
     )
 
     def __init__(
-        self, func: Callable, argnums: int, pattern: Any, has_aux: bool, mode: str | None, check: bool, twice: bool,
+        self,
+        func: Callable,
+        argnums: int,
+        pattern: Any,
+        has_aux: bool,
+        mode: str | None,
+        check: bool,
+        twice: bool,
         progress: bool | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._func = func
         self._argnums = argnums
         self._given = None if pattern is None else _as_pattern(pattern, twice)
@@ -281,10 +301,10 @@ class SparseDerivative:
     def _jacobian(self, plan: _Plan, array: np.ndarray, args: tuple, kwargs: dict) -> tuple[np.ndarray, Any]:
         x = wrap(array).requires_grad_()
         out, aux = self._run(x, args, kwargs)
-        if out.numel() != plan.pattern.shape[0]:  # type: ignore[attr-defined]
+        if out.numel() != plan.pattern.shape[0]:
             raise ValueError(
                 f"{self._name}: the pattern has shape {plan.pattern.shape}, but the function's result has {out.numel()}"
-                " elements:"  # type: ignore[attr-defined]
+                " elements:"
                 " give the pattern of this function, or none"
             )
         values = np.zeros(plan.pattern.nnz, out._array.dtype)

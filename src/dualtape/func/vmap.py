@@ -314,9 +314,16 @@ def _shown_anew(leaf: Tensor, dim: int, level: BatchLevel, bases: set[int]) -> T
 
 
 def _spread(
-    func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str,
-    chunk_size: int | None, mesh: Any,
-) -> Any:  # fmt: skip
+    func: Callable,
+    size: int,
+    leaves: list,
+    dims: list,
+    spec: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    mesh: Any,
+) -> Any:
     """The samples that fall to this process, and what the others gave for theirs."""
     if randomness == "different":
         raise ValueError("vmap: with mesh= each process would draw its own numbers: use randomness='same' or 'error'")

@@ -16,9 +16,14 @@ from .ragged import NestedTensor, Ragged, _ends, pack
 
 
 def nested_tensor(
-    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    tensor_list: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
     pin_memory: bool = False,
-) -> NestedTensor:  # fmt: skip
+) -> NestedTensor:
     """A batch of these samples, copied: a leaf.
 
     Parameters
@@ -54,7 +59,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     if isinstance(ts, NestedTensor):
         return ts if dtype is None else ts.to(dtype)  # type: ignore[return-value]
     if isinstance(ts, Tensor):
-        ts = list(ts.unbind(0))  # type: ignore[attr-defined]
+        ts = list(ts.unbind(0))
     return _joined([as_tensor(t, dtype=dtype) for t in _listed("as_nested_tensor", ts)], dtype, device, layout)
 
 
@@ -86,9 +91,13 @@ def _joined(samples: list, dtype: Any, device: Any, layout: Any) -> NestedTensor
 
 
 def nested_tensor_from_jagged(
-    values: Tensor, offsets: Any = None, lengths: Any = None, jagged_dim: int | None = None,
-    min_seqlen: int | None = None, max_seqlen: int | None = None,
-) -> NestedTensor:  # fmt: skip
+    values: Tensor,
+    offsets: Any = None,
+    lengths: Any = None,
+    jagged_dim: int | None = None,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
+) -> NestedTensor:
     """Packed values as a batch, with their history.
 
     Parameters
@@ -171,7 +180,7 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = jagg
         raise RuntimeError(f"narrow(): rows have {width} elements, got start {begins} and length {lengths}")
     places = np.arange(rows) * width + begins
     ends = np.append(places, places[-1] + lengths[-1]) if rows else np.zeros(1, np.int64)
-    return pack(tensor.flatten(0, 1), Ragged(ends, lengths))  # type: ignore[attr-defined]
+    return pack(tensor.flatten(0, 1), Ragged(ends, lengths))
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
@@ -188,7 +197,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     kept = np.broadcast_to(raw(mask), np.broadcast_shapes(tensor.shape, mask.shape))
     if kept.ndim != 2 or kept.dtype != bool:
         raise NotImplementedError(f"nested.masked_select is for a matrix and a boolean mask, got {list(kept.shape)}")
-    return pack(tensor.masked_select(mask), Ragged(_ends(kept.sum(1))))  # type: ignore[attr-defined]
+    return pack(tensor.masked_select(mask), Ragged(_ends(kept.sum(1))))
 
 
 def to_padded_tensor(input: NestedTensor, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
@@ -204,4 +213,4 @@ def to_padded_tensor(input: NestedTensor, padding: float, output_size: Any = Non
     if not isinstance(input, NestedTensor):
         raise RuntimeError(f"to_padded_tensor(): expected a nested tensor, got {type(input).__name__}")
     found = input.to_padded_tensor(padding, output_size)
-    return found if out is None else wrap(out._array).copy_(found)  # type: ignore[attr-defined]
+    return found if out is None else wrap(out._array).copy_(found)

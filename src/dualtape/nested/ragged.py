@@ -220,7 +220,7 @@ class NestedTensor(Tensor):
         return make_nested(self._values.detach(), self._ragged)
 
     @property  # type: ignore[misc]
-    def data(self) -> Any:  # type: ignore[override]
+    def data(self) -> Any:
         return self.detach()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -304,7 +304,7 @@ class FromValues(Function):
     """Packed values as a nested tensor."""
 
     @staticmethod
-    def forward(ctx: Any, values: Any, ragged: Ragged) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, values: Any, ragged: Ragged) -> Any:
         ctx.ragged, ctx.size = ragged, values.shape
         return make_nested(values.detach(), ragged)
 
@@ -321,7 +321,7 @@ class Values(Function):
     """The values of a nested tensor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any) -> Any:
         ctx.ragged = x._ragged
         return x._values.detach()
 

@@ -20,11 +20,43 @@ from .ragged import NestedTensor, Ragged, RaggedSize, make_nested, pack
 
 RULES: dict[str, Callable] = {}
 _ON_VALUES = {  # beside the ops that the table knows to be pointwise
-    "alpha_dropout", "bfloat16", "bool", "clamp_max", "clamp_min", "clone", "conj", "div", "double", "dropout", "float",
-    "half", "int", "isclose", "long", "masked_fill", "nn_rrelu", "normal", "positive", "softsign", "tanhshrink", "to",
-    "to_dtype", "uniform", "where", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
-    "randint_like", "zero", "fill", "refill", "copy",
-}  # fmt: skip
+    "alpha_dropout",
+    "bfloat16",
+    "bool",
+    "clamp_max",
+    "clamp_min",
+    "clone",
+    "conj",
+    "div",
+    "double",
+    "dropout",
+    "float",
+    "half",
+    "int",
+    "isclose",
+    "long",
+    "masked_fill",
+    "nn_rrelu",
+    "normal",
+    "positive",
+    "softsign",
+    "tanhshrink",
+    "to",
+    "to_dtype",
+    "uniform",
+    "where",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "full_like",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "zero",
+    "fill",
+    "refill",
+    "copy",
+}
 
 
 def rule_of(func: Callable) -> Callable | None:
@@ -117,7 +149,7 @@ def padded(x: NestedTensor, padding: Any, output_size: Any = None) -> Tensor:
     x = x.contiguous()
     ragged = x._ragged
     places = ragged.samples * ragged.longest + ragged.positions
-    values: Any = x.values().movedim(ragged.dim - 1, 0)  # type: ignore[attr-defined]
+    values: Any = x.values().movedim(ragged.dim - 1, 0)
     full: Any = values.new_full((ragged.batch * ragged.longest, *values.shape[1:]), padding)
     dense = full.index_copy(0, wrap(places), values).reshape(ragged.batch, ragged.longest, *values.shape[1:])
     dense = dense.movedim(1, ragged.dim)
@@ -143,12 +175,23 @@ def _lowest(dtype: Any, sign: int) -> Any:
 
 
 _NEUTRAL: dict[str, Callable] = {
-    "sum": lambda d: 0, "mean": lambda d: 0, "prod": lambda d: 1, "any": lambda d: False, "all": lambda d: True,
-    "amax": lambda d: _lowest(d, 1), "max": lambda d: _lowest(d, 1), "argmax": lambda d: _lowest(d, 1),
-    "amin": lambda d: _lowest(d, -1), "min": lambda d: _lowest(d, -1), "argmin": lambda d: _lowest(d, -1),
-    "logsumexp": lambda d: _lowest(d, 1), "max_all": lambda d: _lowest(d, 1), "max_dim": lambda d: _lowest(d, 1),
-    "min_all": lambda d: _lowest(d, -1), "min_dim": lambda d: _lowest(d, -1),
-}  # fmt: skip
+    "sum": lambda d: 0,
+    "mean": lambda d: 0,
+    "prod": lambda d: 1,
+    "any": lambda d: False,
+    "all": lambda d: True,
+    "amax": lambda d: _lowest(d, 1),
+    "max": lambda d: _lowest(d, 1),
+    "argmax": lambda d: _lowest(d, 1),
+    "amin": lambda d: _lowest(d, -1),
+    "min": lambda d: _lowest(d, -1),
+    "argmin": lambda d: _lowest(d, -1),
+    "logsumexp": lambda d: _lowest(d, 1),
+    "max_all": lambda d: _lowest(d, 1),
+    "max_dim": lambda d: _lowest(d, 1),
+    "min_all": lambda d: _lowest(d, -1),
+    "min_dim": lambda d: _lowest(d, -1),
+}
 
 
 @rule(*_NEUTRAL)
@@ -200,9 +243,16 @@ def _softmax(func: Callable, x: NestedTensor, dim: int, *args: Any, **kwargs: An
 
 @rule("nn_scaled_dot_product_attention", "scaled_dot_product_attention")
 def _attention(
-    func: Callable, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
-) -> NestedTensor:  # fmt: skip
+    func: Callable,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> NestedTensor:
     if attn_mask is not None:
         raise _refuse(
             func, "an attn_mask is not supported: samples see themselves, and with is_causal what was before,"
@@ -299,13 +349,13 @@ def _permuted(func: Callable, x: NestedTensor, *dims: Any) -> Any:
     order = [normal_dim(d, x.ndim) for d in given]
     if sorted(order) != list(range(x.ndim)) or order[0]:
         raise ValueError(f"Permute is not supported on the batch dimension for jagged NT, got {given}")
-    return _loose(x, x.values().permute([d - 1 for d in order[1:]]), order.index(x._ragged.dim))  # type: ignore[attr-defined]
+    return _loose(x, x.values().permute([d - 1 for d in order[1:]]), order.index(x._ragged.dim))
 
 
 @rule("unsqueeze")
 def _unsqueezed(func: Callable, x: NestedTensor, dim: int) -> Any:
     inner = _inner(func, dim, x, 1)
-    return _loose(x, x.values().unsqueeze(inner), x._ragged.dim + (inner < x._ragged.dim))  # type: ignore[attr-defined]
+    return _loose(x, x.values().unsqueeze(inner), x._ragged.dim + (inner < x._ragged.dim))
 
 
 @rule("squeeze")
@@ -315,7 +365,7 @@ def _squeezed(func: Callable, x: NestedTensor, dim: Any = None) -> Any:
     inner = _not_ragged(func, dim, x)
     if x._values.shape[inner] != 1:
         return x
-    return _loose(x, x.values().squeeze(inner), x._ragged.dim - (inner < x._ragged.dim - 1))  # type: ignore[attr-defined]
+    return _loose(x, x.values().squeeze(inner), x._ragged.dim - (inner < x._ragged.dim - 1))
 
 
 @rule("flatten")
@@ -324,14 +374,14 @@ def _flattened(func: Callable, x: NestedTensor, start_dim: int = 0, end_dim: int
     ragged = x._ragged.dim - 1
     if start <= ragged <= end and start < end:
         raise _refuse(func, "not supported on the ragged dimension")
-    return _loose(x, x.values().flatten(start, end), x._ragged.dim - (end - start if end < ragged else 0))  # type: ignore[attr-defined]
+    return _loose(x, x.values().flatten(start, end), x._ragged.dim - (end - start if end < ragged else 0))
 
 
 @rule("unflatten")
 def _unflattened(func: Callable, x: NestedTensor, dim: int, sizes: Any) -> Any:
     inner = _not_ragged(func, dim, x)
     moved = len(sizes) - 1 if inner < x._ragged.dim - 1 else 0
-    return _loose(x, x.values().unflatten(inner, sizes), x._ragged.dim + moved)  # type: ignore[attr-defined]
+    return _loose(x, x.values().unflatten(inner, sizes), x._ragged.dim + moved)
 
 
 @rule("view", "reshape", "view_shape", "expand", "reshape_as", "view_as", "expand_as")
@@ -381,7 +431,7 @@ def _selected(func: Callable, x: NestedTensor, dim: int, index: int) -> Any:
     if normal_dim(dim, x.ndim) == 0:
         return x[index]
     inner = _not_ragged(func, dim, x)
-    return _loose(x, x.values().select(inner, index), x._ragged.dim - (inner < x._ragged.dim - 1))  # type: ignore[attr-defined]
+    return _loose(x, x.values().select(inner, index), x._ragged.dim - (inner < x._ragged.dim - 1))
 
 
 @rule("unbind")

@@ -18,9 +18,19 @@ from ..ops.table import COMPOSITES, TABLE
 from ..overrides.watching import MISS, overridable, watching
 
 _ALSO_IN_PLACE = (
-    "relu", "relu6", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid",
+    "relu",
+    "relu6",
+    "elu",
+    "selu",
+    "celu",
+    "leaky_relu",
+    "silu",
+    "mish",
+    "hardtanh",
+    "hardswish",
+    "hardsigmoid",
     "threshold",
-)  # fmt: skip
+)
 # The arguments of a loss after input and target, in PyTorch's order; the old two mean what reduction says now.
 _OLD = ("size_average", "reduce")
 _LOSSES = {

@@ -56,9 +56,14 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
 
 @_public
 def ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 0,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 0,
     zero_infinity: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """:func:`dualtape.nn.functional.ctc_loss`, its reduction a number.
 
     Examples
@@ -113,9 +118,15 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
 
 @_public
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-    swap: bool = False, reduction: int = 0,
-) -> Any:  # fmt: skip
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: int = 0,
+) -> Any:
     """:func:`dualtape.nn.functional.triplet_margin_loss`, its reduction a number.
 
     Examples
@@ -274,9 +285,16 @@ def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
 
 @_public
 def convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
     groups: int,
-) -> Any:  # fmt: skip
+) -> Any:
     """A convolution of as many dimensions as the input has beside two, or the transpose of one.
 
     Examples
@@ -358,9 +376,16 @@ def native_batch_norm(
 
 @_public
 def instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
-    eps: float, cudnn_enabled: bool,
-) -> Any:  # fmt: skip
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
     """:func:`dualtape.nn.functional.instance_norm`, with all arguments; ``cudnn_enabled`` is for GPUs.
 
     Examples
@@ -373,9 +398,26 @@ def instance_norm(
 
 
 __all__ = [
-    "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
-    "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout_",
-    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "hinge_embedding_loss", "instance_norm",
-    "margin_ranking_loss", "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
-    "poisson_nll_loss", "rrelu", "triplet_margin_loss",
-]  # fmt: skip
+    "adaptive_max_pool1d",
+    "affine_grid_generator",
+    "alpha_dropout",
+    "alpha_dropout_",
+    "binary_cross_entropy_with_logits",
+    "convolution",
+    "cosine_embedding_loss",
+    "ctc_loss",
+    "dropout_",
+    "feature_alpha_dropout",
+    "feature_alpha_dropout_",
+    "feature_dropout_",
+    "hinge_embedding_loss",
+    "instance_norm",
+    "margin_ranking_loss",
+    "native_batch_norm",
+    "native_dropout",
+    "native_group_norm",
+    "native_layer_norm",
+    "poisson_nll_loss",
+    "rrelu",
+    "triplet_margin_loss",
+]

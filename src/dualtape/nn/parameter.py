@@ -146,8 +146,8 @@ class Unshaped(Absent):
             " with a batch first, or materialize() it"
         )
 
-    shape = ndim = size = nbytes = strides = flags = property(_refuse)  # type: ignore[assignment]
-    item = tolist = get = astype = copy = _refuse  # type: ignore[assignment]
+    shape = ndim = size = nbytes = strides = flags = property(_refuse)
+    item = tolist = get = astype = copy = _refuse
     __array__ = __getitem__ = __setitem__ = __dlpack__ = __dlpack_device__ = _refuse
     __array_ufunc__ = __array_function__ = _refuse
 
@@ -177,7 +177,7 @@ class UninitializedTensorMixin:
         new.__dict__.update(self.__dict__)
         return new
 
-    type = to  # type: ignore[assignment]
+    type = to
 
     def detach(self) -> Any:
         """Itself without a gradient to come."""
@@ -233,9 +233,12 @@ def _conversion(name: str) -> Any:
 
 
 _TARGETS = {
-    "cpu": "cpu", "float": dtypes.NAMED["float32"], "double": dtypes.NAMED["float64"], "half": dtypes.NAMED["float16"],
+    "cpu": "cpu",
+    "float": dtypes.NAMED["float32"],
+    "double": dtypes.NAMED["float64"],
+    "half": dtypes.NAMED["float16"],
     "bfloat16": dtypes.NAMED["bfloat16"],
-}  # fmt: skip
+}
 for _name in _TARGETS:
     setattr(UninitializedTensorMixin, _name, _conversion(_name))
 

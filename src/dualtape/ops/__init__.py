@@ -23,9 +23,17 @@ from .families import index
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
 AT_IMPORT = (
-    "elementwise", "arithmetic", "shapes", "parts", "joins", "indexing", "conversion", "products", "reductions",
+    "elementwise",
+    "arithmetic",
+    "shapes",
+    "parts",
+    "joins",
+    "indexing",
+    "conversion",
+    "products",
+    "reductions",
     "softmax",
-)  # fmt: skip
+)
 
 
 def home(family: str) -> str:

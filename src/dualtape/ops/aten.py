@@ -17,19 +17,55 @@ from .dispatch import FUNCTIONS, _inplace_name
 from .table import TABLE
 
 _ROWS = {  # names of ATen's for which the table has others
-    "_to_copy": "to_dtype", "view": "view_shape", "_unsafe_view": "view_shape", "div": "true_divide",
-    "where": "where_op", "var": "var_op", "as_strided": "strided_view", "_softmax": "softmax",
-    "_log_softmax": "log_softmax", "max": "max_all", "min": "min_all", "max.dim": "max_dim", "min.dim": "min_dim",
-    "std": "std_op", "var_mean": "var_mean_op", "std_mean": "std_mean_op", "median": "median_all",
-    "median.dim": "median_dim", "nanmedian": "nanmedian_all", "nanmedian.dim": "nanmedian_dim",
-    "_linalg_det": "det", "_linalg_slogdet": "slogdet", "_linalg_svd": "linalg_svd", "_linalg_eigh": "linalg_eigh",
-}  # fmt: skip
+    "_to_copy": "to_dtype",
+    "view": "view_shape",
+    "_unsafe_view": "view_shape",
+    "div": "true_divide",
+    "where": "where_op",
+    "var": "var_op",
+    "as_strided": "strided_view",
+    "_softmax": "softmax",
+    "_log_softmax": "log_softmax",
+    "max": "max_all",
+    "min": "min_all",
+    "max.dim": "max_dim",
+    "min.dim": "min_dim",
+    "std": "std_op",
+    "var_mean": "var_mean_op",
+    "std_mean": "std_mean_op",
+    "median": "median_all",
+    "median.dim": "median_dim",
+    "nanmedian": "nanmedian_all",
+    "nanmedian.dim": "nanmedian_dim",
+    "_linalg_det": "det",
+    "_linalg_slogdet": "slogdet",
+    "_linalg_svd": "linalg_svd",
+    "_linalg_eigh": "linalg_eigh",
+}
 _METHODS = {"_local_scalar_dense": "item"}
 _KNOWN = {row: name.partition(".")[0] for name, row in reversed(_ROWS.items())}
 _OVERLOADS = (
-    "default", "Tensor", "Scalar", "int", "self", "dim", "dim_IntList", "out", "Tensor_Scalar", "Tensor_Tensor",
-    "correction", "sizes", "dims", "dtype", "source_Tensor", "names", "size", "start", "Tensor_mode", "Scalar_mode",
-)  # fmt: skip
+    "default",
+    "Tensor",
+    "Scalar",
+    "int",
+    "self",
+    "dim",
+    "dim_IntList",
+    "out",
+    "Tensor_Scalar",
+    "Tensor_Tensor",
+    "correction",
+    "sizes",
+    "dims",
+    "dtype",
+    "source_Tensor",
+    "names",
+    "size",
+    "start",
+    "Tensor_mode",
+    "Scalar_mode",
+)
 
 
 class Schema(NamedTuple):

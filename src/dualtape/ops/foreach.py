@@ -9,11 +9,13 @@ from .._tensor.tensor import Tensor
 from .dispatch import FUNCTIONS
 from .table import TABLE
 
-_OPS = frozenset("""
+_OPS = frozenset(
+    """
     abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min clone copy cos cosh div erf erfc exp expm1 floor
     frac lerp lgamma log log10 log1p log2 max maximum minimum mm mul neg norm pow powsum reciprocal round rsqrt
     sigmoid sign sin sinh sqrt sub tan tanh trunc zero
-""".split())  # fmt: skip
+""".split()
+)
 _NO_VALUE = frozenset({"copy", "zero"})  # in place only
 
 

@@ -37,9 +37,13 @@ class OpNode(Node):
         op = self.op
         g = grads[0]
         if (
-            record or op.whole or not op.simple or op.outputs is not None or op.listed_place is not None
+            record
+            or op.whole
+            or not op.simple
+            or op.outputs is not None
+            or op.listed_place is not None
             or type(g) is np.ndarray
-        ):  # fmt: skip
+        ):
             return self._apply(grads, record, wanted)
         if g is None:
             return (None,) * len(self._edges)

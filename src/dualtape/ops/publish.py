@@ -176,11 +176,20 @@ def add_method(name: str, function: Callable) -> None:
 def operators() -> None:
     """Put the Python operators on Tensor, from the table's rows."""
     symbols = {
-        "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide",
+        "add": "add",
+        "sub": "sub",
+        "mul": "mul",
+        "truediv": "true_divide",
+        "floordiv": "floor_divide",
         "mod": "remainder",
-        "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "matmul": "matmul",
-        "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-    }  # fmt: skip
+        "pow": "pow",
+        "and": "bitwise_and",
+        "or": "bitwise_or",
+        "xor": "bitwise_xor",
+        "matmul": "matmul",
+        "lshift": "bitwise_left_shift",
+        "rshift": "bitwise_right_shift",
+    }
     for dunder, name in symbols.items():
         row = table.TABLE.get(name)
         if row is not None and row.is_pointwise_pair:

@@ -57,9 +57,12 @@ _SUFFIXES = {"_shape": "shape", "_dtype": "dtype"}
 
 # ops whose factors once stood before their tensors: x.add_(2, y), which old programs still say
 _FACTORS = {
-    "add": ("alpha",), "sub": ("alpha",), "addcmul": ("value",), "addcdiv": ("value",),
+    "add": ("alpha",),
+    "sub": ("alpha",),
+    "addcmul": ("value",),
+    "addcdiv": ("value",),
     **dict.fromkeys(("addmm", "addmv", "addr", "baddbmm"), ("beta", "alpha")),
-}  # fmt: skip
+}
 _NUMBERS = (int, float, complex)
 
 
@@ -84,13 +87,57 @@ class Op:
     """One row of the table, checked and ready to run."""
 
     __slots__ = (
-        "name", "forward", "params", "defaults", "required", "kind", "inputs", "constants", "tensor_places",
-        "input_places", "optional_places", "listed_place", "formulas", "loads", "leads", "simple", "saves", "sources",
-        "users", "saves_tensors", "jvp", "promote", "view", "outputs", "node_names", "variant", "_node_classes",
-        "samples", "doc", "function", "inplace", "inplace_function", "varargs", "scalars", "result_type", "aliases",
-        "torch_name", "complex", "quiet", "numpy_forward", "numpy_vjp", "numpy_formulas", "numpy_scalars",
-        "numpy_change", "numpy_joint", "overwrites", "keywords", "whole", "frees", "_save",
-    )  # fmt: skip
+        "name",
+        "forward",
+        "params",
+        "defaults",
+        "required",
+        "kind",
+        "inputs",
+        "constants",
+        "tensor_places",
+        "input_places",
+        "optional_places",
+        "listed_place",
+        "formulas",
+        "loads",
+        "leads",
+        "simple",
+        "saves",
+        "sources",
+        "users",
+        "saves_tensors",
+        "jvp",
+        "promote",
+        "view",
+        "outputs",
+        "node_names",
+        "variant",
+        "_node_classes",
+        "samples",
+        "doc",
+        "function",
+        "inplace",
+        "inplace_function",
+        "varargs",
+        "scalars",
+        "result_type",
+        "aliases",
+        "torch_name",
+        "complex",
+        "quiet",
+        "numpy_forward",
+        "numpy_vjp",
+        "numpy_formulas",
+        "numpy_scalars",
+        "numpy_change",
+        "numpy_joint",
+        "overwrites",
+        "keywords",
+        "whole",
+        "frees",
+        "_save",
+    )
 
     function: Callable  # what users call; given when the row is published
     inplace_function: Callable  # its in-place form, if there is one
@@ -591,13 +638,38 @@ def op(
     if inplace is None:
         inplace = kind in (ELEMENTWISE, BROADCASTING) and bool(vjp) and bool(method)
     row = Op(
-        name, forward, kind=kind, samples=samples, vjp=vjp, jvp=jvp, params=params, constants=constants, listed=listed,
-        outputs=outputs, promote=promote, node=node, variant=variant, view=view, varargs=varargs, scalars=scalars,
+        name,
+        forward,
+        kind=kind,
+        samples=samples,
+        vjp=vjp,
+        jvp=jvp,
+        params=params,
+        constants=constants,
+        listed=listed,
+        outputs=outputs,
+        promote=promote,
+        node=node,
+        variant=variant,
+        view=view,
+        varargs=varargs,
+        scalars=scalars,
         quiet=quiet,
-        numpy_forward=numpy_forward, numpy_vjp=numpy_vjp, numpy_scalars=numpy_scalars, numpy_change=numpy_change,
-        numpy_joint=numpy_joint, whole=whole, frees=frees, overwrites=overwrites, keywords=keywords,
-        inplace=inplace, aliases=aliases or {}, torch_name=torch_name, complex=complex, doc=doc,
-    )  # fmt: skip
+        numpy_forward=numpy_forward,
+        numpy_vjp=numpy_vjp,
+        numpy_scalars=numpy_scalars,
+        numpy_change=numpy_change,
+        numpy_joint=numpy_joint,
+        whole=whole,
+        frees=frees,
+        overwrites=overwrites,
+        keywords=keywords,
+        inplace=inplace,
+        aliases=aliases or {},
+        torch_name=torch_name,
+        complex=complex,
+        doc=doc,
+    )
     from .publish import publish
 
     publish(row, method=method, public=public, also=also)

@@ -49,10 +49,17 @@ class Adafactor(Elementwise):
     _since = {"foreach": None}
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
-        foreach: bool | None = None, maximize: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 >= beta2_decay:
             raise ValueError(f"beta2_decay is a power that must not grow: expected 0 or less, got {beta2_decay}")
@@ -65,9 +72,14 @@ class Adafactor(Elementwise):
         if not 0.0 <= weight_decay:
             raise ValueError(f"Invalid weight_decay: {weight_decay}; it must be 0 or more")
         defaults = {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize,
-        }  # fmt: skip
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "eps": eps,
+            "d": d,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -84,19 +96,43 @@ class Adafactor(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         adafactor(
-            params, grads, [s.get("row_var") for s in states], [s.get("col_var") for s in states],
-            [s.get("variance") for s in states], [s["step"] for s in states], foreach=group["foreach"], d=group["d"],
-            lr=group["lr"], beta2_decay=group["beta2_decay"], weight_decay=group["weight_decay"],
-            eps1=group["eps"][0], eps2=group["eps"][1], maximize=group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s.get("row_var") for s in states],
+            [s.get("col_var") for s in states],
+            [s.get("variance") for s in states],
+            [s["step"] for s in states],
+            foreach=group["foreach"],
+            d=group["d"],
+            lr=group["lr"],
+            beta2_decay=group["beta2_decay"],
+            weight_decay=group["weight_decay"],
+            eps1=group["eps"][0],
+            eps2=group["eps"][1],
+            maximize=group["maximize"],
+        )
 
 
 def adafactor(
-    params: list[Tensor], grads: list[Tensor], row_vars: list[Tensor | None], col_vars: list[Tensor | None],
-    variances: list[Tensor | None], state_steps: list[Tensor], foreach: bool | None = None,
-    grad_scale: Tensor | None = None, found_inf: Tensor | None = None, has_complex: bool = False, *, d: float,
-    lr: float | Tensor, beta2_decay: float, weight_decay: float, eps1: float | None, eps2: float, maximize: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    row_vars: list[Tensor | None],
+    col_vars: list[Tensor | None],
+    variances: list[Tensor | None],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    *,
+    d: float,
+    lr: float | Tensor,
+    beta2_decay: float,
+    weight_decay: float,
+    eps1: float | None,
+    eps2: float,
+    maximize: bool,
+) -> None:
     """A step of :class:`Adafactor` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     passes.unscaled(grads, grad_scale, found_inf, False)

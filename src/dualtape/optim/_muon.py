@@ -51,10 +51,17 @@ class Muon(Elementwise):
     _numbers = ()
 
     def __init__(
-        self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
-        nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
-        eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
         check_lr(lr)
         if not 0.0 <= momentum:
             raise ValueError(f"Invalid momentum: {momentum}; it must be 0 or more")
@@ -63,9 +70,15 @@ class Muon(Elementwise):
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"unknown adjust_lr_fn {adjust_lr_fn!r}: pass 'original', 'match_rms_adamw' or None")
         defaults = {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        }  # fmt: skip
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
         super().__init__(params, defaults)
         for group in self.param_groups:
             for p in group["params"]:
@@ -81,18 +94,37 @@ class Muon(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         muon(
-            params, grads, [s["momentum_buffer"] for s in states], lr=group["lr"],
-            weight_decay=group["weight_decay"], momentum=group["momentum"], nesterov=group["nesterov"],
-            ns_coefficients=group["ns_coefficients"], ns_steps=group["ns_steps"], eps=group["eps"],
-            adjust_lr_fn=group["adjust_lr_fn"], has_complex=False,
-        )  # fmt: skip
+            params,
+            grads,
+            [s["momentum_buffer"] for s in states],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            nesterov=group["nesterov"],
+            ns_coefficients=group["ns_coefficients"],
+            ns_steps=group["ns_steps"],
+            eps=group["eps"],
+            adjust_lr_fn=group["adjust_lr_fn"],
+            has_complex=False,
+        )
 
 
 def muon(
-    params: list[Tensor], grads: list[Tensor], muon_momentum_bufs: list[Tensor], *, foreach: bool | None = None,
-    lr: float, weight_decay: float, momentum: float, nesterov: bool, ns_coefficients: tuple[float, float, float],
-    ns_steps: int, eps: float, adjust_lr_fn: str | None, has_complex: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    muon_momentum_bufs: list[Tensor],
+    *,
+    foreach: bool | None = None,
+    lr: float,
+    weight_decay: float,
+    momentum: float,
+    nesterov: bool,
+    ns_coefficients: tuple[float, float, float],
+    ns_steps: int,
+    eps: float,
+    adjust_lr_fn: str | None,
+    has_complex: bool,
+) -> None:
     """A step of :class:`Muon` on lists of matrices, which are changed."""
     if foreach:
         raise RuntimeError("muon has no form for lists: pass foreach=False")

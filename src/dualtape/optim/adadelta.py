@@ -42,19 +42,33 @@ class Adadelta(Elementwise):
     """
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
-        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False,
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
         differentiable: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}; it must be from 0 to 1")
         check_not_negative("epsilon value", eps)
         check_not_negative("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        }  # fmt: skip
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -62,27 +76,55 @@ class Adadelta(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         adadelta(
-            params, grads, [s["square_avg"] for s in states], [s["acc_delta"] for s in states],
-            [s["step"] for s in states], capturable=group["capturable"], foreach=group["foreach"],
-            differentiable=group["differentiable"], lr=group["lr"], rho=group["rho"], eps=group["eps"],
-            weight_decay=group["weight_decay"], maximize=group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["square_avg"] for s in states],
+            [s["acc_delta"] for s in states],
+            [s["step"] for s in states],
+            capturable=group["capturable"],
+            foreach=group["foreach"],
+            differentiable=group["differentiable"],
+            lr=group["lr"],
+            rho=group["rho"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+        )
 
 
 def adadelta(
-    params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], acc_deltas: list[Tensor],
-    state_steps: list[Tensor], capturable: bool = False, foreach: bool | None = None, differentiable: bool = False,
-    has_complex: bool = False, *, lr: float, rho: float, eps: float, weight_decay: float, maximize: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
     """A step of :class:`Adadelta` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr, differentiable)
     passes.run(
-        _update, lambda step: ((step + 1,), (rate,)), (rho, eps, float(weight_decay), maximize), params, grads,
-        [square_avgs, acc_deltas], [state_steps], foreach=foreach, differentiable=differentiable,
+        _update,
+        lambda step: ((step + 1,), (rate,)),
+        (rho, eps, float(weight_decay), maximize),
+        params,
+        grads,
+        [square_avgs, acc_deltas],
+        [state_steps],
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
-    )  # fmt: skip
+    )
 
 
 @passes.kernel

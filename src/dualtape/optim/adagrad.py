@@ -48,20 +48,35 @@ class Adagrad(Elementwise):
     _sparse = None
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
-        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_lr(lr)
         check_not_negative("lr_decay value", lr_decay)
         check_not_negative("weight_decay value", weight_decay)
         check_not_negative("initial_accumulator_value value", initial_accumulator_value)
         check_not_negative("epsilon value", eps)
         defaults = {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
         check_forms(foreach, fused, differentiable)
         for group in self.param_groups:
@@ -89,19 +104,40 @@ class Adagrad(Elementwise):
             for p in params:
                 check_fused(p)
         adagrad(
-            params, grads, [s["sum"] for s in states], [s["step"] for s in states], fused=group["fused"],
-            foreach=group["foreach"], differentiable=group["differentiable"], lr=group["lr"],
-            weight_decay=group["weight_decay"], lr_decay=group["lr_decay"], eps=group["eps"],
+            params,
+            grads,
+            [s["sum"] for s in states],
+            [s["step"] for s in states],
+            fused=group["fused"],
+            foreach=group["foreach"],
+            differentiable=group["differentiable"],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            lr_decay=group["lr_decay"],
+            eps=group["eps"],
             maximize=group["maximize"],
-        )  # fmt: skip
+        )
 
 
 def adagrad(
-    params: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: list[Tensor],
-    fused: bool | None = None, grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
-    has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False,
-    has_complex: bool = False, *, lr: float, weight_decay: float, lr_decay: float, eps: float, maximize: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
     """A step of :class:`Adagrad` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     unscaled = passes.unscaled(grads, grad_scale, found_inf, fused)
@@ -122,10 +158,16 @@ def adagrad(
             state_steps[k].add_(1)
             _sparse_step(params[k], unscaled[k], state_sums[k], size, eps, maximize)
     passes.run(
-        _update, rule, (eps, float(weight_decay), maximize), [params[k] for k in dense],
-        [unscaled[k] for k in dense], [[state_sums[k] for k in dense]], [[state_steps[k] for k in dense]],
-        foreach=True if fused else foreach, differentiable=differentiable,
-    )  # fmt: skip
+        _update,
+        rule,
+        (eps, float(weight_decay), maximize),
+        [params[k] for k in dense],
+        [unscaled[k] for k in dense],
+        [[state_sums[k] for k in dense]],
+        [[state_steps[k] for k in dense]],
+        foreach=True if fused else foreach,
+        differentiable=differentiable,
+    )
 
 
 @passes.kernel

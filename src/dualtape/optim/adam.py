@@ -57,11 +57,21 @@ class Adam(Elementwise):
     _sparse = ": use SparseAdam"
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3,
-        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-        amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
-        differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("a Tensor as lr needs foreach=False, or capturable=True")
         check_lr(lr)
@@ -76,10 +86,18 @@ class Adam(Elementwise):
             if isinstance(beta, Tensor) and beta.numel() != 1:
                 raise ValueError(f"betas[{k}] has {beta.numel()} elements, expected one")
         defaults = {
-            "lr": lr, "betas": tuple(map(_to_scalar, betas)), "eps": eps, "weight_decay": weight_decay,
-            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-        }  # fmt: skip
+            "lr": lr,
+            "betas": tuple(map(_to_scalar, betas)),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
         super().__init__(params, defaults)
         check_forms(foreach, fused, differentiable)
 
@@ -98,23 +116,51 @@ class Adam(Elementwise):
             raise RuntimeError("a Tensor as lr needs foreach=False, or capturable=True")
         amsgrad = group["amsgrad"]
         adam(
-            params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-            [s["max_exp_avg_sq"] for s in states] if amsgrad else [], [s["step"] for s in states],
-            foreach=group["foreach"], capturable=group["capturable"], differentiable=group["differentiable"],
-            fused=group["fused"], decoupled_weight_decay=group["decoupled_weight_decay"], amsgrad=amsgrad,
-            beta1=group["betas"][0], beta2=group["betas"][1], lr=group["lr"], weight_decay=group["weight_decay"],
-            eps=group["eps"], maximize=group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
+            [s["step"] for s in states],
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            differentiable=group["differentiable"],
+            fused=group["fused"],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            amsgrad=amsgrad,
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+        )
 
 
 def adam(
-    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
-    max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False,
-    differentiable: bool = False, fused: bool | None = None, grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None, has_complex: bool = False, decoupled_weight_decay: bool = False, *,
-    amsgrad: bool, beta1: float | Tensor, beta2: float | Tensor, lr: float | Tensor, weight_decay: float, eps: float,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
     maximize: bool,
-) -> None:  # fmt: skip
+) -> None:
     """A step of :class:`Adam` on lists of tensors, which are changed.
 
     Examples
@@ -139,17 +185,37 @@ def adam(
         return (step,), (lr / (1 - beta1**step), (1 - beta2**step) ** 0.5, 1 - lr * decay)
 
     passes.run(
-        _update, rule, (beta1, beta2, eps, decay, amsgrad, decoupled_weight_decay, maximize), params, unscaled,
-        [exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else None], [state_steps],
-        foreach=True if fused else foreach, differentiable=differentiable, capturable=capturable,
-    )  # fmt: skip
+        _update,
+        rule,
+        (beta1, beta2, eps, decay, amsgrad, decoupled_weight_decay, maximize),
+        params,
+        unscaled,
+        [exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else None],
+        [state_steps],
+        foreach=True if fused else foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+    )
 
 
 @passes.kernel
 def _update(
-    p: Any, g: Any, average: Any, square: Any, largest: Any, size: Any, root: Any, shrink: Any, beta1: Any, beta2: Any,
-    eps: float, decay: Any, amsgrad: bool, decoupled: bool, maximize: bool,
-) -> tuple:  # fmt: skip
+    p: Any,
+    g: Any,
+    average: Any,
+    square: Any,
+    largest: Any,
+    size: Any,
+    root: Any,
+    shrink: Any,
+    beta1: Any,
+    beta2: Any,
+    eps: float,
+    decay: Any,
+    amsgrad: bool,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple:
     if maximize:
         g = -g
     if decoupled:

@@ -36,18 +36,32 @@ class Adamax(Elementwise):
     """
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
-        differentiable: bool = False, capturable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative("epsilon value", eps)
         check_betas(betas)
         check_not_negative("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -55,19 +69,41 @@ class Adamax(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         adamax(
-            params, grads, [s["exp_avg"] for s in states], [s["exp_inf"] for s in states],
-            [s["step"] for s in states], foreach=group["foreach"], maximize=group["maximize"],
-            differentiable=group["differentiable"], capturable=group["capturable"], eps=group["eps"],
-            beta1=group["betas"][0], beta2=group["betas"][1], lr=group["lr"], weight_decay=group["weight_decay"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["exp_avg"] for s in states],
+            [s["exp_inf"] for s in states],
+            [s["step"] for s in states],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+            eps=group["eps"],
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+        )
 
 
 def adamax(
-    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_infs: list[Tensor],
-    state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
-    capturable: bool = False, has_complex: bool = False, *, eps: float, beta1: float, beta2: float, lr: float,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
     weight_decay: float,
-) -> None:  # fmt: skip
+) -> None:
     """A step of :class:`Adamax` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
@@ -78,16 +114,32 @@ def adamax(
         return (step,), (rate / (1 - beta1**step),)
 
     passes.run(
-        _update, rule, (beta1, beta2, eps, float(weight_decay), maximize), params, grads, [exp_avgs, exp_infs],
-        [state_steps], foreach=foreach, differentiable=differentiable, capturable=capturable,
-    )  # fmt: skip
+        _update,
+        rule,
+        (beta1, beta2, eps, float(weight_decay), maximize),
+        params,
+        grads,
+        [exp_avgs, exp_infs],
+        [state_steps],
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+    )
 
 
 @passes.kernel
 def _update(
-    p: Any, g: Any, average: Any, largest: Any, size: Any, beta1: float, beta2: float, eps: float, decay: float,
+    p: Any,
+    g: Any,
+    average: Any,
+    largest: Any,
+    size: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    decay: float,
     maximize: bool,
-) -> tuple:  # fmt: skip
+) -> tuple:
     if maximize:
         g = -g
     if decay != 0:

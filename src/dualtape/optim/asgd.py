@@ -44,40 +44,81 @@ class ASGD(Elementwise):
     _numbers = ("step", "eta", "mu")
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
-        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
         capturable: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_lr(lr)
         check_not_negative("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         lr = _get_value(group["lr"])
         return {
-            "step": scalar(0, p, group), "eta": scalar(lr, p, group), "mu": scalar(1, p, group),
+            "step": scalar(0, p, group),
+            "eta": scalar(lr, p, group),
+            "mu": scalar(1, p, group),
             "ax": zeros_beside(p),
-        }  # fmt: skip
+        }
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         asgd(
-            params, grads, [s["ax"] for s in states], [s["mu"] for s in states], [s["eta"] for s in states],
-            [s["step"] for s in states], foreach=group["foreach"], maximize=group["maximize"],
-            differentiable=group["differentiable"], capturable=group["capturable"], lambd=group["lambd"],
-            lr=group["lr"], t0=group["t0"], alpha=group["alpha"], weight_decay=group["weight_decay"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["ax"] for s in states],
+            [s["mu"] for s in states],
+            [s["eta"] for s in states],
+            [s["step"] for s in states],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+            lambd=group["lambd"],
+            lr=group["lr"],
+            t0=group["t0"],
+            alpha=group["alpha"],
+            weight_decay=group["weight_decay"],
+        )
 
 
 def asgd(
-    params: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor], etas: list[Tensor],
-    state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
-    capturable: bool = False, has_complex: bool = False, *, lambd: float, lr: float, t0: float, alpha: float,
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
     weight_decay: float,
-) -> None:  # fmt: skip
+) -> None:
     """A step of :class:`ASGD` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
@@ -89,9 +130,17 @@ def asgd(
         return new, (1 - lambd * eta, eta, mu, mu == 1)
 
     passes.run(
-        _update, rule, (float(weight_decay), maximize), params, grads, [axs], [state_steps, etas, mus],
-        foreach=foreach, differentiable=differentiable, capturable=capturable,
-    )  # fmt: skip
+        _update,
+        rule,
+        (float(weight_decay), maximize),
+        params,
+        grads,
+        [axs],
+        [state_steps, etas, mus],
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+    )
 
 
 @passes.kernel

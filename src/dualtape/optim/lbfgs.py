@@ -47,16 +47,26 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
-        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
         line_search_fn: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_lr(lr)
         defaults = {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
             "line_search_fn": line_search_fn,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError(f"LBFGS takes one group of parameters, got {len(self.param_groups)}")
@@ -86,7 +96,7 @@ class LBFGS(Optimizer):
             start = stop
 
     @modes.no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Iterate until a limit or a tolerance is reached.
 
         Parameters
@@ -206,9 +216,17 @@ def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bou
 
 
 def _strong_wolfe(
-    evaluate: Callable[[float], tuple[float, Tensor]], t: float, d: Tensor, f: float, g: Tensor, slope: float,
-    tolerance: float, most: int, c1: float = 1e-4, c2: float = 0.9,
-) -> tuple[float, Tensor, float, int]:  # fmt: skip
+    evaluate: Callable[[float], tuple[float, Tensor]],
+    t: float,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    slope: float,
+    tolerance: float,
+    most: int,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+) -> tuple[float, Tensor, float, int]:
     """A distance along ``d`` at which the loss is enough less, and its slope flat enough.
 
     Returns the loss and the gradient there, the distance, and how often the loss was evaluated.

@@ -43,47 +43,90 @@ class NAdam(Elementwise):
     _numbers = ("step", "mu_product")
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-        capturable: bool = False, differentiable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative("epsilon value", eps)
         check_betas(betas)
         check_not_negative("weight_decay value", weight_decay)
         check_not_negative("momentum_decay value", momentum_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable,
-        }  # fmt: skip
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
-            "step": scalar(0, p, group), "mu_product": scalar(1, p, group), "exp_avg": zeros_beside(p),
+            "step": scalar(0, p, group),
+            "mu_product": scalar(1, p, group),
+            "exp_avg": zeros_beside(p),
             "exp_avg_sq": zeros_beside(p),
-        }  # fmt: skip
+        }
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         nadam(
-            params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-            [s["mu_product"] for s in states], [s["step"] for s in states],
-            decoupled_weight_decay=group["decoupled_weight_decay"], foreach=group["foreach"],
-            capturable=group["capturable"], differentiable=group["differentiable"], maximize=group["maximize"],
-            beta1=group["betas"][0], beta2=group["betas"][1], lr=group["lr"], weight_decay=group["weight_decay"],
-            momentum_decay=group["momentum_decay"], eps=group["eps"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["mu_product"] for s in states],
+            [s["step"] for s in states],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            differentiable=group["differentiable"],
+            maximize=group["maximize"],
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            momentum_decay=group["momentum_decay"],
+            eps=group["eps"],
+        )
 
 
 def nadam(
-    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
-    mu_products: list[Tensor], state_steps: list[Tensor], decoupled_weight_decay: bool = False,
-    foreach: bool | None = None, capturable: bool = False, differentiable: bool = False, has_complex: bool = False,
-    maximize: bool = False, *, beta1: float, beta2: float, lr: float, weight_decay: float, momentum_decay: float,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
     eps: float,
-) -> None:  # fmt: skip
+) -> None:
     """A step of :class:`NAdam` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     passes.check_steps(mu_products)
@@ -101,17 +144,36 @@ def nadam(
         return (step, product), (*sizes, 1 - beta2**step, 1 - rate * weight_decay)
 
     passes.run(
-        _update, rule, (beta1, beta2, eps, float(weight_decay), decoupled_weight_decay, maximize), params, grads,
-        [exp_avgs, exp_avg_sqs], [state_steps, mu_products], foreach=foreach, differentiable=differentiable,
+        _update,
+        rule,
+        (beta1, beta2, eps, float(weight_decay), decoupled_weight_decay, maximize),
+        params,
+        grads,
+        [exp_avgs, exp_avg_sqs],
+        [state_steps, mu_products],
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
-    )  # fmt: skip
+    )
 
 
 @passes.kernel
 def _update(
-    p: Any, g: Any, average: Any, square: Any, size: Any, size_of_average: Any, correction: Any, shrink: Any,
-    beta1: float, beta2: float, eps: float, decay: float, decoupled: bool, maximize: bool,
-) -> tuple:  # fmt: skip
+    p: Any,
+    g: Any,
+    average: Any,
+    square: Any,
+    size: Any,
+    size_of_average: Any,
+    correction: Any,
+    shrink: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    decay: float,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple:
     if maximize:
         g = -g
     if decay != 0 and decoupled:

@@ -337,9 +337,10 @@ class Optimizer:
         )
         on_device = {
             number
-            for group in state_dict["param_groups"] if group.get("fused") or group.get("capturable")
+            for group in state_dict["param_groups"]
+            if group.get("fused") or group.get("capturable")
             for number in group["params"]
-        }  # fmt: skip
+        }
 
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():

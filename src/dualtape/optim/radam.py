@@ -40,19 +40,34 @@ class RAdam(Elementwise):
     _since = {**Elementwise._since, "decoupled_weight_decay": False}
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
-        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative("epsilon value", eps)
         check_betas(betas)
         check_not_negative("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
             "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -60,20 +75,43 @@ class RAdam(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         radam(
-            params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-            [s["step"] for s in states], decoupled_weight_decay=group["decoupled_weight_decay"],
-            foreach=group["foreach"], differentiable=group["differentiable"], capturable=group["capturable"],
-            maximize=group["maximize"], beta1=group["betas"][0], beta2=group["betas"][1], lr=group["lr"],
-            weight_decay=group["weight_decay"], eps=group["eps"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["step"] for s in states],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            foreach=group["foreach"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+            maximize=group["maximize"],
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+        )
 
 
 def radam(
-    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
-    state_steps: list[Tensor], decoupled_weight_decay: bool = False, foreach: bool | None = None,
-    differentiable: bool = False, capturable: bool = False, has_complex: bool = False, maximize: bool = False, *,
-    beta1: float, beta2: float, lr: float, weight_decay: float, eps: float,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+) -> None:
     """A step of :class:`RAdam` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
@@ -92,16 +130,35 @@ def radam(
         return (step,), (rate / (1 - beta1**now) * factor, 1 - rate * weight_decay, rectified)
 
     passes.run(
-        _update, rule, (beta1, beta2, eps, float(weight_decay), decoupled_weight_decay, maximize), params, grads,
-        [exp_avgs, exp_avg_sqs], [state_steps], foreach=foreach, differentiable=differentiable, capturable=capturable,
-    )  # fmt: skip
+        _update,
+        rule,
+        (beta1, beta2, eps, float(weight_decay), decoupled_weight_decay, maximize),
+        params,
+        grads,
+        [exp_avgs, exp_avg_sqs],
+        [state_steps],
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+    )
 
 
 @passes.kernel
 def _update(
-    p: Any, g: Any, average: Any, square: Any, size: Any, shrink: Any, rectified: bool, beta1: float, beta2: float,
-    eps: float, decay: float, decoupled: bool, maximize: bool,
-) -> tuple:  # fmt: skip
+    p: Any,
+    g: Any,
+    average: Any,
+    square: Any,
+    size: Any,
+    shrink: Any,
+    rectified: bool,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    decay: float,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple:
     if maximize:
         g = -g
     if decay != 0 and decoupled:

@@ -48,20 +48,36 @@ class RMSprop(Elementwise):
     _since = {**Elementwise._since, "momentum": 0, "centered": False}
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-        weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
-        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative("epsilon value", eps)
         check_not_negative("momentum value", momentum)
         check_not_negative("weight_decay value", weight_decay)
         check_not_negative("alpha value", alpha)
         defaults = {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
             "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -74,38 +90,78 @@ class RMSprop(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         rmsprop(
-            params, grads, [s["square_avg"] for s in states],
+            params,
+            grads,
+            [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if group["centered"] else [],
-            [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [], [s["step"] for s in states],
-            foreach=group["foreach"], maximize=group["maximize"], differentiable=group["differentiable"],
-            capturable=group["capturable"], lr=group["lr"], alpha=group["alpha"], eps=group["eps"],
-            weight_decay=group["weight_decay"], momentum=group["momentum"], centered=group["centered"],
-        )  # fmt: skip
+            [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
+            [s["step"] for s in states],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+            lr=group["lr"],
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            centered=group["centered"],
+        )
 
 
 def rmsprop(
-    params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor],
-    momentum_buffer_list: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
-    maximize: bool = False, differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *,
-    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
     """A step of :class:`RMSprop` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr, differentiable)
     passes.run(
-        _update, lambda step: ((step + 1,), (rate,)),
-        (alpha, eps, float(weight_decay), float(momentum), centered, maximize), params, grads,
+        _update,
+        lambda step: ((step + 1,), (rate,)),
+        (alpha, eps, float(weight_decay), float(momentum), centered, maximize),
+        params,
+        grads,
         [square_avgs, grad_avgs if centered else None, momentum_buffer_list if momentum > 0 else None],
-        [state_steps], foreach=foreach, differentiable=differentiable, capturable=capturable,
-    )  # fmt: skip
+        [state_steps],
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+    )
 
 
 @passes.kernel
 def _update(
-    p: Any, g: Any, square: Any, average: Any, buffer: Any, lr: Any, alpha: float, eps: float, decay: float,
-    momentum: float, centered: bool, maximize: bool,
-) -> tuple:  # fmt: skip
+    p: Any,
+    g: Any,
+    square: Any,
+    average: Any,
+    buffer: Any,
+    lr: Any,
+    alpha: float,
+    eps: float,
+    decay: float,
+    momentum: float,
+    centered: bool,
+    maximize: bool,
+) -> tuple:
     if maximize:
         g = -g
     if decay != 0:

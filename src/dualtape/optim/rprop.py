@@ -41,19 +41,31 @@ class Rprop(Elementwise):
     """
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
-        maximize: bool = False, differentiable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(
                 f"Invalid eta values: {etas[0]}, {etas[1]}; the first must be between 0 and 1, the second above 1"
             )
         defaults = {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
         super().__init__(params, defaults)
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -63,27 +75,54 @@ class Rprop(Elementwise):
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         rprop(
-            params, grads, [s["prev"] for s in states], [s["step_size"] for s in states],
-            [s["step"] for s in states], foreach=group["foreach"], capturable=group["capturable"],
-            maximize=group["maximize"], differentiable=group["differentiable"], step_size_min=group["step_sizes"][0],
-            step_size_max=group["step_sizes"][1], etaminus=group["etas"][0], etaplus=group["etas"][1],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["prev"] for s in states],
+            [s["step_size"] for s in states],
+            [s["step"] for s in states],
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            step_size_min=group["step_sizes"][0],
+            step_size_max=group["step_sizes"][1],
+            etaminus=group["etas"][0],
+            etaplus=group["etas"][1],
+        )
 
 
 def rprop(
-    params: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor],
-    state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False, maximize: bool = False,
-    differentiable: bool = False, has_complex: bool = False, *, step_size_min: float, step_size_max: float,
-    etaminus: float, etaplus: float,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
     """A step of :class:`Rprop` on lists of tensors, which are changed."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     passes.run(
-        _update, lambda step: ((step + 1,), ()), (step_size_min, step_size_max, etaminus, etaplus, maximize), params,
-        grads, [prevs, step_sizes], [state_steps], foreach=foreach, differentiable=differentiable,
+        _update,
+        lambda step: ((step + 1,), ()),
+        (step_size_min, step_size_max, etaminus, etaplus, maximize),
+        params,
+        grads,
+        [prevs, step_sizes],
+        [state_steps],
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
-    )  # fmt: skip
+    )
 
 
 @passes.kernel

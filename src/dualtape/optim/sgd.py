@@ -62,20 +62,35 @@ class SGD(Elementwise):
     _sparse = None
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
-        weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
-        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_lr(lr)
         check_not_negative("momentum value", momentum)
         check_not_negative("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("nesterov=True needs momentum above 0 and dampening=0")
         defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
             "fused": fused,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         check_forms(foreach, fused, differentiable)
 
@@ -88,20 +103,41 @@ class SGD(Elementwise):
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         buffers: list = [state.get("momentum_buffer") for state in states]
         _run(
-            params, grads, buffers, group["foreach"], group["fused"], group["differentiable"], group["weight_decay"],
-            group["momentum"], group["lr"], group["dampening"], group["nesterov"], group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            buffers,
+            group["foreach"],
+            group["fused"],
+            group["differentiable"],
+            group["weight_decay"],
+            group["momentum"],
+            group["lr"],
+            group["dampening"],
+            group["nesterov"],
+            group["maximize"],
+        )
         if group["momentum"] != 0:
             for p, buffer in zip(params, buffers, strict=True):
                 self.state[p]["momentum_buffer"] = buffer
 
 
 def sgd(
-    params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list[Tensor | None],
-    has_sparse_grad: bool = False, foreach: bool | None = None, fused: bool | None = None,
-    grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *, weight_decay: float, momentum: float,
-    lr: float, dampening: float, nesterov: bool, maximize: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
     """A step of :class:`SGD` on lists of tensors, which are changed.
 
     Examples
@@ -118,15 +154,35 @@ def sgd(
     grads = passes.unscaled(d_p_list, grad_scale, found_inf, fused)
     if grads is not None:
         _run(
-            params, grads, momentum_buffer_list, foreach, fused, False, weight_decay, momentum, lr, dampening,
-            nesterov, maximize,
-        )  # fmt: skip
+            params,
+            grads,
+            momentum_buffer_list,
+            foreach,
+            fused,
+            False,
+            weight_decay,
+            momentum,
+            lr,
+            dampening,
+            nesterov,
+            maximize,
+        )
 
 
 def _run(
-    params: list, grads: list, buffers: list, foreach: bool | None, fused: bool | None, differentiable: bool,
-    weight_decay: Any, momentum: float, lr: Any, dampening: float, nesterov: bool, maximize: bool,
-) -> None:  # fmt: skip
+    params: list,
+    grads: list,
+    buffers: list,
+    foreach: bool | None,
+    fused: bool | None,
+    differentiable: bool,
+    weight_decay: Any,
+    momentum: float,
+    lr: Any,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
     lr, decay = passes.number(lr, differentiable), passes.number(weight_decay, differentiable)
     options = (float(momentum), 1.0 - dampening, decay, nesterov, maximize)
     directly = not (foreach or fused or differentiable) and modes.current().plain
@@ -148,9 +204,15 @@ def _run(
         return
     kept: Any = [buffers[k] for k in dense] if momentum != 0 else None
     passes.run(
-        _update, lambda: ((), (lr,)), options, [params[k] for k in dense], [grads[k] for k in dense], [kept],
-        foreach=True if fused else foreach, differentiable=differentiable,
-    )  # fmt: skip
+        _update,
+        lambda: ((), (lr,)),
+        options,
+        [params[k] for k in dense],
+        [grads[k] for k in dense],
+        [kept],
+        foreach=True if fused else foreach,
+        differentiable=differentiable,
+    )
     for k, buffer in zip(dense, kept or (), strict=momentum != 0):
         buffers[k] = buffer
 
@@ -274,9 +336,16 @@ def _by_blas(p: Any, g: Any, buffer: Any, lr: float, momentum: float, intake: fl
 
 
 def _sparse_step(
-    p: Tensor, g: Tensor, buffer: Tensor | None, lr: Any, momentum: float, intake: float, decay: Any, nesterov: bool,
+    p: Tensor,
+    g: Tensor,
+    buffer: Tensor | None,
+    lr: Any,
+    momentum: float,
+    intake: float,
+    decay: Any,
+    nesterov: bool,
     maximize: bool,
-) -> Tensor | None:  # fmt: skip
+) -> Tensor | None:
     if maximize:
         g = -g
     if decay != 0:

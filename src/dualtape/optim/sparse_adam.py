@@ -35,9 +35,13 @@ class SparseAdam(Elementwise):
     _sparse = None
 
     def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, maximize: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 < lr:
             raise ValueError(f"Invalid learning rate: {lr}; it must be above 0")
@@ -66,16 +70,32 @@ class SparseAdam(Elementwise):
         for state in states:
             state["step"] += 1
         sparse_adam(
-            params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-            [s["step"] for s in states], eps=group["eps"], beta1=group["betas"][0], beta2=group["betas"][1],
-            lr=_get_value(group["lr"]), maximize=group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["step"] for s in states],
+            eps=group["eps"],
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=_get_value(group["lr"]),
+            maximize=group["maximize"],
+        )
 
 
 def sparse_adam(
-    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
-    state_steps: list[int], *, eps: float, beta1: float, beta2: float, lr: float, maximize: bool,
-) -> None:  # fmt: skip
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[int],
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    maximize: bool,
+) -> None:
     """A step of :class:`SparseAdam` on lists of tensors, which are changed; ``state_steps`` count this step."""
     for p, gradient, average, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
         gradient = gradient.coalesce()

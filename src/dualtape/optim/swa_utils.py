@@ -18,9 +18,14 @@ from .lr_scheduler.base import LRScheduler, of_groups, warn_outside_step
 from .optimizer import Optimizer
 
 __all__ = [
-    "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
     "update_bn",
-]  # fmt: skip
+]
 
 
 def _check_decay(decay: float) -> None:
@@ -127,9 +132,13 @@ class AveragedModel(Module):
     n_averaged: Tensor
 
     def __init__(
-        self, model: Module, device: Any = None, avg_fn: Callable | None = None, multi_avg_fn: Callable | None = None,
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Callable | None = None,
+        multi_avg_fn: Callable | None = None,
         use_buffers: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("pass avg_fn or multi_avg_fn, not both")
@@ -233,9 +242,13 @@ class SWALR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
-        anneal_strategy: Literal["cos", "linear"] = "cos", last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | list[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         rates = of_groups("swa_lr", optimizer, swa_lr)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"unknown anneal_strategy {anneal_strategy!r}: pass 'cos' or 'linear'")

@@ -10,12 +10,14 @@ from .._tensor.device import CPU, device
 from .function_modes import TorchFunctionMode
 from .subclass import watch
 
-_MAKERS = frozenset("""
+_MAKERS = frozenset(
+    """
     arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye fftfreq rfftfreq
     from_file full hamming_window hann_window kaiser_window linspace logspace nested_tensor normal ones rand randint
     randn randperm range scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor
     sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices zeros
-""".split())  # fmt: skip
+""".split()
+)
 
 
 class DeviceContext(TorchFunctionMode):

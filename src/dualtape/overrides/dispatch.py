@@ -193,7 +193,7 @@ def _settle_node(op: Any, results: list) -> None:
     node: Any = next((r._edge[0] for r in results if r._edge is not None), None)
     if not isinstance(node, OpNode):
         return
-    node.__class__ = _asking_class(type(node))  # type: ignore[assignment]
+    node.__class__ = _asking_class(type(node))
     kept = list(node._saved)
     for place, (_, kind, number) in enumerate(op.saves):
         entry = kept[place]

@@ -22,10 +22,20 @@ from ..errors import warn
 from .watching import MISS, Declined, overridable, overrides, watching
 
 _NOT_ASKED = {
-    "__new__", "__init__", "__init_subclass__", "__getattr__", "__dir__", "__hash__", "__array_ufunc__",
-    "__array_function__", "__setstate__",
-    "__iter__", "__str__", "__torch_dispatch__", "as_subclass",
-}  # fmt: skip
+    "__new__",
+    "__init__",
+    "__init_subclass__",
+    "__getattr__",
+    "__dir__",
+    "__hash__",
+    "__array_ufunc__",
+    "__array_function__",
+    "__setstate__",
+    "__iter__",
+    "__str__",
+    "__torch_dispatch__",
+    "as_subclass",
+}
 _LEAVES = {"detach", "item", "tolist", "new_zeros", "new_ones", "new_empty", "new_full"}  # below which no op is asked
 _ASK_THEMSELVES = ("dualtape.ops.codegen.source", "dualtape.ops.publish", "dualtape.overrides.watching")
 

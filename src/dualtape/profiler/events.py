@@ -171,10 +171,16 @@ class EventList(list):
         return total
 
     def table(
-        self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
-        max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
-        top_level_events_only: bool = False, time_unit: str | None = None,
-    ) -> str:  # fmt: skip
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """The events as a table.
 
         Parameters
@@ -198,10 +204,15 @@ class EventList(list):
         columns = self._columns(total, lambda us: shown_time(us, time_unit))
         shown = rows[:row_limit] if row_limit >= 0 else rows
         lines = [[_cut(make(e), width) for _, width, make in columns] for e in shown]
-        limits = {"Name": max_name_column_width, "Input Shapes": max_shapes_column_width,
-                  "Source Location": max_src_column_width}  # fmt: skip
-        lines = [[_cut(text, limits.get(name, 99)) for text, (name, _, _) in zip(line, columns, strict=True)]
-                 for line in lines]  # fmt: skip
+        limits = {
+            "Name": max_name_column_width,
+            "Input Shapes": max_shapes_column_width,
+            "Source Location": max_src_column_width,
+        }
+        lines = [
+            [_cut(text, limits.get(name, 99)) for text, (name, _, _) in zip(line, columns, strict=True)]
+            for line in lines
+        ]
         widths = [max([len(name), *(len(line[k]) for line in lines)]) for k, (name, _, _) in enumerate(columns)]
         rule = "  ".join("-" * width for width in widths)
         text = [header] if header else []
@@ -238,9 +249,7 @@ class EventList(list):
         return f"<pre>{escape(self.table())}</pre>"
 
 
-_SORTED = (
-    "cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count",
-)  # fmt: skip
+_SORTED = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count")
 
 
 def _cut(text: str, width: int) -> str:

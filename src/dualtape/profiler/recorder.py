@@ -48,9 +48,7 @@ class Recorder:
     def begin(self, name: str, kind: str) -> FunctionEvent:
         """An event begins."""
         opened = self._open.events
-        event = FunctionEvent(
-            name, kind, perf_counter_ns(), threading.get_ident(), opened[-1] if opened else None
-        )  # fmt: skip
+        event = FunctionEvent(name, kind, perf_counter_ns(), threading.get_ident(), opened[-1] if opened else None)
         opened.append(event)
         self.events.append(event)
         if self.stack:

@@ -123,10 +123,18 @@ class profile:
     """
 
     def __init__(
-        self, *, activities: Iterable[Any] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
-        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, acc_events: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        acc_events: bool = False,
+    ) -> None:
         if with_flops:
             raise NotImplementedError("profile: with_flops is not there; record_shapes has the sizes")
         self.activities = {ProfilerActivity.CPU} if activities is None else set(activities)

@@ -30,11 +30,18 @@ def export_chrome_trace(events: Sequence[FunctionEvent], path: Any) -> None:
             arguments["Bytes"] = event.own_memory
         if event.details:
             arguments["Arguments"] = event.details
-        lines.append({
-            "ph": "X", "cat": {"op": "cpu_op", "range": "user_annotation"}.get(event.kind, event.kind),
-            "name": event.name, "pid": os.getpid(), "tid": event.thread, "ts": event.start_ns / 1e3,
-            "dur": event.cpu_time_total, "args": arguments,
-        })  # fmt: skip
+        lines.append(
+            {
+                "ph": "X",
+                "cat": {"op": "cpu_op", "range": "user_annotation"}.get(event.kind, event.kind),
+                "name": event.name,
+                "pid": os.getpid(),
+                "tid": event.thread,
+                "ts": event.start_ns / 1e3,
+                "dur": event.cpu_time_total,
+                "args": arguments,
+            }
+        )
         node = nodes.get(event.sequence_nr)
         if event.kind == "op" and node is not None:
             arrow = {"cat": "fwdbwd", "name": "fwdbwd", "id": event.sequence_nr, "pid": os.getpid()}

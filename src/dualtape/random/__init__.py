@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from .draws import (
-    bernoulli,
-    multinomial,
-    normal,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-)  # fmt: skip
+from .draws import bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from .generator import (
     Generator,
     default_generator,
@@ -23,10 +12,25 @@ from .generator import (
     manual_seed,
     seed,
     set_rng_state,
-)  # fmt: skip
+)
 
 __all__ = [
-    "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
-    "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed",
+    "Generator",
+    "bernoulli",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
     "set_rng_state",
-]  # fmt: skip
+]

@@ -44,7 +44,7 @@ class Poisson(Function):
     """The node of draws that move by steps: their gradient is zero."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, generator: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, input: Any, generator: Any) -> Any:
         return _drawn("poisson", generator, "poisson", input._array)
 
     @staticmethod
@@ -89,7 +89,7 @@ class StandardGamma(Function):
     """The node of draws from gamma distributions: the gradient moves them along their quantiles."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, generator: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, input: Any, generator: Any) -> Any:
         out = _drawn("_standard_gamma", generator, "standard_gamma", input._array)
         ctx.save_for_backward(input, out)
         return out
@@ -122,7 +122,7 @@ class Dirichlet(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, input: Any, generator: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, input: Any, generator: Any) -> Any:
         alpha = input._array
         # of small concentrations, the logarithms of gamma variables: they themselves would be zero
         gammas = _drawn("_sample_dirichlet", generator, "standard_gamma", alpha.astype(np.float64) + 1)._array

@@ -23,9 +23,17 @@ from ..overrides.watching import explaining
 from .generator import Generator, source
 
 __all__ = [
-    "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
     "randperm",
-]  # fmt: skip
+]
 
 # --- drawing raw arrays ---------------------------------------------------------------------------
 
@@ -447,7 +455,7 @@ def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Te
             " or fill a batched tensor (zeros_like, clone)"
         )
     if recording:
-        return self.copy_(wrap(cast(as_array(values), self._array.dtype)))  # type: ignore[attr-defined]
+        return self.copy_(wrap(cast(as_array(values), self._array.dtype)))
     array, counter = self._array, self._shared_counter
     bump(counter)  # before the write: an interrupt may come in between
     try:
@@ -617,9 +625,15 @@ def _geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -
 
 
 for _name, _method in (
-    ("cauchy_", _cauchy_), ("log_normal_", _log_normal_), ("geometric_", _geometric_),
-    ("uniform_", _uniform_), ("normal_", _normal_), ("random_", _random_), ("bernoulli_", _bernoulli_),
+    ("cauchy_", _cauchy_),
+    ("log_normal_", _log_normal_),
+    ("geometric_", _geometric_),
+    ("uniform_", _uniform_),
+    ("normal_", _normal_),
+    ("random_", _random_),
+    ("bernoulli_", _bernoulli_),
     ("exponential_", _exponential_),
-    ("bernoulli", bernoulli), ("multinomial", multinomial),
-):  # fmt: skip
+    ("bernoulli", bernoulli),
+    ("multinomial", multinomial),
+):
     setattr(Tensor, _name, explaining(_method, _name))

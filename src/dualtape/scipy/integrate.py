@@ -84,11 +84,29 @@ def _path(slope: Callable, solver: Callable, y0: Any, t: Any, arguments: Argumen
 @counting
 @like(_integrate)
 def odeint(
-    func: Callable, y0: Any, t: Any, args: tuple = (), Dfun: Any = None, col_deriv: int = 0, full_output: int = 0,
-    ml: Any = None, mu: Any = None, rtol: Any = None, atol: Any = None, tcrit: Any = None, h0: float = 0.0,
-    hmax: float = 0.0, hmin: float = 0.0, ixpr: int = 0, mxstep: int = 0, mxhnil: int = 0, mxordn: int = 12,
-    mxords: int = 5, printmessg: int = 0, tfirst: bool = False,
-) -> Any:  # fmt: skip
+    func: Callable,
+    y0: Any,
+    t: Any,
+    args: tuple = (),
+    Dfun: Any = None,
+    col_deriv: int = 0,
+    full_output: int = 0,
+    ml: Any = None,
+    mu: Any = None,
+    rtol: Any = None,
+    atol: Any = None,
+    tcrit: Any = None,
+    h0: float = 0.0,
+    hmax: float = 0.0,
+    hmin: float = 0.0,
+    ixpr: int = 0,
+    mxstep: int = 0,
+    mxhnil: int = 0,
+    mxordn: int = 12,
+    mxords: int = 5,
+    printmessg: int = 0,
+    tfirst: bool = False,
+) -> Any:
     """The states of ``dy/dt = func(y, t, *args)`` at the times ``t``, from ``y0`` at the first.
 
     Examples
@@ -103,9 +121,18 @@ def odeint(
     if full_output or Dfun is not None or tcrit is not None or ml is not None or mu is not None:
         raise TypeError("odeint on tensors takes no Dfun, ml, mu, tcrit or full_output")
     options = dict(
-        rtol=rtol, atol=atol, h0=h0, hmax=hmax, hmin=hmin, ixpr=ixpr, mxstep=mxstep, mxhnil=mxhnil, mxordn=mxordn,
-        mxords=mxords, printmessg=printmessg,
-    )  # fmt: skip
+        rtol=rtol,
+        atol=atol,
+        h0=h0,
+        hmax=hmax,
+        hmin=hmin,
+        ixpr=ixpr,
+        mxstep=mxstep,
+        mxhnil=mxhnil,
+        mxordn=mxordn,
+        mxords=mxords,
+        printmessg=printmessg,
+    )
 
     def solver(slope: Callable, start: np.ndarray, times: np.ndarray) -> np.ndarray:
         return _integrate.odeint(slope, start, times, **options)
@@ -117,9 +144,17 @@ def odeint(
 @counting
 @like(_integrate)
 def solve_ivp(
-    fun: Callable, t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,
-    events: Any = None, vectorized: bool = False, args: Any = None, **options: Any,
-) -> Any:  # fmt: skip
+    fun: Callable,
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
     """The states of ``dy/dt = fun(t, y, *args)``: ``t`` and ``y`` of the result; ``y`` has history.
 
     Examples
@@ -144,7 +179,7 @@ def solve_ivp(
     def solver(slope: Callable, start: np.ndarray, times: np.ndarray) -> np.ndarray:
         steps = _integrate.solve_ivp(
             lambda now, y: slope(y, now), (times[0], times[-1]), start, method, times, **options
-        )  # fmt: skip
+        )
         if steps.status < 0:
             raise RuntimeError(f"solve_ivp did not reach the end: {steps.message}")
         return steps.y.T

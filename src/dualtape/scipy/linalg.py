@@ -79,9 +79,15 @@ def _turned(x: Tensor) -> Any:
 
 @like(_linalg)
 def solve(
-    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-    check_finite: bool = True, assume_a: str | None = None, transposed: bool = False,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
     """The x of ``a @ x = b``; ``assume_a`` says what is read of ``a``: a triangle, if it is symmetric.
 
     Examples
@@ -104,9 +110,14 @@ def solve(
 
 @like(_linalg)
 def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """The x of ``a @ x = b`` for a triangular ``a``, or its transpose.
 
     Examples
@@ -173,9 +184,14 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 
 @like(_linalg)
 def lstsq(
-    a: Any, b: Any, cond: Any = None, overwrite_a: bool = False, overwrite_b: bool = False, check_finite: bool = True,
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
     lapack_driver: str | None = None,
-) -> tuple:  # fmt: skip
+) -> tuple:
     """The x with the least ``|a @ x - b|``, the squared residuals, the rank, and the singular values.
 
     Examples
@@ -295,9 +311,13 @@ def _pivots(pivots: Any) -> Any:
 
 @like(_linalg)
 def qr(
-    a: Any, overwrite_a: bool = False, lwork: int | None = None, mode: str = "full", pivoting: bool = False,
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: int | None = None,
+    mode: str = "full",
+    pivoting: bool = False,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """``a = q @ r``; with ``mode="r"``, r alone.
 
     Examples
@@ -320,9 +340,13 @@ def qr(
 
 @like(_linalg)
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Any:  # fmt: skip
+) -> Any:
     """``a = u @ diag(s) @ vh``.
 
     Examples
@@ -350,10 +374,19 @@ def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any
 
 @like(_linalg)
 def eigh(
-    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
-    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Any = None,
-    subset_by_value: Any = None, driver: str | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    type: int = 1,
+    check_finite: bool = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: str | None = None,
+) -> Any:
     """Eigenvalues and vectors of a symmetric matrix; with ``b``, of ``a @ v = w * b @ v``.
 
     Examples
@@ -394,9 +427,15 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, check_finite: bool = 
 
 @like(_linalg)
 def eig(
-    a: Any, b: Any = None, left: bool = False, right: bool = True, overwrite_a: bool = False,
-    overwrite_b: bool = False, check_finite: bool = True, homogeneous_eigvals: bool = False,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any = None,
+    left: bool = False,
+    right: bool = True,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    homogeneous_eigvals: bool = False,
+) -> Any:
     """Eigenvalues, which are complex, and vectors.
 
     Examples
@@ -491,10 +530,16 @@ def _euler(x: Any) -> Any:
 
 sinhm = _by_exponentials("sinhm", lambda x: (expm(x) - expm(-x)) / 2, "The hyperbolic sine of a matrix.")
 coshm = _by_exponentials("coshm", lambda x: (expm(x) + expm(-x)) / 2, "The hyperbolic cosine of a matrix.")
-sinm = _by_exponentials("sinm", lambda x: _euler(x).imag if not x.is_complex() else (expm(1j * x) - expm(-1j * x)) / 2j,
-                 "The sine of a matrix.")  # fmt: skip
-cosm = _by_exponentials("cosm", lambda x: _euler(x).real if not x.is_complex() else (expm(1j * x) + expm(-1j * x)) / 2,
-                 "The cosine of a matrix.")  # fmt: skip
+sinm = _by_exponentials(
+    "sinm",
+    lambda x: _euler(x).imag if not x.is_complex() else (expm(1j * x) - expm(-1j * x)) / 2j,
+    "The sine of a matrix.",
+)
+cosm = _by_exponentials(
+    "cosm",
+    lambda x: _euler(x).real if not x.is_complex() else (expm(1j * x) + expm(-1j * x)) / 2,
+    "The cosine of a matrix.",
+)
 
 
 @like(_linalg)

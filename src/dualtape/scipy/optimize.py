@@ -46,9 +46,15 @@ def _start(x0: Any) -> np.ndarray:
 @counting
 @like(_optimize)
 def root(
-    fun: Callable, x0: Any, args: Any = (), method: str = "hybr", jac: Any = None, tol: float | None = None,
-    callback: Callable | None = None, options: dict | None = None,
-) -> Any:  # fmt: skip
+    fun: Callable,
+    x0: Any,
+    args: Any = (),
+    method: str = "hybr",
+    jac: Any = None,
+    tol: float | None = None,
+    callback: Callable | None = None,
+    options: dict | None = None,
+) -> Any:
     """A root of a vector function, as a function of the tensors in ``args``.
 
     Examples
@@ -141,10 +147,21 @@ def _counting(callback: Callable | None, bar: Bar) -> Callable:
 
 
 def minimize(
-    fun: Callable, x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None, hessp: Any = None,
-    bounds: Any = None, constraints: Any = (), tol: float | None = None, callback: Callable | None = None,
-    options: dict | None = None, *, progress: bool | None = None,
-) -> Any:  # fmt: skip
+    fun: Callable,
+    x0: Any,
+    args: Any = (),
+    method: Any = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: float | None = None,
+    callback: Callable | None = None,
+    options: dict | None = None,
+    *,
+    progress: bool | None = None,
+) -> Any:
     """A minimum of a scalar function, as a function of the tensors in ``args``: ``x`` and ``fun`` of the result have
     history.
 
@@ -163,9 +180,20 @@ def minimize(
     if bar is not None:
         try:
             return minimize(
-                fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, _counting(callback, bar), options,
+                fun,
+                x0,
+                args,
+                method,
+                jac,
+                hess,
+                hessp,
+                bounds,
+                constraints,
+                tol,
+                _counting(callback, bar),
+                options,
                 progress=False,
-            )  # fmt: skip
+            )
         finally:
             bar.close()
     if not has_tensor((x0, args)):
@@ -216,9 +244,18 @@ def _held(found: Any, bounds: Any) -> np.ndarray:
 @counting
 @like(_optimize)
 def least_squares(
-    fun: Callable, x0: Any, jac: Any = "2-point", bounds: Any = (-np.inf, np.inf), method: str = "trf", *,
-    loss: str = "linear", f_scale: float = 1.0, args: Any = (), kwargs: dict | None = None, **options: Any,
-) -> Any:  # fmt: skip
+    fun: Callable,
+    x0: Any,
+    jac: Any = "2-point",
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    *,
+    loss: str = "linear",
+    f_scale: float = 1.0,
+    args: Any = (),
+    kwargs: dict | None = None,
+    **options: Any,
+) -> Any:
     """The parameters for which the residuals ``fun(x, *args, **kwargs)`` are smallest, as a function of the tensors in
     ``args``: ``x``, ``fun`` and ``cost`` of the result have history.
 
@@ -256,9 +293,16 @@ def least_squares(
 
     exact = on_arrays(jac if callable(jac) else _func.jacrev(residuals), "least_squares")
     found = _optimize.least_squares(
-        on_arrays(residuals, "least_squares"), start, exact, bounds, method, loss=loss, f_scale=f_scale,
-        args=arguments.plain(), **options,
-    )  # fmt: skip
+        on_arrays(residuals, "least_squares"),
+        start,
+        exact,
+        bounds,
+        method,
+        loss=loss,
+        f_scale=f_scale,
+        args=arguments.plain(),
+        **options,
+    )
     failure = "" if found.success else f"optimize.least_squares did not converge ({found.message})"
     slope, ends, held = _func.grad(cost), found.x, _held(found, bounds)
 

@@ -29,11 +29,20 @@ from .safetensors import from_stored
 from .source import FileFormatError, Source
 
 _STORAGES = {
-    "FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
-    "ByteStorage": "uint8", "BoolStorage": "bool", "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128", "UntypedStorage": "uint8",
-}  # fmt: skip
+    "FloatStorage": "float32",
+    "DoubleStorage": "float64",
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64",
+    "IntStorage": "int32",
+    "ShortStorage": "int16",
+    "CharStorage": "int8",
+    "ByteStorage": "uint8",
+    "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64",
+    "ComplexDoubleStorage": "complex128",
+    "UntypedStorage": "uint8",
+}
 _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name
 
 
@@ -173,9 +182,15 @@ class _Checkpoint:
         return self.source.array(member.header_offset + _LOCAL_HEADER + name + extra, member.file_size)
 
     def tensor(
-        self, storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None,
+        self,
+        storage: Any,
+        offset: Any,
+        size: Any,
+        stride: Any,
+        requires_grad: Any = False,
+        hooks: Any = None,
         metadata: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """A tensor over a storage."""
         if not isinstance(storage, _Storage):
             raise Refused(f"a tensor over {short(storage)}, which is no storage")
@@ -192,9 +207,16 @@ class _Checkpoint:
         return _flagged(wrap(BFloat16Array(laid, True) if storage.brief else laid), requires_grad)
 
     def typed(
-        self, storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any,
+        self,
+        storage: Any,
+        offset: Any,
+        size: Any,
+        stride: Any,
+        requires_grad: Any,
+        hooks: Any,
+        dtype: Any,
         metadata: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """A tensor over bytes, of which it says itself what they are."""
         if not isinstance(storage, _Storage) or storage.brief or storage.array.dtype != np.uint8:
             raise Refused(f"a tensor over {short(storage)}, which is no storage of bytes")
@@ -328,9 +350,11 @@ def containers(budget: Budget) -> dict[tuple[str, str], Word]:
         return bytearray(encoded(data, *(how or (None,))))
 
     words: dict[tuple[str, str], Any] = {
-        ("torch", "Size"): Size, ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter,
+        ("torch", "Size"): Size,
+        ("collections", "OrderedDict"): OrderedDict,
+        ("collections", "Counter"): Counter,
         **{(module, kind.__name__): kind for module in _BUILTINS for kind in (set, frozenset, list, dict, tuple)},
-    }  # fmt: skip
+    }
     made = {key: Word(key[1], of_items(kind)) for key, kind in words.items()}
     made["_codecs", "encode"] = Word("encode", encoded)
     for module in _BUILTINS:
@@ -350,24 +374,33 @@ def _default(*args: Any) -> defaultdict:
 
 _BUILTINS = ("builtins", "__builtin__")
 _FACTORIES: dict[str, Any] = {
-    "list": list, "dict": dict, "set": set, "int": int, "float": float, "str": str, "bool": bool, "tuple": tuple,
+    "list": list,
+    "dict": dict,
+    "set": set,
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": bool,
+    "tuple": tuple,
     # the names of int and str in Python 2, which protocol 2 writes
-    "long": int, "unicode": str,
-}  # fmt: skip
+    "long": int,
+    "unicode": str,
+}
 _LAYOUTS = {
     f"torch.{layout.name}": layout
     for layout in (
-        devices.strided, devices.sparse_coo, devices.sparse_csr, devices.sparse_csc, devices.sparse_bsr,
+        devices.strided,
+        devices.sparse_coo,
+        devices.sparse_csr,
+        devices.sparse_csc,
+        devices.sparse_bsr,
         devices.sparse_bsc,
     )
-}  # fmt: skip
+}
 _WORDS: dict[tuple[str, str], Any] = {
     **{("torch", name): dtypes.NAMED[dtype] for name, dtype in _STORAGES.items()},
     ("torch.storage", "UntypedStorage"): dtypes.uint8,
-    **{
-        ("torch", name): value
-        for name, value in dtypes.NAMED.items()
-    },
+    **{("torch", name): value for name, value in dtypes.NAMED.items()},
     ("torch", "device"): Word("device", _device),
     ("torch", "Tensor"): _TENSOR,
     ("torch.nn.parameter", "Parameter"): Word("Parameter", None),
@@ -376,4 +409,4 @@ _WORDS: dict[tuple[str, str], Any] = {
     **{(module, name): Word(name, None) for module in _BUILTINS for name in ("int", "float", "str", "bool")},
     **{("__builtin__", name): Word(name, None) for name in ("long", "unicode")},
     **{(module, "complex"): Word("complex", _complex) for module in _BUILTINS},
-}  # fmt: skip
+}

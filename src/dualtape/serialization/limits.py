@@ -122,8 +122,9 @@ def strided_over(
 def set_attributes(target: Any, attributes: object) -> None:
     """Give an object the attributes that a file has for it, unless one would stand before a method of its class."""
     if not isinstance(attributes, dict) or not all(isinstance(name, str) for name in attributes):
-        raise FileFormatError(f"the attributes of a {type(target).__name__} must be a dict of names, got"
-                              f" {short(attributes)}")  # fmt: skip
+        raise FileFormatError(
+            f"the attributes of a {type(target).__name__} must be a dict of names, got {short(attributes)}"
+        )
     for name in attributes:
         check_attribute(type(target), name)
     vars(target).update(attributes)

@@ -158,8 +158,9 @@ class Reader:
     def _array(self, name: Any, node: dict) -> np.ndarray:
         dtype = _numpy_dtype(node["dtype"])
         if "steps" in node:
-            return strided_over(f"array {short(name)}", self._memory(name), dtype, node["shape"], node["start"],
-                                node["steps"])  # fmt: skip
+            return strided_over(
+                f"array {short(name)}", self._memory(name), dtype, node["shape"], node["start"], node["steps"]
+            )
         array = _unpaired(name, self._stored(name), dtype)
         if array.dtype != dtype:
             if (array.dtype.kind, array.dtype.itemsize) != (dtype.kind, dtype.itemsize):
@@ -272,13 +273,30 @@ class Reader:
 
 # what the first key of an object in the structure may be, and what reads it
 _READERS: dict[Any, Callable[[Reader, Any, dict], Any]] = {
-    "float": Reader._float, "complex": Reader._complex, "bytes": Reader._bytes, "bytearray": Reader._bytearray,
-    "Size": Reader._Size, "range": Reader._range, "slice": Reader._slice, "ellipsis": Reader._ellipsis,
-    "dtype": Reader._dtype, "device": Reader._device, "tuple": Reader._tuple, "set": Reader._set,
-    "frozenset": Reader._frozenset, "dict": Reader._mapping, "OrderedDict": Reader._mapping,
-    "Counter": Reader._mapping, "defaultdict": Reader._mapping, "array": Reader._array, "scalar": Reader._scalar,
-    "tensor": Reader._tensor, "same": Reader._same, "nested": Reader._nested, "sparse": Reader._sparse,
-}  # fmt: skip
+    "float": Reader._float,
+    "complex": Reader._complex,
+    "bytes": Reader._bytes,
+    "bytearray": Reader._bytearray,
+    "Size": Reader._Size,
+    "range": Reader._range,
+    "slice": Reader._slice,
+    "ellipsis": Reader._ellipsis,
+    "dtype": Reader._dtype,
+    "device": Reader._device,
+    "tuple": Reader._tuple,
+    "set": Reader._set,
+    "frozenset": Reader._frozenset,
+    "dict": Reader._mapping,
+    "OrderedDict": Reader._mapping,
+    "Counter": Reader._mapping,
+    "defaultdict": Reader._mapping,
+    "array": Reader._array,
+    "scalar": Reader._scalar,
+    "tensor": Reader._tensor,
+    "same": Reader._same,
+    "nested": Reader._nested,
+    "sparse": Reader._sparse,
+}
 
 
 def _string(text: Any) -> str:
@@ -340,4 +358,4 @@ def moved_view(memory: Tensor, node: dict) -> Tensor:
         raise FileFormatError(f"a tensor of {dtype} from byte {start} with strides {short(steps)}, which are not whole")
     elements = memory[: memory.numel() - memory.numel() % size].view(element)
     laid = elements.as_strided(shape, [step // size for step in steps], start // size)
-    return wrap(BFloat16Array(laid._array, True)) if brief else laid  # type: ignore[arg-type]
+    return wrap(BFloat16Array(laid._array, True)) if brief else laid

@@ -20,10 +20,21 @@ from .limits import check_sizes, short
 from .source import FileFormatError, Source, replacing
 
 _TYPES = {
-    "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
-    "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "U16": "uint16",
+    "I16": "int16",
+    "U32": "uint32",
+    "I32": "int32",
+    "U64": "uint64",
+    "I64": "int64",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
     "C64": "complex64",
-}  # fmt: skip
+}
 _CODES = {name: code for code, name in _TYPES.items()}
 _HEADER_LIMIT = 100_000_000  # bytes; the limit of the format's own reader
 

@@ -33,9 +33,16 @@ from .source import FileFormatError
 
 _CLASSES = (Tensor, Parameter, NestedTensor, sparse.SparseTensor, sparse.CompressedTensor)
 FACTORIES: dict[str, Any] = {
-    "dict": dict, "list": list, "set": set, "int": int, "float": float, "str": str, "bool": bool, "tuple": tuple,
+    "dict": dict,
+    "list": list,
+    "set": set,
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": bool,
+    "tuple": tuple,
     "None": None,
-}  # fmt: skip
+}
 
 
 class Writer:

@@ -230,9 +230,18 @@ def nuttall(steps: _Array, end: int) -> _Array:
 
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
-    "kaiser", "nuttall",
-]  # fmt: skip
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
 
 # --- the older functions --------------------------------------------------------------------------
 
@@ -263,15 +272,22 @@ def _older(name: str, shape: Callable, doc: str, **settings: float) -> Callable:
     return _shown(function, name, doc, parameters)
 
 
-bartlett_window = _older("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1), """A triangle from 0 to 1 and back.
+bartlett_window = _older(
+    "bartlett_window",
+    lambda k, n: 1 - np.abs(2 * k / n - 1),
+    """A triangle from 0 to 1 and back.
 
     Examples
     --------
     >>> import dualtape as dt
     >>> dt.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """)  # fmt: skip
-blackman_window = _older("blackman_window", lambda k, n: _cosines(k, n, (0.42, 0.5, 0.08)), """Blackman's sum of three
+    """,
+)
+blackman_window = _older(
+    "blackman_window",
+    lambda k, n: _cosines(k, n, (0.42, 0.5, 0.08)),
+    """Blackman's sum of three
     cosines.
 
     Examples
@@ -279,26 +295,38 @@ blackman_window = _older("blackman_window", lambda k, n: _cosines(k, n, (0.42, 0
     >>> import dualtape as dt
     >>> dt.blackman_window(4).round(decimals=2)
     tensor([-0.0000,  0.3400,  1.0000,  0.3400])
-    """)  # fmt: skip
-hamming_window = _older("hamming_window", lambda k, n, alpha, beta: _cosines(k, n, (alpha, beta)), alpha=0.54,
-    beta=0.46, doc="""Hamming's raised cosine: ``alpha`` less a cosine of ``beta``.
+    """,
+)
+hamming_window = _older(
+    "hamming_window",
+    lambda k, n, alpha, beta: _cosines(k, n, (alpha, beta)),
+    alpha=0.54,
+    beta=0.46,
+    doc="""Hamming's raised cosine: ``alpha`` less a cosine of ``beta``.
 
     Examples
     --------
     >>> import dualtape as dt
     >>> dt.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
-    """)  # fmt: skip
-hann_window = _older("hann_window", lambda k, n: _cosines(k, n, (0.5, 0.5)), """Von Hann's raised cosine.
+    """,
+)
+hann_window = _older(
+    "hann_window",
+    lambda k, n: _cosines(k, n, (0.5, 0.5)),
+    """Von Hann's raised cosine.
 
     Examples
     --------
     >>> import dualtape as dt
     >>> dt.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """)  # fmt: skip
-kaiser_window = _older("kaiser_window",
-    lambda k, n, beta: np.i0(beta * np.sqrt(np.maximum(1 - (2 * k / n - 1) ** 2, 0))) / np.i0(beta), beta=12.0,
+    """,
+)
+kaiser_window = _older(
+    "kaiser_window",
+    lambda k, n, beta: np.i0(beta * np.sqrt(np.maximum(1 - (2 * k / n - 1) ** 2, 0))) / np.i0(beta),
+    beta=12.0,
     doc="""Kaiser's window: the larger ``beta``, the narrower.
 
     Examples
@@ -306,4 +334,5 @@ kaiser_window = _older("kaiser_window",
     >>> import dualtape as dt
     >>> dt.kaiser_window(4, beta=1.0)
     tensor([0.7898, 0.9450, 1.0000, 0.9450])
-    """)  # fmt: skip
+    """,
+)

@@ -252,7 +252,7 @@ class Convert(Function):
     """From one sparse layout to another."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, kind: Layout, block: tuple) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any, kind: Layout, block: tuple) -> Any:
         ctx.before = x.layout, (x._blocksize() or None) if isinstance(x, CompressedTensor) else None
         return _converted(x, kind, block)
 
@@ -265,21 +265,21 @@ class SparseCompressedTensor(Function):
     """A compressed tensor of its values."""
 
     @staticmethod
-    def forward(ctx: Any, values: Any, indices: tuple, shape: tuple, kind: Layout) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, values: Any, indices: tuple, shape: tuple, kind: Layout) -> Any:
         ctx.places = places((*indices, values._array), kind)
         return make_compressed((*indices, values._array), shape, kind)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> tuple:
         rows, columns = ctx.places
-        return at(g, np.stack([rows.reshape(-1), columns.reshape(-1)])).reshape(rows.shape), None, None, None  # type: ignore[attr-defined]
+        return at(g, np.stack([rows.reshape(-1), columns.reshape(-1)])).reshape(rows.shape), None, None, None
 
 
 class CompressedValues(Function):
     """The values of a compressed tensor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any) -> Any:
         ctx.indices, ctx.size, ctx.kind = x._parts[:2], x._array.shape, x._kind
         return wrap(x._parts[2])
 
@@ -289,10 +289,18 @@ class CompressedValues(Function):
 
 
 def sparse_compressed_tensor(
-    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
     check_invariants: bool | None = None,
-) -> CompressedTensor:  # fmt: skip
+) -> CompressedTensor:
     """A sparse matrix by rows or columns, as ``layout`` says.
 
     Parameters
@@ -356,9 +364,17 @@ def _indices(name: str, given: Any) -> np.ndarray:
 
 
 def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> CompressedTensor:  # fmt: skip
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
     """A sparse matrix by rows, of numbers: :func:`sparse_compressed_tensor` in the layout ``sparse_csr``.
 
     Examples
@@ -369,15 +385,31 @@ def sparse_csr_tensor(
             [4., 0.]])
     """
     return sparse_compressed_tensor(
-        crow_indices, col_indices, values, size, layout=sparse_csr, dtype=dtype, device=device, pin_memory=pin_memory,
-        requires_grad=requires_grad, check_invariants=check_invariants,
-    )  # fmt: skip
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        layout=sparse_csr,
+        dtype=dtype,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )
 
 
 def sparse_csc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> CompressedTensor:  # fmt: skip
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
     """A sparse matrix by columns, of numbers: :func:`sparse_compressed_tensor` in the layout ``sparse_csc``.
 
     Examples
@@ -388,15 +420,31 @@ def sparse_csc_tensor(
             [3., 0.]])
     """
     return sparse_compressed_tensor(
-        ccol_indices, row_indices, values, size, layout=sparse_csc, dtype=dtype, device=device, pin_memory=pin_memory,
-        requires_grad=requires_grad, check_invariants=check_invariants,
-    )  # fmt: skip
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        layout=sparse_csc,
+        dtype=dtype,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )
 
 
 def sparse_bsr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> CompressedTensor:  # fmt: skip
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
     """A sparse matrix by rows, of blocks: :func:`sparse_compressed_tensor` in the layout ``sparse_bsr``.
 
     Examples
@@ -407,15 +455,31 @@ def sparse_bsr_tensor(
             [3., 4., 0., 0.]])
     """
     return sparse_compressed_tensor(
-        crow_indices, col_indices, values, size, layout=sparse_bsr, dtype=dtype, device=device, pin_memory=pin_memory,
-        requires_grad=requires_grad, check_invariants=check_invariants,
-    )  # fmt: skip
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        layout=sparse_bsr,
+        dtype=dtype,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )
 
 
 def sparse_bsc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> CompressedTensor:  # fmt: skip
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
     """A sparse matrix by columns, of blocks: :func:`sparse_compressed_tensor` in the layout ``sparse_bsc``.
 
     Examples
@@ -426,6 +490,14 @@ def sparse_bsc_tensor(
             [1., 2., 0., 0.]])
     """
     return sparse_compressed_tensor(
-        ccol_indices, row_indices, values, size, layout=sparse_bsc, dtype=dtype, device=device, pin_memory=pin_memory,
-        requires_grad=requires_grad, check_invariants=check_invariants,
-    )  # fmt: skip
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        layout=sparse_bsc,
+        dtype=dtype,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )

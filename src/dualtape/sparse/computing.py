@@ -185,7 +185,7 @@ def summed_over(x: SparseTensor, values: Any, dim: Any) -> tuple:
 def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     if keepdim:
         raise NotImplementedError("Could not run 'sum' with keepdim=True on a sparse tensor: call to_dense() first")
-    values = x.coalesce()._values() if dtype is None else x.coalesce()._values().to(dtype)  # type: ignore[attr-defined]
+    values = x.coalesce()._values() if dtype is None else x.coalesce()._values().to(dtype)
     if dim in (None, ()):
         return values.sum()
     indices, values, shape, coalesced = summed_over(x.coalesce(), values, dim)
@@ -244,12 +244,34 @@ def _conjugate(x: Any) -> Any:
 
 
 OPS |= {
-    "add": _added, "sub": _subtracted, "add_": _added_in_place, "sub_": lambda x, y,
-    alpha=1: _added_in_place(x, y, -alpha), "mul": _scaled, "pow": _power,
-    "div": _divided, "true_divide": _divided, "mul_": _written(_scaled), "div_": _written(_divided),
+    "add": _added,
+    "sub": _subtracted,
+    "add_": _added_in_place,
+    "sub_": lambda x, y, alpha=1: _added_in_place(x, y, -alpha),
+    "mul": _scaled,
+    "pow": _power,
+    "div": _divided,
+    "true_divide": _divided,
+    "mul_": _written(_scaled),
+    "div_": _written(_divided),
     "true_divide_": _written(_divided),
-    "zero_": _written(_zeroed), "zeros_like": _zeroed, "clone": _clone, "sum": _sum, "norm": _norm,
-    "linalg_vector_norm": _norm, "to_dtype": _cast, "_to_copy": _cast, "cast": _cast,
-    "matmul": product, "mm": product, "mv": product, "addmm": _addmm, "transpose": _transposed, "t": _t,
-    "permute": _permuted, "conj": _conjugate, "conj_physical": _conjugate, "any": lambda x: x._values().any(),
-}  # fmt: skip
+    "zero_": _written(_zeroed),
+    "zeros_like": _zeroed,
+    "clone": _clone,
+    "sum": _sum,
+    "norm": _norm,
+    "linalg_vector_norm": _norm,
+    "to_dtype": _cast,
+    "_to_copy": _cast,
+    "cast": _cast,
+    "matmul": product,
+    "mm": product,
+    "mv": product,
+    "addmm": _addmm,
+    "transpose": _transposed,
+    "t": _t,
+    "permute": _permuted,
+    "conj": _conjugate,
+    "conj_physical": _conjugate,
+    "any": lambda x: x._values().any(),
+}

@@ -28,10 +28,40 @@ from . import invariants
 from .layouts import SparseLayout, no_other_memory, sparse_repr
 
 ZERO_KEEPING = {
-    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "isinf",
-    "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "neg", "positive", "rad2deg", "relu", "round", "sgn",
-    "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
-}  # fmt: skip
+    "abs",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "deg2rad",
+    "erf",
+    "erfinv",
+    "expm1",
+    "floor",
+    "frac",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "log1p",
+    "nan_to_num",
+    "neg",
+    "positive",
+    "rad2deg",
+    "relu",
+    "round",
+    "sgn",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+}
 OPS: dict[str, Callable] = {}  # what a sparse tensor answers beneath autograd, by name
 
 
@@ -138,7 +168,7 @@ class SparseTensor(SparseLayout):
         tensor([0., 2., 0.])
         """
         dense = ToDense.apply(self, masked_grad is not False) if self.requires_grad else wrap(_dense(self))
-        return dense if dtype is None else dense.to(dtype)  # type: ignore[attr-defined]
+        return dense if dtype is None else dense.to(dtype)
 
     def detach(self) -> Any:
         return make_sparse(*self._entries, self._array.shape, self._sorted)
@@ -221,7 +251,7 @@ def at(g: Tensor, indices: np.ndarray) -> Tensor:
     if isinstance(g, SparseLayout) and g.sparse_dim() == len(indices) > 0:
         return _looked_up(g.to_sparse_coo().coalesce(), indices)
     g = g.to_dense()
-    return g[tuple(indices)] if len(indices) else g.unsqueeze(0).expand(indices.shape[1], *g.shape)  # type: ignore[attr-defined]
+    return g[tuple(indices)] if len(indices) else g.unsqueeze(0).expand(indices.shape[1], *g.shape)
 
 
 def _looked_up(x: SparseTensor, indices: np.ndarray) -> Tensor:
@@ -237,7 +267,7 @@ def _looked_up(x: SparseTensor, indices: np.ndarray) -> Tensor:
 
 class SparseCooTensor(Function):
     @staticmethod
-    def forward(ctx: Any, values: Any, indices: Any, shape: tuple, coalesced: bool) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, values: Any, indices: Any, shape: tuple, coalesced: bool) -> Any:
         ctx.indices = indices
         return make_sparse(indices, values._array, shape, coalesced)
 
@@ -256,7 +286,7 @@ class ToSparse(Function):
     """A dense tensor's entries at indices. Its gradient is the whole one: zeros of a dense tensor may change."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, indices: np.ndarray) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any, indices: np.ndarray) -> Any:
         return _entries_of(x, indices)
 
     @staticmethod
@@ -268,7 +298,7 @@ class Values(Function):
     """The values of a coalesced tensor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any) -> Any:
         ctx.indices, ctx.size = x._entries[0], x._array.shape
         return wrap(x._entries[1])
 
@@ -279,7 +309,7 @@ class Values(Function):
 
 class Coalesce(Function):
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any) -> Any:
         return x._added_up()
 
     @staticmethod
@@ -289,7 +319,7 @@ class Coalesce(Function):
 
 class ToDense(Function):
     @staticmethod
-    def forward(ctx: Any, x: Any, masked: bool) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any, masked: bool) -> Any:
         ctx.indices, ctx.size = (x._added_up()._entries[0], x._array.shape) if masked else (None, None)
         ctx.sparse_dim = x.sparse_dim()
         return wrap(_dense(x))
@@ -302,10 +332,17 @@ class ToDense(Function):
 
 
 def sparse_coo_tensor(
-    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-    check_invariants: bool | None = None, is_coalesced: bool | None = None,
-) -> SparseTensor:  # fmt: skip
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
     """A tensor of which only the entries at ``indices`` are kept.
 
     Parameters
@@ -346,7 +383,7 @@ def sparse_coo_tensor(
     if places.ndim != 2:
         raise RuntimeError(f"indices must have two dimensions (dimension, entry), got {list(places.shape)}")
     if entries.ndim == 0:
-        entries = entries.expand(places.shape[1]).clone()  # type: ignore[attr-defined]
+        entries = entries.expand(places.shape[1]).clone()
     places = places.astype(np.int64, copy=not isinstance(indices, Tensor))  # a tensor's memory is shared
     if entries.shape[0] != places.shape[1]:
         raise RuntimeError(

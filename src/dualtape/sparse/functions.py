@@ -35,7 +35,7 @@ def _at_pattern(x: Sparse, values: Tensor) -> Sparse:
 
 def _sampled(rows: Any, columns: Any, a: Tensor, b: Tensor) -> Any:
     """The entries of ``a @ b`` at these rows and columns: no other is computed."""
-    return (a[rows] * b.t()[columns]).sum(-1)  # type: ignore[attr-defined]
+    return (a[rows] * b.t()[columns]).sum(-1)
 
 
 def _kept(g: Any, x: Any) -> Any:
@@ -47,7 +47,7 @@ class SparseMm(Function):
     """A sparse matrix times a dense or sparse one; the gradient of a sparse one has its pattern."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, y: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
         ctx.save_for_backward(x, y)
         result = product(x, y)
         compressed = isinstance(x, CompressedTensor) and isinstance(y, CompressedTensor)
@@ -136,7 +136,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     tensor([0., 5.])
     """
     x = _coordinates("sparse.sum", input).coalesce()
-    values: Any = x.values() if dtype is None else x.values().to(dtype)  # type: ignore[attr-defined]
+    values: Any = x.values() if dtype is None else x.values().to(dtype)
     if dim is None:
         return values.sum()
     indices, values, shape, coalesced = summed_over(x, values, dim)
@@ -177,7 +177,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 
 def _softmax(name: str, input: SparseTensor, dim: int, dtype: Any) -> SparseTensor:
     x = _coordinates(f"sparse.{name}", input).coalesce()
-    values: Any = x.values() if dtype is None else x.values().to(dtype)  # type: ignore[attr-defined]
+    values: Any = x.values() if dtype is None else x.values().to(dtype)
     if not values.is_floating_point():
         raise NotImplementedError(f'"{name}" not implemented for {values.dtype!r}: pass dtype=')
     if not -x.ndim <= dim < x.ndim:
@@ -235,7 +235,7 @@ def spdiags(diagonals: Tensor, offsets: Any, shape: Any, layout: Any = None) -> 
     tensor([[0., 1., 0.],
             [0., 0., 1.]])
     """
-    given = diagonals if diagonals.ndim == 2 else diagonals.reshape(1, -1)  # type: ignore[attr-defined]
+    given = diagonals if diagonals.ndim == 2 else diagonals.reshape(1, -1)
     shifts = np.atleast_1d(np.asarray(raw(as_tensor(offsets))))
     if diagonals.ndim > 2 or shifts.shape != (given.shape[0],) or shifts.dtype.kind not in "iu" or len(shape) != 2:
         raise RuntimeError(
@@ -256,7 +256,7 @@ class Spsolve(Function):
     """``x`` with ``a @ x = b``."""
 
     @staticmethod
-    def forward(ctx: Any, a: Any, b: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
         found = scipy_sparse_linalg.splu(matrix(a).tocsc()).solve(b._array)
         solution = wrap(found.astype(b._array.dtype, copy=False))
         ctx.save_for_backward(a, solution)
@@ -299,7 +299,7 @@ def spsolve(input: Any, other: Tensor, *, left: bool = True) -> Tensor:
         raise RuntimeError(f"spsolve: {list(other.shape)} does not fit a matrix of {list(input.shape)}")
     if left:
         return Spsolve.apply(input, other)
-    turned = other.t() if other.ndim == 2 else other  # type: ignore[attr-defined]
+    turned = other.t() if other.ndim == 2 else other
     found = Spsolve.apply(input.t(), turned)
     return found.t() if other.ndim == 2 else found
 

@@ -18,7 +18,7 @@ class SparseLayout(Tensor):
     _overrides_members = False  # operations ask this class; properties need not
 
     @property  # type: ignore[misc]
-    def data(self) -> Any:  # type: ignore[override]
+    def data(self) -> Any:
         return self.detach()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:

@@ -86,7 +86,7 @@ class _Comparison:
                 kind = f"{str(actual.layout).rpartition('.')[2].replace('_', ' ').title()} {what.strip('_')}"
                 self._values(a, b, rtol, atol, place, kind)
         else:
-            self._values(actual.to_dense(), expected.to_dense(), rtol, atol, place, "Tensor-likes")  # type: ignore[attr-defined]
+            self._values(actual.to_dense(), expected.to_dense(), rtol, atol, place, "Tensor-likes")
 
     def _attributes(self, actual: Tensor, expected: Tensor, place: str) -> None:
         checked = {"shape": True, **self.checks}
@@ -132,9 +132,11 @@ def _parts(tensor: Any) -> tuple[str, ...]:
     name = str(tensor.layout).rpartition(".")[2]
     if name == "sparse_coo":
         return "_indices", "_values"
-    return ("crow_indices", "col_indices", "values") if name in ("sparse_csr", "sparse_bsr") else (
-        ("ccol_indices", "row_indices", "values") if name.startswith("sparse") else ("offsets", "values")
-    )  # fmt: skip
+    return (
+        ("crow_indices", "col_indices", "values")
+        if name in ("sparse_csr", "sparse_bsr")
+        else (("ccol_indices", "row_indices", "values") if name.startswith("sparse") else ("offsets", "values"))
+    )
 
 
 def _tensor(value: Any) -> Tensor:
@@ -179,10 +181,19 @@ def _differ(text: str, place: str) -> None:
 
 
 def assert_close(
-    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
-    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-    check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
-) -> None:  # fmt: skip
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
     """Raise an AssertionError unless ``actual`` is ``expected`` up to rounding, and say where it is not.
 
     Parameters

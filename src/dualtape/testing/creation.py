@@ -13,9 +13,16 @@ from .._tensor.tensor import Tensor, wrap
 
 
 def make_tensor(
-    *shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,
-    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+    *shape: Any,
+    dtype: Any,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of values drawn uniformly from ``low`` to ``high``.
 
     Parameters
@@ -54,7 +61,7 @@ def make_tensor(
     result = values.to(kind)
     if exclude_zero:
         tiny = 1 if kind.numpy.kind in "iub" else dtypes.finfo(kind.to_real()).tiny
-        result = result.where(result != 0, shaped.full((), tiny, dtype=kind))  # type: ignore[attr-defined]
+        result = result.where(result != 0, shaped.full((), tiny, dtype=kind))
     if noncontiguous and sizes:
         result = result[..., ::2]
     if memory_format not in (None, preserve_format):

@@ -119,10 +119,20 @@ def _matrices(function: Callable) -> None:
 
 
 for _function in (
-    np.linalg.inv, np.linalg.cholesky, np.linalg.det, np.linalg.slogdet, np.linalg.eigh, np.linalg.eigvalsh,
-    np.linalg.eig, np.linalg.eigvals,
-    np.linalg.svd, np.linalg.qr, np.linalg.pinv, np.linalg.matrix_power, np.linalg.matrix_rank,
-):  # fmt: skip
+    np.linalg.inv,
+    np.linalg.cholesky,
+    np.linalg.det,
+    np.linalg.slogdet,
+    np.linalg.eigh,
+    np.linalg.eigvalsh,
+    np.linalg.eig,
+    np.linalg.eigvals,
+    np.linalg.svd,
+    np.linalg.qr,
+    np.linalg.pinv,
+    np.linalg.matrix_power,
+    np.linalg.matrix_rank,
+):
     _matrices(_function)
 
 

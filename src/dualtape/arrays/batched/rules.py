@@ -184,10 +184,15 @@ def _along(function: Callable, default: Any, before: int = 0) -> None:
 
 
 for _function, _default, _before in (
-    (np.cumsum, None, 0), (np.cumprod, None, 0), (np.sort, -1, 0), (np.argsort, -1, 0), (np.partition, -1, 1),
+    (np.cumsum, None, 0),
+    (np.cumprod, None, 0),
+    (np.sort, -1, 0),
+    (np.argsort, -1, 0),
+    (np.partition, -1, 1),
     (np.argpartition, -1, 1),
-    (np.repeat, None, 1), (np.diff, -1, 1),
-):  # fmt: skip
+    (np.repeat, None, 1),
+    (np.diff, -1, 1),
+):
     _along(_function, _default, _before)
 
 

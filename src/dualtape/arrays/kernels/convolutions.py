@@ -161,9 +161,16 @@ _FEW = 4  # places of a kernel, which see so little that it is not turned round
 
 
 def _window_kernel(
-    what: str, arrays: tuple, images: tuple, weight: tuple, stride: tuple, padding: tuple, dilation: tuple,
-    groups: int, out: tuple,
-) -> Any:  # fmt: skip
+    what: str,
+    arrays: tuple,
+    images: tuple,
+    weight: tuple,
+    stride: tuple,
+    padding: tuple,
+    dilation: tuple,
+    groups: int,
+    out: tuple,
+) -> Any:
     """A kernel for images and a weight of these shapes, where these are no flat lines; None: none.
 
     ``arrays`` are what it is given: NumPy's, and a bias or None last.
@@ -203,9 +210,7 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     flat = _flat((x, weight, bias), weight.shape, x.shape[2:], stride, padding, dilation, out)
     if flat is not None:
         return _flat_convolution(x, matrix, bias, padding, flat)
-    run = _window_kernel(
-        "forward", (x, weight, bias), x.shape, weight.shape, stride, padding, dilation, groups, out
-    )  # fmt: skip
+    run = _window_kernel("forward", (x, weight, bias), x.shape, weight.shape, stride, padding, dilation, groups, out)
     if run is not None:
         result = np.empty((n, output, *out), x.dtype)
         run(*[contiguous(a) for a in (x, weight, bias) if a is not None], result)

@@ -17,8 +17,18 @@ def walked(backs: dict[str, Callable]) -> Callable:
     """
     latest: list = [None, (), None]
 
-    def walk(g_out: Any, g_cells: Any, g_acts: Any, hidden: Any, memory: Any, weight: Any, out: Any, cells: Any,
-             acts: Any, kind: str) -> tuple:  # fmt: skip
+    def walk(
+        g_out: Any,
+        g_cells: Any,
+        g_acts: Any,
+        hidden: Any,
+        memory: Any,
+        weight: Any,
+        out: Any,
+        cells: Any,
+        acts: Any,
+        kind: str,
+    ) -> tuple:
         asked = (g_out, g_cells, g_acts, weight)
         kept, key, found = latest
         if kept is not None and kept() is acts and all([a is b for a, b in zip(key, asked, strict=True)]):

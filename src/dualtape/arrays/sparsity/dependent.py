@@ -175,7 +175,7 @@ class Dependent(np.lib.mixins.NDArrayOperatorsMixin):
         return Dependent(self.values.flatten(order), self.sets.flatten(order), self.table)
 
     def conj(self) -> Dependent:
-        conjugated: Any = np.conjugate(self)  # type: ignore[call-overload]
+        conjugated: Any = np.conjugate(self)
         return conjugated
 
     conjugate = conj

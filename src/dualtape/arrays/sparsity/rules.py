@@ -429,9 +429,21 @@ def _by_matrix(function: Callable) -> Callable:
 
 
 _CREATING = {np.zeros, np.ones, np.empty, np.eye, np.identity, np.arange}
-_TAKEN_AS_THEY_ARE = {np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory,
-    np.iscomplexobj, np.isrealobj,
-                      np.array_equal, np.allclose, np.einsum_path, np.can_cast, np.min_scalar_type}  # fmt: skip
+_TAKEN_AS_THEY_ARE = {
+    np.shape,
+    np.ndim,
+    np.size,
+    np.result_type,
+    np.may_share_memory,
+    np.shares_memory,
+    np.iscomplexobj,
+    np.isrealobj,
+    np.array_equal,
+    np.allclose,
+    np.einsum_path,
+    np.can_cast,
+    np.min_scalar_type,
+}
 
 
 def function_rule(function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -447,42 +459,123 @@ def function_rule(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 RULES: dict[Callable, Callable] = {
-    np.where: _where, np.clip: _clip, np.append: _append, np.pad: _pad, np.copyto: _copyto,
+    np.where: _where,
+    np.clip: _clip,
+    np.append: _append,
+    np.pad: _pad,
+    np.copyto: _copyto,
     np.put_along_axis: _put_along_axis,
-    np.full: lambda shape, value, dtype=None,
-    **ignored: make_dependent(np.full(shape, plain(value), dtype), sets_of(value)),
-    np.asarray: lambda x, dtype=None, **ignored: asarray(x, dtype), np.array: lambda x, dtype=None,
-    **ignored: asarray(x, dtype).copy("K"),
-    np.full_like: _full_like, np.sort: _sorted(np.sort, np.argsort),
+    np.full: lambda shape, value, dtype=None, **ignored: make_dependent(
+        np.full(shape, plain(value), dtype), sets_of(value)
+    ),
+    np.asarray: lambda x, dtype=None, **ignored: asarray(x, dtype),
+    np.array: lambda x, dtype=None, **ignored: asarray(x, dtype).copy("K"),
+    np.full_like: _full_like,
+    np.sort: _sorted(np.sort, np.argsort),
     np.partition: _sorted(np.partition, np.argpartition),
     np.zeros_like: lambda x, *args, **kwargs: constant(np.zeros_like(plain(x), *args, **kwargs)),
     np.ones_like: lambda x, *args, **kwargs: constant(np.ones_like(plain(x), *args, **kwargs)),
     np.empty_like: lambda x, *args, **kwargs: constant(np.empty_like(plain(x), *args, **kwargs)),
     **{f: _each(f) for f in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
-    np.diff: _diff, np.trace: _trace, np.bincount: _bincount,
-    np.real: lambda x: asarray(x).real, np.imag: lambda x: asarray(x).imag, np.copy: lambda x, order="K",
-    **ignored: asarray(x).copy(order),
+    np.diff: _diff,
+    np.trace: _trace,
+    np.bincount: _bincount,
+    np.real: lambda x: asarray(x).real,
+    np.imag: lambda x: asarray(x).imag,
+    np.copy: lambda x, order="K", **ignored: asarray(x).copy(order),
     np.count_nonzero: lambda *args, **kwargs: conservative(
         lambda *a, **k: np.asarray(np.count_nonzero(*a, **k)), args, kwargs
     ),
-    np.dot: dot, np.tensordot: tensordot, np.inner: inner, np.outer: outer, np.vdot: vdot, np.einsum: einsum,
+    np.dot: dot,
+    np.tensordot: tensordot,
+    np.inner: inner,
+    np.outer: outer,
+    np.vdot: vdot,
+    np.einsum: einsum,
     **{f: _elementwise(f, steps=True) for f in (np.round, np.around, np.fix)},
     **{f: _elementwise(f) for f in (np.nan_to_num, np.sinc, np.i0, np.angle)},
-    **{f: _moving(f) for f in (
-        np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze,
-        np.broadcast_to, np.flip, np.fliplr,
-        np.flipud, np.rot90, np.roll, np.repeat, np.tile, np.diagonal, np.diag, np.diagflat, np.tril, np.triu, np.take,
-        np.take_along_axis,
-        np.delete, np.resize, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.compress)},
+    **{
+        f: _moving(f)
+        for f in (
+            np.reshape,
+            np.ravel,
+            np.transpose,
+            np.swapaxes,
+            np.moveaxis,
+            np.rollaxis,
+            np.expand_dims,
+            np.squeeze,
+            np.broadcast_to,
+            np.flip,
+            np.fliplr,
+            np.flipud,
+            np.rot90,
+            np.roll,
+            np.repeat,
+            np.tile,
+            np.diagonal,
+            np.diag,
+            np.diagflat,
+            np.tril,
+            np.triu,
+            np.take,
+            np.take_along_axis,
+            np.delete,
+            np.resize,
+            np.split,
+            np.array_split,
+            np.hsplit,
+            np.vsplit,
+            np.dsplit,
+            np.compress,
+        )
+    },
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
-    **{f: _reduction(f) for f in (
-        np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean, np.std, np.var, np.any, np.all, np.median, np.ptp,
-        np.average,
-        np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanstd, np.nanvar, np.nanmedian)},
+    **{
+        f: _reduction(f)
+        for f in (
+            np.sum,
+            np.prod,
+            np.max,
+            np.min,
+            np.amax,
+            np.amin,
+            np.mean,
+            np.std,
+            np.var,
+            np.any,
+            np.all,
+            np.median,
+            np.ptp,
+            np.average,
+            np.nansum,
+            np.nanprod,
+            np.nanmax,
+            np.nanmin,
+            np.nanmean,
+            np.nanstd,
+            np.nanvar,
+            np.nanmedian,
+        )
+    },
     np.linalg.norm: _reduction(np.linalg.norm, 2),
     **{f: _running(f) for f in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod)},
-    **{f: _by_matrix(f) for f in (
-        np.linalg.inv, np.linalg.solve, np.linalg.cholesky, np.linalg.det, np.linalg.slogdet, np.linalg.eigh,
-        np.linalg.eigvalsh, np.linalg.eig,
-        np.linalg.eigvals, np.linalg.svd, np.linalg.svdvals, np.linalg.qr, np.linalg.pinv)},
-}  # fmt: skip
+    **{
+        f: _by_matrix(f)
+        for f in (
+            np.linalg.inv,
+            np.linalg.solve,
+            np.linalg.cholesky,
+            np.linalg.det,
+            np.linalg.slogdet,
+            np.linalg.eigh,
+            np.linalg.eigvalsh,
+            np.linalg.eig,
+            np.linalg.eigvals,
+            np.linalg.svd,
+            np.linalg.svdvals,
+            np.linalg.qr,
+            np.linalg.pinv,
+        )
+    },
+}

@@ -395,9 +395,16 @@ def _simple(args: tuple, kwargs: dict) -> tuple | None:
 
 
 def _recorded_simply(
-    kind: str, function: Any, kwargs: dict, static: bool, tape: Tape, raw: list, inputs: tuple, operands: list,
+    kind: str,
+    function: Any,
+    kwargs: dict,
+    static: bool,
+    tape: Tape,
+    raw: list,
+    inputs: tuple,
+    operands: list,
     fixed: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     try:
         result = _done(kind, function, raw, kwargs)  # type: ignore[arg-type]
     except _BY_VALUE as error:
@@ -413,9 +420,15 @@ def _recorded_simply(
 
 
 def _given(
-    tape: Tape, kind: str, function: Any, inputs: tuple[tuple, dict], operands: list, constant: bool, result: Any,
+    tape: Tape,
+    kind: str,
+    function: Any,
+    inputs: tuple[tuple, dict],
+    operands: list,
+    constant: bool,
+    result: Any,
     static: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     """Results of any kind, with values for arrays; the instruction that gives them is added."""
     values: list[tuple[Value, Any]] = []
 
@@ -535,9 +548,18 @@ def _has_mask(key: Any) -> bool:
 
 # functions that say something about arrays, and compute nothing with what they hold
 _ABOUT = {
-    np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory, np.iscomplexobj,
-    np.isrealobj, np.can_cast, np.min_scalar_type, np.common_type,
-}  # fmt: skip
+    np.shape,
+    np.ndim,
+    np.size,
+    np.result_type,
+    np.may_share_memory,
+    np.shares_memory,
+    np.iscomplexobj,
+    np.isrealobj,
+    np.can_cast,
+    np.min_scalar_type,
+    np.common_type,
+}
 _LIKE = {np.zeros_like, np.ones_like, np.full_like, np.empty_like}
 _WRITING = {np.copyto, np.put_along_axis, np.put, np.putmask, np.place, np.fill_diagonal}
 

@@ -73,7 +73,7 @@ class TracedNumber:
         self.sources = sources
         self.bound = bound
 
-    __class__ = property(lambda self: self.kind)  # type: ignore[assignment]
+    __class__ = property(lambda self: self.kind)
 
     @property
     def weak(self) -> bool:

@@ -288,8 +288,9 @@ def _joined(outer: DeviceMesh, inner: DeviceMesh) -> DeviceMesh:
         order = [parent.mesh_dim_names.index(name) for name in names]
         if len(order) != parent.ndim:
             raise ValueError(f"fully_shard: the dimensions {names} must be all of {parent!r}")
-        _meshes[key] = DeviceMesh(parent.device_type, parent._ranks.transpose(order), mesh_dim_names=names,
-                                  _parent=parent)  # fmt: skip
+        _meshes[key] = DeviceMesh(
+            parent.device_type, parent._ranks.transpose(order), mesh_dim_names=names, _parent=parent
+        )
     return _meshes[key]
 
 

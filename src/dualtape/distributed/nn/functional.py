@@ -25,8 +25,19 @@ from ..reduce_op import RedOpType, ReduceOp, kind_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "recv", "reduce",
-           "reduce_scatter", "scatter", "send"]  # fmt: skip
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "send",
+]
 
 _BACK = 1 << 14  # added to a message's tag on the way back
 

@@ -42,8 +42,11 @@ class _Schedule(ABC):
         output_merge_spec: Any = None,
         scale_grads: bool = True,
     ) -> None:
-        for name, value in (("args_chunk_spec", args_chunk_spec), ("kwargs_chunk_spec", kwargs_chunk_spec),
-                            ("output_merge_spec", output_merge_spec)):  # fmt: skip
+        for name, value in (
+            ("args_chunk_spec", args_chunk_spec),
+            ("kwargs_chunk_spec", kwargs_chunk_spec),
+            ("output_merge_spec", output_merge_spec),
+        ):
             if value is not None:
                 raise NotImplementedError(f"{name} is not here: batches are cut along dimension 0; leave it out")
         self._check_count(n_microbatches, stage)
@@ -98,9 +101,15 @@ class _Schedule(ABC):
             return self._run(False, args, kwargs, target, losses, True, {})
 
     def _run(
-        self, backward: bool, args: tuple, kwargs: dict, target: Any, losses: list | None, returned: bool,
+        self,
+        backward: bool,
+        args: tuple,
+        kwargs: dict,
+        target: Any,
+        losses: list | None,
+        returned: bool,
         loss_kwargs: dict,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         stage, count = self._stage, self._count
         if args and not stage.is_first:
             raise ValueError("step: the batch goes to the first stage; the others take what comes")

@@ -22,8 +22,20 @@ from ..groups import default_group, member
 
 __all__ = ["PipelineStage"]
 
-_KINDS = ("float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
-          "uint8", "bool")  # fmt: skip
+_KINDS = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "bool",
+)
 _NOTE = 64  # numbers that describe what is sent
 _FORWARD, _BACKWARD = 101, 102  # tags
 
@@ -74,8 +86,12 @@ class PipelineStage:
         dw_builder: Callable | None = None,
         get_mesh: Any = None,
     ) -> None:
-        for name, value in (("output_grads", output_grads), ("input_grads", input_grads), ("dw_builder", dw_builder),
-                            ("get_mesh", get_mesh)):  # fmt: skip
+        for name, value in (
+            ("output_grads", output_grads),
+            ("input_grads", input_grads),
+            ("dw_builder", dw_builder),
+            ("get_mesh", get_mesh),
+        ):
             if value is not None:
                 raise NotImplementedError(f"PipelineStage: {name} is not here; leave it out")
         if not 0 <= stage_index < num_stages:
@@ -124,8 +140,12 @@ class PipelineStage:
         if not self.is_first:
             asked = [t for t in inputs if t.requires_grad]
             zero = lambda t: wrap(np.zeros(t.shape, t._array.dtype))
-            self._send([zero(t) if t.grad is None else t.grad for t in asked], self.stage_index - 1, _BACKWARD,
-                       [False] * len(asked))  # fmt: skip
+            self._send(
+                [zero(t) if t.grad is None else t.grad for t in asked],
+                self.stage_index - 1,
+                _BACKWARD,
+                [False] * len(asked),
+            )
 
     @contextmanager
     def syncing(self, last: bool) -> Iterator[None]:

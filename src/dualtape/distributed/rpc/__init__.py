@@ -18,6 +18,16 @@ from .api import (
 from .rref import RRef, remote
 
 __all__ = [
-    "Future", "RRef", "RpcBackendOptions", "WorkerInfo", "get_rpc_timeout", "get_worker_info", "init_rpc",
-    "is_available", "remote", "rpc_async", "rpc_sync", "shutdown",
-]  # fmt: skip
+    "Future",
+    "RRef",
+    "RpcBackendOptions",
+    "WorkerInfo",
+    "get_rpc_timeout",
+    "get_worker_info",
+    "init_rpc",
+    "is_available",
+    "remote",
+    "rpc_async",
+    "rpc_sync",
+    "shutdown",
+]

@@ -251,6 +251,11 @@ def remote(to: Any, func: Callable, args: Any = None, kwargs: Any = None, timeou
     if not callable(func):
         raise TypeError(f"remote: function should be callable, got {type(func).__name__}")
     key, fork = (agent.rank, next(_numbers)), (agent.rank, next(_numbers))
-    begun = agent.call(worker.id, _create, (key, fork, func, tuple(args or ()), dict(kwargs or {})), {},
-                       agent.timeout if timeout < 0 else timeout)  # fmt: skip
+    begun = agent.call(
+        worker.id,
+        _create,
+        (key, fork, func, tuple(args or ()), dict(kwargs or {})),
+        {},
+        agent.timeout if timeout < 0 else timeout,
+    )
     return RRef._of(key, worker.id, fork, begun)

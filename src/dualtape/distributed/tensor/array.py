@@ -538,14 +538,18 @@ def apply(
             result = call(own, plan)
             return Sharded(result if type(result) is numpy.ndarray else as_local(result), plan.specs[0])
     mesh = plan.mesh
-    locals_ = [placed(x, mesh, codes) if hasattr(x, "shape") else _number(x, mesh, codes)
-               for x, codes in zip(arrays, plan.codes, strict=True)]  # fmt: skip
+    locals_ = [
+        placed(x, mesh, codes) if hasattr(x, "shape") else _number(x, mesh, codes)
+        for x, codes in zip(arrays, plan.codes, strict=True)
+    ]
     result = call(locals_, plan)
     several = isinstance(result, (tuple, list))
     results = [as_local(r) for r in (result if several else (result,))]
     if plan.specs is None:
-        plan.specs = [spec_of(mesh, codes, shape or _global(r.shape, codes, lengths))
-                      for r, (codes, lengths) in zip(results, _each(plan.outs, len(results)), strict=True)]  # fmt: skip
+        plan.specs = [
+            spec_of(mesh, codes, shape or _global(r.shape, codes, lengths))
+            for r, (codes, lengths) in zip(results, _each(plan.outs, len(results)), strict=True)
+        ]
     if view:
         x = arrays[0]
         view_of = lambda whole: call([whole], Plan.whole(mesh))

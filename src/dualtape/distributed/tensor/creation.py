@@ -33,9 +33,15 @@ def _size(size: tuple) -> tuple[int, ...]:
 
 
 def _made(
-    name: str, size: tuple, dtype: Any, layout: Any, requires_grad: bool, mesh: DeviceMesh | None,
-    placements: Placements, make: Any,
-) -> Tensor:  # fmt: skip
+    name: str,
+    size: tuple,
+    dtype: Any,
+    layout: Any,
+    requires_grad: bool,
+    mesh: DeviceMesh | None,
+    placements: Placements,
+    make: Any,
+) -> Tensor:
     if layout is not strided:
         raise ValueError(f"{name}: a DTensor is dense: leave layout out, got {layout!r}")
     mesh = DeviceMesh("cpu") if mesh is None else mesh
@@ -48,9 +54,13 @@ def _made(
 
 
 def zeros(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    requires_grad: bool = False,
+    dtype: Any = None,
+    layout: Any = strided,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Zeros.
 
     Examples
@@ -61,53 +71,123 @@ def zeros(
     dualtape.Size([4, 2])
     >>> destroy_process_group()
     """
-    return _made("zeros", _size(size), dtype, layout, requires_grad, device_mesh, placements,
-                 lambda spec, kind: np.zeros(spec.local_shape, kind))  # fmt: skip
+    return _made(
+        "zeros",
+        _size(size),
+        dtype,
+        layout,
+        requires_grad,
+        device_mesh,
+        placements,
+        lambda spec, kind: np.zeros(spec.local_shape, kind),
+    )
 
 
 def ones(
-    *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    dtype: Any = None,
+    layout: Any = strided,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Ones."""
-    return _made("ones", _size(size), dtype, layout, requires_grad, device_mesh, placements,
-                 lambda spec, kind: np.ones(spec.local_shape, kind))  # fmt: skip
+    return _made(
+        "ones",
+        _size(size),
+        dtype,
+        layout,
+        requires_grad,
+        device_mesh,
+        placements,
+        lambda spec, kind: np.ones(spec.local_shape, kind),
+    )
 
 
 def empty(
-    *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    dtype: Any = None,
+    layout: Any = strided,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Room for values."""
-    return _made("empty", _size(size), dtype, layout, requires_grad, device_mesh, placements,
-                 lambda spec, kind: np.empty(spec.local_shape, kind))  # fmt: skip
+    return _made(
+        "empty",
+        _size(size),
+        dtype,
+        layout,
+        requires_grad,
+        device_mesh,
+        placements,
+        lambda spec, kind: np.empty(spec.local_shape, kind),
+    )
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = strided,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """One value everywhere."""
-    return _made("full", _size((size,)), dtype, layout, requires_grad, device_mesh, placements,
-                 lambda spec, kind: np.full(spec.local_shape, fill_value, kind))  # fmt: skip
+    return _made(
+        "full",
+        _size((size,)),
+        dtype,
+        layout,
+        requires_grad,
+        device_mesh,
+        placements,
+        lambda spec, kind: np.full(spec.local_shape, fill_value, kind),
+    )
 
 
 def rand(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    requires_grad: bool = False,
+    dtype: Any = None,
+    layout: Any = strided,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Random numbers from 0 to 1, by the default generator of the mesh's first process."""
-    return _made("rand", _size(size), dtype, layout, requires_grad, device_mesh, placements,
-                 lambda spec, kind: _drawn(spec, kind, lambda draw, n: draw.random(n)))  # fmt: skip
+    return _made(
+        "rand",
+        _size(size),
+        dtype,
+        layout,
+        requires_grad,
+        device_mesh,
+        placements,
+        lambda spec, kind: _drawn(spec, kind, lambda draw, n: draw.random(n)),
+    )
 
 
 def randn(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    requires_grad: bool = False,
+    dtype: Any = None,
+    layout: Any = strided,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Random numbers of the standard normal distribution, by the default generator of the mesh's first process."""
-    return _made("randn", _size(size), dtype, layout, requires_grad, device_mesh, placements,
-                 lambda spec, kind: _drawn(spec, kind, lambda draw, n: draw.standard_normal(n)))  # fmt: skip
+    return _made(
+        "randn",
+        _size(size),
+        dtype,
+        layout,
+        requires_grad,
+        device_mesh,
+        placements,
+        lambda spec, kind: _drawn(spec, kind, lambda draw, n: draw.standard_normal(n)),
+    )
 
 
 def _drawn(spec: Spec, kind: np.dtype, draw: Any) -> np.ndarray:

@@ -12,16 +12,34 @@ from ..reduce_op import RedOpType
 
 __all__ = ["Nccl", "available"]
 
-_TYPES = {"b1": "INT8", "i1": "INT8", "u1": "UINT8", "i4": "INT32", "u4": "UINT32", "i8": "INT64", "u8": "UINT64",
-          "f2": "FLOAT16", "f4": "FLOAT32", "f8": "FLOAT64", "c8": "FLOAT32", "c16": "FLOAT64"}  # fmt: skip
+_TYPES = {
+    "b1": "INT8",
+    "i1": "INT8",
+    "u1": "UINT8",
+    "i4": "INT32",
+    "u4": "UINT32",
+    "i8": "INT64",
+    "u8": "UINT64",
+    "f2": "FLOAT16",
+    "f4": "FLOAT32",
+    "f8": "FLOAT64",
+    "c8": "FLOAT32",
+    "c16": "FLOAT64",
+}
 _OPERATIONS = {
     RedOpType.SUM: "NCCL_SUM",
     RedOpType.PRODUCT: "NCCL_PROD",
     RedOpType.MIN: "NCCL_MIN",
     RedOpType.MAX: "NCCL_MAX",
 }
-_OF_BOOLS = {"SUM": "NCCL_MAX", "MAX": "NCCL_MAX", "BOR": "NCCL_MAX", "PRODUCT": "NCCL_MIN", "MIN": "NCCL_MIN",
-             "BAND": "NCCL_MIN"}  # fmt: skip
+_OF_BOOLS = {
+    "SUM": "NCCL_MAX",
+    "MAX": "NCCL_MAX",
+    "BOR": "NCCL_MAX",
+    "PRODUCT": "NCCL_MIN",
+    "MIN": "NCCL_MIN",
+    "BAND": "NCCL_MIN",
+}
 
 
 _NAME = 128  # bytes of what NCCL tells its groups apart by

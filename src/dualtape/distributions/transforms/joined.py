@@ -26,7 +26,7 @@ class _Joined(Transform):
         self.dim = dim
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
     def _parts(self, x: Any) -> Sequence[Any]:
@@ -62,7 +62,7 @@ class CatTransform(_Joined):
             raise AssertionError(f"{len(self.transforms)} transforms and {len(self.lengths)} lengths: one for each")
 
     @lazy_property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return max(t.event_dim for t in self.transforms)
 
     @lazy_property

@@ -24,9 +24,13 @@ def _gradients(grad: Callable, x: np.ndarray, unflatten: Callable, callback: Any
 
 
 def sgd(
-    grad: Callable, x0: Any, callback: Callable | None = None, num_iters: int = 200, step_size: float = 0.1,
+    grad: Callable,
+    x0: Any,
+    callback: Callable | None = None,
+    num_iters: int = 200,
+    step_size: float = 0.1,
     mass: float = 0.9,
-) -> Any:  # fmt: skip
+) -> Any:
     """Gradient descent with momentum.
 
     Examples
@@ -44,9 +48,14 @@ def sgd(
 
 
 def rmsprop(
-    grad: Callable, x0: Any, callback: Callable | None = None, num_iters: int = 100, step_size: float = 0.1,
-    gamma: float = 0.9, eps: float = 1e-8,
-) -> Any:  # fmt: skip
+    grad: Callable,
+    x0: Any,
+    callback: Callable | None = None,
+    num_iters: int = 100,
+    step_size: float = 0.1,
+    gamma: float = 0.9,
+    eps: float = 1e-8,
+) -> Any:
     """Steps divided by the recent size of the gradient, element by element.
 
     Examples
@@ -64,9 +73,15 @@ def rmsprop(
 
 
 def adam(
-    grad: Callable, x0: Any, callback: Callable | None = None, num_iters: int = 100, step_size: float = 0.001,
-    b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
-) -> Any:  # fmt: skip
+    grad: Callable,
+    x0: Any,
+    callback: Callable | None = None,
+    num_iters: int = 100,
+    step_size: float = 0.001,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+) -> Any:
     """Adam: momentum and size of the gradient, without the bias of their first steps.
 
     Examples

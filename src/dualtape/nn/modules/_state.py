@@ -155,9 +155,15 @@ class State:
         return RemovableHandle.add(self._load_state_dict_post_hooks, hook)
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict, strict: bool, missing_keys: list[str],
-        unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:  # fmt: skip
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         """Load this module alone; what is wrong is added to the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)

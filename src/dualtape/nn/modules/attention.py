@@ -48,10 +48,19 @@ class MultiheadAttention(Module):
     bias_v: Any
 
     def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(f"embed_dim and num_heads must be 1 or more, got {embed_dim=} and {num_heads=}")
         super().__init__()
@@ -91,9 +100,16 @@ class MultiheadAttention(Module):
                 init.xavier_normal_(bias)
 
     def forward(
-        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
-        attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
-    ) -> tuple[Any, Any]:  # fmt: skip
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Any, Any]:
         """The output, and the weights if they are needed (averaged over the heads, or of each).
 
         Parameters
@@ -118,16 +134,38 @@ class MultiheadAttention(Module):
             key = query if same_key else key.transpose(0, 1)
             value = key if same_value else value.transpose(0, 1)
         separate = not self._qkv_same_embed_dim
-        weights = {
-            "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight,
-            "k_proj_weight": self.k_proj_weight, "v_proj_weight": self.v_proj_weight,
-        } if separate else {}  # fmt: skip
+        weights = (
+            {
+                "use_separate_proj_weight": True,
+                "q_proj_weight": self.q_proj_weight,
+                "k_proj_weight": self.k_proj_weight,
+                "v_proj_weight": self.v_proj_weight,
+            }
+            if separate
+            else {}
+        )
         output, attention = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
-            training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
-            average_attn_weights=average_attn_weights, is_causal=is_causal, **weights,
-        )  # fmt: skip
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+            **weights,
+        )
         return (output.transpose(0, 1) if turned else output), attention
 
     def merge_masks(self, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:

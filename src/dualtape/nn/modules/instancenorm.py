@@ -9,18 +9,30 @@ from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 
 __all__ = [
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
-]  # fmt: skip
+]
 
 
 class _InstanceNorm(_NormBase):
     """Instance normalisation of inputs with a batch or, of one dimension less, without."""
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _get_no_batch_dim(self) -> int:
@@ -28,9 +40,15 @@ class _InstanceNorm(_NormBase):
 
     def _apply_instance_norm(self, input: Any) -> Any:
         return F.instance_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps,
-        )  # fmt: skip
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
 
     def forward(self, input: Any) -> Any:
         self._check_input_dim(input)
@@ -45,9 +63,15 @@ class _InstanceNorm(_NormBase):
         return self._apply_instance_norm(input)
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict, strict: bool, missing_keys: list[str],
-        unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:  # fmt: skip
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         if local_metadata.get("version", None) is None and not self.track_running_stats:
             old = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if old:  # once they were always kept

@@ -108,9 +108,14 @@ class Bilinear(Module):
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
@@ -152,7 +157,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     Linear(in_features=3, out_features=2, bias=True)
     """
 
-    cls_to_become = Linear  # type: ignore[assignment]
+    cls_to_become = Linear
     weight: UninitializedParameter
     bias: Any
 

@@ -18,11 +18,30 @@ from .similarity_loss import (
 )
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
-    "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CTCLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "LinearCrossEntropyLoss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "NLLLoss2d",
+    "PoissonNLLLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]
 
 
 class L1Loss(_Loss):
@@ -214,9 +233,13 @@ class NLLLoss2d(NLLLoss):
     """
 
     def __init__(
-        self, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+        self,
+        weight: Any = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
 
         warn("NLLLoss2d has been deprecated: use NLLLoss, which is the same", FutureWarning)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
@@ -259,9 +282,13 @@ class CrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.cross_entropy(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
             label_smoothing=self.label_smoothing,
-        )  # fmt: skip
+        )
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
@@ -278,10 +305,20 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
     def __init__(
-        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
-        device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Any = None,
-        ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Any = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: Any = None,
+    ) -> None:
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"weight must have one entry for each of the {num_classes} classes, got shape {tuple(weight.shape)}"
@@ -297,10 +334,16 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         shape = (self.num_classes, *self.out_features)
         bias = None if self.linear.bias is None else self.linear.bias.reshape(shape)
         return F.linear_cross_entropy(
-            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target, linear_bias=bias,
-            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing, options=self.options,
-        )  # fmt: skip
+            input,
+            self.linear.weight.reshape((*shape, self.linear.in_features)),
+            target,
+            linear_bias=bias,
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
 
     def extra_repr(self) -> str:
         return (

@@ -39,11 +39,16 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = [
-    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
-    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
-]  # fmt: skip
+]
 
 _global_buffer_registration_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_module_registration_hooks: OrderedDict[int, Callable] = OrderedDict()

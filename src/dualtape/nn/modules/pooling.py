@@ -10,11 +10,27 @@ from .module import Module
 from .utils import _ntuple, _single
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
     "MaxUnpool3d",
-]  # fmt: skip
+]
 
 # --- the largest ----------------------------------------------------------------------------------
 
@@ -24,9 +40,14 @@ class _MaxPoolNd(Module):
     _function: Callable
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
         ceil_mode: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation = padding, dilation
@@ -34,9 +55,14 @@ class _MaxPoolNd(Module):
 
     def forward(self, input: Any) -> Any:
         return self._function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
             return_indices=self.return_indices,
-        )  # fmt: skip
+        )
 
     def extra_repr(self) -> str:
         return (
@@ -164,9 +190,13 @@ class _FractionalMaxPoolNd(Module):
     _function: Callable
 
     def __init__(
-        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
         _random_samples: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         each, name = _ntuple(self._spatial), type(self).__name__
         if (output_size is None) == (output_ratio is None):
@@ -180,9 +210,13 @@ class _FractionalMaxPoolNd(Module):
 
     def forward(self, input: Any) -> Any:
         return self._function(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
             _random_samples=self._random_samples,
-        )  # fmt: skip
+        )
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
@@ -219,9 +253,14 @@ class _AvgPoolNd(Module):
     _function: Callable
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
@@ -229,9 +268,14 @@ class _AvgPoolNd(Module):
 
     def forward(self, input: Any) -> Any:
         return self._function(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
             self.divisor_override,
-        )  # fmt: skip
+        )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -257,9 +301,13 @@ class AvgPool1d(_AvgPoolNd):
     __constants__ = _AvgPoolNd.__constants__[:-1]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
         count_include_pad: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         stride = kernel_size if stride is None else stride
         super().__init__(_single(kernel_size), _single(stride), _single(padding), ceil_mode, count_include_pad)
 

@@ -46,16 +46,32 @@ class RNNBase(Module):
     """
 
     __constants__ = [
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
         "proj_size",
-    ]  # fmt: skip
+    ]
     __jit_unused_properties__ = ["all_weights"]
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         _check_settings(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
@@ -200,18 +216,28 @@ class RNNBase(Module):
     def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
         for name, usual in (
-            ("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0),
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
             ("bidirectional", False),
-        ):  # fmt: skip
+        ):
             value = getattr(self, name)
             shown += f", {name}={value}" if value != usual else ""
         return shown
 
 
 def _check_settings(
-    mode: str, input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, dropout: Any,
+    mode: str,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: int,
+    bias: Any,
+    batch_first: Any,
+    dropout: Any,
     proj_size: int,
-) -> None:  # fmt: skip
+) -> None:
     if mode not in _GATES:
         raise ValueError(f"Unrecognized RNN mode: {mode}; expected one of {[*_GATES]}")
     if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
@@ -223,9 +249,11 @@ def _check_settings(
             f"dropout is applied between layers, and there is only one: {dropout=} has no effect with {num_layers=}",
         )
     for name, value, kind in (
-        ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
+        ("bias", bias, bool),
+        ("batch_first", batch_first, bool),
+        ("input_size", input_size, int),
         ("hidden_size", hidden_size, int),
-    ):  # fmt: skip
+    ):
         if not isinstance(value, kind):
             raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
@@ -418,9 +446,14 @@ class RNNCell(RNNCellBase):
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 

@@ -10,9 +10,12 @@ from ._loss_bases import _Loss
 from .distance import PairwiseDistance
 
 __all__ = [
-    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss",
+    "CosineEmbeddingLoss",
+    "HingeEmbeddingLoss",
+    "MarginRankingLoss",
+    "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+]
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -110,9 +113,15 @@ class TripletMarginLoss(_Loss):
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
         return F.triplet_margin_loss(
-            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
             reduction=self.reduction,
-        )  # fmt: skip
+        )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -129,9 +138,13 @@ class TripletMarginWithDistanceLoss(_Loss):
     __constants__ = ["margin", "swap", "reduction"]
 
     def __init__(
-        self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
+        self,
+        *,
+        distance_function: Callable | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(reduction=reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginWithDistanceLoss: margin must be greater than 0, got {margin}")
@@ -140,6 +153,11 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
         return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
             reduction=self.reduction,
-        )  # fmt: skip
+        )

@@ -51,9 +51,13 @@ class DataParallel(Module):
 
 
 def data_parallel(
-    module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+    module: Module,
+    inputs: Any,
+    device_ids: Sequence[Any] | None = None,
+    output_device: Any = None,
+    dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """What :class:`DataParallel` of a module gives for these inputs.
 
     Examples

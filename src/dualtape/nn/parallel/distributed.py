@@ -200,8 +200,9 @@ class DistributedDataParallel(Module, Joinable):
         throw_on_early_termination : bool
             Whether all ranks raise as soon as one is done.
         """
-        return Join([self], enable, throw_on_early_termination,
-                    divide_by_initial_world_size=divide_by_initial_world_size)  # fmt: skip
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """What a rank does that is done."""

@@ -92,9 +92,12 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Scale the gradients of parameters, together, so that their norm is at most ``max_norm``; the norm before that
     is returned.
 
@@ -123,9 +126,12 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """An older name of :func:`clip_grad_norm_`.
 
     Examples

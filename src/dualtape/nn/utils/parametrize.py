@@ -15,9 +15,14 @@ from ..modules.module import Module
 from ..parameter import Parameter
 
 __all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "transfer_parametrizations_and_params", "type_before_parametrizations",
-]  # fmt: skip
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
 
 _cached = 0  # how many contexts are open
 _cache: dict[tuple[int, str], Tensor | None] = {}

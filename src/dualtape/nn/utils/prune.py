@@ -13,10 +13,24 @@ from ...ops import FUNCTIONS
 from ...random import rand, rand_like
 
 __all__ = [
-    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
-    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
-    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
-]  # fmt: skip
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
+]
 
 
 class BasePruningMethod(ABC):
@@ -81,7 +95,7 @@ class BasePruningMethod(ABC):
         if earlier:
             (before,) = earlier
             hook = before if isinstance(before, PruningContainer) else PruningContainer(before)
-            hook.add_pruning_method(method)  # type: ignore[attr-defined]
+            hook.add_pruning_method(method)
             mask = hook.compute_mask(scores, getattr(module, f"{name}_mask").to(scores.dtype))
             for key, value in list(module._forward_pre_hooks.items()):
                 if value is before:

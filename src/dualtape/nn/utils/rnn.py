@@ -17,9 +17,15 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
-    "pad_sequence", "unpack_sequence", "unpad_sequence",
-]  # fmt: skip
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
 
 class PackedSequence_(NamedTuple):
@@ -104,9 +110,15 @@ def _conversion(name: str, dtype: str) -> Any:
 
 
 for _name, _dtype in (
-    ("double", "float64"), ("float", "float32"), ("half", "float16"), ("long", "int64"), ("int", "int32"),
-    ("short", "int16"), ("char", "int8"), ("byte", "uint8"),
-):  # fmt: skip
+    ("double", "float64"),
+    ("float", "float32"),
+    ("half", "float16"),
+    ("long", "int64"),
+    ("int", "int32"),
+    ("short", "int16"),
+    ("char", "int8"),
+    ("byte", "uint8"),
+):
     setattr(PackedSequence, _name, _conversion(_name, _dtype))
 
 

@@ -11,9 +11,14 @@ __all__ = ["functional_call"]
 
 
 def functional_call(
-    module: Any, parameters_and_buffers: dict, args: Any = None, kwargs: dict | None = None, *,
-    tie_weights: bool = True, strict: bool = False,
-) -> Any:  # fmt: skip
+    module: Any,
+    parameters_and_buffers: dict,
+    args: Any = None,
+    kwargs: dict | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """:func:`dualtape.func.functional_call`, which has taken its place.
 
     Examples

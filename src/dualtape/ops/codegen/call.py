@@ -21,8 +21,11 @@ from .source import NAMES, Code, edge, is_plain, new_node, new_tensor, new_view,
 
 # What to do with two numbers: NumPy's scalars multiply in an eighth of the time that its arrays of no dimensions take.
 POINTS: dict[Any, Callable] = {
-    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
-}  # fmt: skip
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+}
 
 
 def template(op: Op) -> Callable[[Op], Code]:
@@ -55,10 +58,14 @@ def operator_call(op: Op, args: tuple, kwargs: dict) -> Any:
 
 
 NAMES.update(
-    _call=call, _operator_call=operator_call, _silent=silent,
-    _keywords=keywords, _missing=MISSING, _dual_way=later("jvp", "run"),
+    _call=call,
+    _operator_call=operator_call,
+    _silent=silent,
+    _keywords=keywords,
+    _missing=MISSING,
+    _dual_way=later("jvp", "run"),
     _batched_first=later("batching", "recorded"),
-)  # fmt: skip
+)
 
 
 # --- beginnings and endings -------------------------------------------------------------------------

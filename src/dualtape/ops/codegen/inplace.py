@@ -50,10 +50,15 @@ def holds_nothing(value: Any) -> bool:
 
 
 NAMES.update(
-    _call_inplace=call_inplace, _operator_inplace=operator_inplace,
-    _keywords_inplace=keywords, _element=element, _fits_into=fits_into, _long=LONG,
-    _holds_nothing=holds_nothing, _multiply=np.multiply,
-)  # fmt: skip
+    _call_inplace=call_inplace,
+    _operator_inplace=operator_inplace,
+    _keywords_inplace=keywords,
+    _element=element,
+    _fits_into=fits_into,
+    _long=LONG,
+    _holds_nothing=holds_nothing,
+    _multiply=np.multiply,
+)
 
 
 def _is_ufunc(op: Op) -> bool:

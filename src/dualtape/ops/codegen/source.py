@@ -32,7 +32,7 @@ from ...autograd.views import (
     history_is_current,
     may_record_write,
     rebase,
-)  # fmt: skip
+)
 from ...errors import FinalError
 from ...overrides.watching import watching
 from ..op_node import check_versions, pack_node
@@ -71,24 +71,55 @@ plain_types: set[type] = set()
 
 # What generated code may use.
 NAMES: dict[str, Any] = {
-    "_Tensor": Tensor, "_plain_types": plain_types,
-    "_ndarray": np.ndarray, "_scalar": np.generic, "_asarray": np.asarray, "_new": object.__new__,
-    "_current": modes.current, "_watching": watching, "_Batched": Batched, "_as_array": as_array, "_is_array": is_array,
-    "_alike": alike, "_single": np.dtype(np.float32), "_double": np.dtype(np.float64), "_SINGLES": SINGLES,
-    "_DOUBLES": DOUBLES, "_number_array": number_array, "_fp_errors": fp_errors,
+    "_Tensor": Tensor,
+    "_plain_types": plain_types,
+    "_ndarray": np.ndarray,
+    "_scalar": np.generic,
+    "_asarray": np.asarray,
+    "_new": object.__new__,
+    "_current": modes.current,
+    "_watching": watching,
+    "_Batched": Batched,
+    "_as_array": as_array,
+    "_is_array": is_array,
+    "_alike": alike,
+    "_single": np.dtype(np.float32),
+    "_double": np.dtype(np.float64),
+    "_SINGLES": SINGLES,
+    "_DOUBLES": DOUBLES,
+    "_number_array": number_array,
+    "_fp_errors": fp_errors,
     "_ignore_fp_errors": ignore_fp_errors,
-    "_restore_fp_errors": restore_fp_errors, "_wrap": wrap, "_View": View, "_DEFAULT": DEFAULT, "_NO_GRAD": NO_GRAD,
-    "_MULTI_OUTPUT": MULTI_OUTPUT, "_attach": attach, "_history_is_current": history_is_current,
-    "_leaf_edge": leaf_edge, "_next_sequence": next_sequence, "_entry_of": entry_of, "_saved_entry": saved_entry,
-    "_output_entry": output_entry, "_pack_node": pack_node, "_bump": bump, "_UNTRACKED": UNTRACKED,
-    "_disjoint": disjoint, "_may_record_write": may_record_write, "_rebase": rebase, "_Freed": Freed,
-    "_check_not_freed": check_not_freed, "_stale": stale, "_SavedVariable": SavedVariable,
-    "_output_tensor": output_tensor, "_check_versions": check_versions,
+    "_restore_fp_errors": restore_fp_errors,
+    "_wrap": wrap,
+    "_View": View,
+    "_DEFAULT": DEFAULT,
+    "_NO_GRAD": NO_GRAD,
+    "_MULTI_OUTPUT": MULTI_OUTPUT,
+    "_attach": attach,
+    "_history_is_current": history_is_current,
+    "_leaf_edge": leaf_edge,
+    "_next_sequence": next_sequence,
+    "_entry_of": entry_of,
+    "_saved_entry": saved_entry,
+    "_output_entry": output_entry,
+    "_pack_node": pack_node,
+    "_bump": bump,
+    "_UNTRACKED": UNTRACKED,
+    "_disjoint": disjoint,
+    "_may_record_write": may_record_write,
+    "_rebase": rebase,
+    "_Freed": Freed,
+    "_check_not_freed": check_not_freed,
+    "_stale": stale,
+    "_SavedVariable": SavedVariable,
+    "_output_tensor": output_tensor,
+    "_check_versions": check_versions,
     # how a forward fails on what is unusual: the general way then fails again, in the right words, or knows what to do
     "_FinalError": FinalError,
     "_FAILURES": (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable),
     "__name__": __name__,
-}  # fmt: skip
+}
 
 
 def compiled(code: Code, title: str, names: dict[str, Any]) -> Any:

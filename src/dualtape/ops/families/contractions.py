@@ -461,11 +461,11 @@ def multi_dot(tensors: Sequence) -> Any:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(parts)}")
     shape: tuple = ()
     if parts[0].ndim == 1:
-        parts[0] = parts[0].unsqueeze(0)  # type: ignore[attr-defined]
+        parts[0] = parts[0].unsqueeze(0)
     else:
         shape = (parts[0].shape[0],)
     if parts[-1].ndim == 1:
-        parts[-1] = parts[-1].unsqueeze(-1)  # type: ignore[attr-defined]
+        parts[-1] = parts[-1].unsqueeze(-1)
     else:
         shape = (*shape, parts[-1].shape[-1])
     for i, part in enumerate(parts):

@@ -102,7 +102,7 @@ def to(
     if copy and out is self:
         out = _to_dtype(self, self._array.dtype)
     if memory_format in (contiguous_format, channels_last, channels_last_3d):
-        return out.contiguous(memory_format=memory_format)  # type: ignore[attr-defined]
+        return out.contiguous(memory_format=memory_format)
     return out
 
 
@@ -432,15 +432,15 @@ def resolve_neg(input: Any) -> Any:
 def _write_part(part: Tensor, value: Any) -> None:
     if not isinstance(value, (Tensor, bool, int, float, complex)):
         raise TypeError(f"can't assign a {type(value).__name__} to a part of a tensor: expected a number or a Tensor")
-    part.copy_(value) if isinstance(value, Tensor) else part.fill_(value)  # type: ignore[attr-defined]
+    part.copy_(value) if isinstance(value, Tensor) else part.fill_(value)
 
 
 def _set_real(self: Tensor, value: Any) -> None:
-    _write_part(self.real, value)  # type: ignore[attr-defined]
+    _write_part(self.real, value)
 
 
 def _set_imag(self: Tensor, value: Any) -> None:
-    _write_part(self.imag, value)  # type: ignore[attr-defined]
+    _write_part(self.imag, value)
 
 
 Tensor.real = property(real_function, _set_real, doc="The real part, sharing memory.")  # type: ignore[method-assign, assignment]

@@ -303,8 +303,8 @@ def _scatter_(
     """
     src = value if src is None else src
     if reduce is None:
-        return self.scatter_set_(dim, index, src)  # type: ignore[attr-defined]
-    return self.copy_(scatter(self, dim, index, src, reduce=reduce))  # type: ignore[attr-defined]
+        return self.scatter_set_(dim, index, src)
+    return self.copy_(scatter(self, dim, index, src, reduce=reduce))
 
 
 Tensor.scatter_ = _scatter_  # type: ignore[method-assign, assignment]

@@ -82,7 +82,7 @@ def _assign(x: Tensor, key: Any, value: Any) -> None:
     target = viewed if viewed is not x or not (isinstance(value, Tensor) and value is x) else x
     if isinstance(value, (bool, int, float, complex)):
         check_write(target, "setitem", False)
-        target.fill_(_as_value(value, target))  # type: ignore[attr-defined]
+        target.fill_(_as_value(value, target))
         return
     source = value if isinstance(value, Tensor) else _as_value(value, viewed)
     shape = source._array.shape
@@ -91,8 +91,8 @@ def _assign(x: Tensor, key: Any, value: Any) -> None:
         rest = shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :]
         source = shapes._view_shape(source, rest)
         if rest != wanted and spreads(rest, wanted):
-            source = source.expand(wanted)  # type: ignore[attr-defined]
-    target.copy_(source)  # type: ignore[attr-defined]
+            source = source.expand(wanted)
+    target.copy_(source)
 
 
 def spreads(shape: tuple, wanted: tuple) -> bool:
@@ -331,8 +331,8 @@ def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
     while values.ndim and values.shape[0] == 1 and values.ndim > selected_ndim(x._array, indices):
         values = values[0]
     if values._array.dtype != x._array.dtype:
-        values = values.to(x._array.dtype)  # type: ignore[attr-defined]
-    x.index_put_(indices, values)  # type: ignore[attr-defined]
+        values = values.to(x._array.dtype)
+    x.index_put_(indices, values)
 
 
 # --- whole writes ---------------------------------------------------------------------------------
@@ -430,8 +430,8 @@ def _fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tens
         return self
     view = self
     while view.ndim > 2:
-        view = view.diagonal(0, 0, 1).movedim(-1, 0)  # type: ignore[attr-defined]
-    view.diagonal(0, 0, 1).fill_(fill_value)  # type: ignore[attr-defined]
+        view = view.diagonal(0, 0, 1).movedim(-1, 0)
+    view.diagonal(0, 0, 1).fill_(fill_value)
     return self
 
 

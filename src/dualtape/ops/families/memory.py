@@ -111,7 +111,7 @@ def _resize(self: Tensor, *sizes: Any) -> Tensor:
             f"requested resize to {'x'.join(map(str, wanted))} ({prod(wanted)} elements in total), but the given tensor"
             f" has a size of {'x'.join(map(str, self.shape))} ({self._array.size} elements)"
         )
-    return self.contiguous().view(wanted)  # type: ignore[attr-defined]
+    return self.contiguous().view(wanted)
 
 
 def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ def _set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
         flat = memory._bytes.view(kind)
         sizes = (flat.size,) if size is None else sizes_of((size,))
         strides = _row_by_row(sizes) if stride is None or not len(stride) and sizes else sizes_of((stride,))
-        array = new_tensor(flat).as_strided(sizes, strides, storage_offset)._array  # type: ignore[attr-defined]
+        array = new_tensor(flat).as_strided(sizes, strides, storage_offset)._array
     if array.dtype != dtype:
         raise RuntimeError(f"Could not set tensor of type {array.dtype} to a tensor of type {dtype}")
     bump(self._shared_counter)
@@ -248,7 +248,7 @@ def _module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """
     if not isinstance(other, Tensor):
         raise errors.not_a_tensor("module_load", "other", other)
-    return other.detach() if assign else self.copy_(other).detach()  # type: ignore[attr-defined]
+    return other.detach() if assign else self.copy_(other).detach()
 
 
 def _refusing(name: str, error: type[Exception], why: str, doc: str) -> Callable:
@@ -282,4 +282,4 @@ _METHODS: dict[str, Callable] = {
 for _name, _method in _METHODS.items():
     _method.__name__ = _method.__qualname__ = _name
     setattr(Tensor, _name, overridable(explaining(_method, _name)))
-FUNCTIONS["resize_as_"] = Tensor.resize_as_  # type: ignore[attr-defined]
+FUNCTIONS["resize_as_"] = Tensor.resize_as_

@@ -213,9 +213,9 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if dims == (2, 1):
         return mv(input, other)
     if dims[0] == 1:
-        return matmul(input.unsqueeze(0), other).squeeze(-2)  # type: ignore[attr-defined]
+        return matmul(input.unsqueeze(0), other).squeeze(-2)
     if dims[1] == 1:
-        return _batched_matmul(input, other.unsqueeze(-1)).squeeze(-1)  # type: ignore[attr-defined]
+        return _batched_matmul(input, other.unsqueeze(-1)).squeeze(-1)
     return _batched_matmul(input, other)
 
 

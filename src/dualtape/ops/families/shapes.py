@@ -415,7 +415,7 @@ def adjoint(input: Any) -> Any:
     >>> dt.adjoint(dt.tensor([[1j]]))
     tensor([[0.-1.j]])
     """
-    return _matrix(input, "adjoint()").conj()  # type: ignore[attr-defined]
+    return _matrix(input, "adjoint()").conj()
 
 
 def in_format_of(result: Tensor, input: Tensor) -> Tensor:
@@ -510,7 +510,7 @@ def _conjugate_transpose(x: Tensor) -> Tensor:
             f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor. For batches of matrices use"
             " tensor.mH"
         )
-    return _matrix(x, "H").conj()  # type: ignore[attr-defined]
+    return _matrix(x, "H").conj()
 
 
 def _matrix(x: Tensor, name: str) -> Tensor:
@@ -544,7 +544,7 @@ def _view_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(2).view_as(dt.ones(2, 1)).shape
     dualtape.Size([2, 1])
     """
-    return self.view(_shape_of("view_as", other))  # type: ignore[attr-defined]
+    return self.view(_shape_of("view_as", other))
 
 
 def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
@@ -556,7 +556,7 @@ def _reshape_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(2).reshape_as(dt.ones(2, 1)).shape
     dualtape.Size([2, 1])
     """
-    return self.reshape(_shape_of("reshape_as", other))  # type: ignore[attr-defined]
+    return self.reshape(_shape_of("reshape_as", other))
 
 
 def _expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -568,7 +568,7 @@ def _expand_as(self: Tensor, other: Tensor) -> Tensor:
     >>> dt.arange(1).expand_as(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    return self.expand(_shape_of("expand_as", other))  # type: ignore[attr-defined]
+    return self.expand(_shape_of("expand_as", other))
 
 
 Tensor.view = _view_method  # type: ignore[method-assign, assignment]

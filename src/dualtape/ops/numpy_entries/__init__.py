@@ -73,7 +73,7 @@ def write(name: str, out: Any, result: Any) -> Any:
     if not np.can_cast(np.dtype(result.dtype), np.dtype(out.dtype), "same_kind"):
         raise TypeError(f"np.{name}: the result of type {result.dtype} cannot be cast to out= of type {out.dtype}")
     if isinstance(out, Tensor):
-        return out.copy_(result)  # type: ignore[attr-defined]
+        return out.copy_(result)
     if isinstance(result, Tensor):
         if result.requires_grad or current().levels and is_moving(result):
             raise RuntimeError(

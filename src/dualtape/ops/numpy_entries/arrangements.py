@@ -159,7 +159,7 @@ def _writing(numpy: Callable, target: Any, write: Callable, *values: Any) -> Non
         write(arrays[0], *arrays[1:])
         return arrays[0]
 
-    target.copy_(moved(places, target, *sources))  # type: ignore[attr-defined]
+    target.copy_(moved(places, target, *sources))
 
 
 @entry(np.put)
@@ -367,9 +367,16 @@ def _real_if_close(a: Any, tol: float = 100) -> Any:
 
 @entry(np.linspace)
 def _linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     plain("linspace", device=(device, None))
     first, last = (
         x if x.is_floating_point() or x.is_complex() else x.to(np.float64) for x in map(tensor, (start, stop))

@@ -71,9 +71,14 @@ def _beyond_one(x: Tensor) -> Any:
 
 _log, _sqrt = _complex_where(_negative, "log"), _complex_where(_negative, "sqrt")
 for _name, _outside in (
-    ("sqrt", _negative), ("log", _negative), ("log2", _negative), ("log10", _negative), ("arccos", _beyond_one),
-    ("arcsin", _beyond_one), ("arctanh", _beyond_one),
-):  # fmt: skip
+    ("sqrt", _negative),
+    ("log", _negative),
+    ("log2", _negative),
+    ("log10", _negative),
+    ("arccos", _beyond_one),
+    ("arcsin", _beyond_one),
+    ("arctanh", _beyond_one),
+):
     entry(getattr(np.lib.scimath, _name))(_complex_where(_outside, _name))
 
 

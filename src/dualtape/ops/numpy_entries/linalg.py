@@ -17,7 +17,7 @@ linalg: Any = np.linalg
 
 def _results(numpy: Any, *results: Any) -> Any:
     """The results under NumPy's names."""
-    return getattr(np.linalg._linalg, f"{numpy}Result")(*results)  # type: ignore[attr-defined]
+    return getattr(np.linalg._linalg, f"{numpy}Result")(*results)
 
 
 @entry(linalg.det)

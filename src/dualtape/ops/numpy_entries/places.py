@@ -140,9 +140,15 @@ def _can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 @entry(np.unique)
 def _unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-    axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True,
-) -> Any:  # fmt: skip
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
     found = np.unique(raw(ar), True, True, True, axis, equal_nan=equal_nan)  # sorted, which is one of the orders
     index = wrap(found[1])
     values = ar.reshape(-1)[index] if axis is None else FUNCTIONS["index_select"](ar, axes_of(axis, ar.ndim)[0], index)

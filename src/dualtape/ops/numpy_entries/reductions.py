@@ -16,9 +16,17 @@ from .vocabulary import _all, _cumprod, _cumsum, _max, _mean, _min, _prod, _sum
 
 @entry(np.var)
 def _var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    *, where: Any = None, mean: Any = None, correction: float | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
     x = floating(a) if dtype is None else tensor(a).to(dtype)
     ddof = ddof if correction is None else correction
     if where is None and mean is None and axis != ():  # which PyTorch takes for all axes
@@ -32,9 +40,17 @@ def _var(
 
 @entry(np.std)
 def _std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    *, where: Any = None, mean: Any = None, correction: float | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
     ddof = ddof if correction is None else correction
     if where is None and mean is None and axis != ():
         x = floating(a) if dtype is None else tensor(a).to(dtype)
@@ -90,9 +106,16 @@ def _observations(m: Any, y: Any, rowvar: bool, name: str) -> Tensor:
 
 @entry(np.cov)
 def _cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
-    aweights: Any = None, *, dtype: Any = None,
-) -> Any:  # fmt: skip
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
     rows = _observations(m, y, rowvar, "cov")
     correction = (0 if bias else 1) if ddof is None else ddof
     weights = {name: None if w is None else tensor(w) for name, w in (("fweights", fweights), ("aweights", aweights))}
@@ -169,9 +192,16 @@ def _quantile_entries() -> None:
 def _quantile_entry(numpy: Any, ignore_nan: bool, scale: int) -> None:
     @entry(numpy)
     def quantile(
-        a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, *, weights: Any = None,
-    ) -> Any:  # fmt: skip
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
         plain(numpy.__name__, weights=(weights, None), overwrite_input=(overwrite_input, False))
         q = q if isinstance(q, Tensor) else np.asarray(q)
         return _quantiles(numpy.__name__, a, q / scale, axis, method, keepdims, ignore_nan)
@@ -208,17 +238,27 @@ def _filled(a: Any, value: Any, where: Any = None) -> tuple[Tensor, Tensor]:
 
 @entry(np.nansum)
 def _nansum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
     where: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     return _sum(_filled(a, 0, where)[0], axis, dtype, None, keepdims, initial)
 
 
 @entry(np.nanprod)
 def _nanprod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
     where: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     return _prod(_filled(a, 1, where)[0], axis, dtype, None, keepdims, initial)
 
 
@@ -232,9 +272,17 @@ def _nanmean(
 
 @entry(np.nanvar)
 def _nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    *, where: Any = None, mean: Any = None, correction: float | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
     x = floating(a)
     there = ~FUNCTIONS["isnan"](x)
     there = there if where is None else FUNCTIONS["logical_and"](there, tensor(where))
@@ -246,9 +294,17 @@ def _nanvar(
 
 @entry(np.nanstd)
 def _nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    *, where: Any = None, mean: Any = None, correction: float | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
     more = dict(where=where, mean=mean, correction=correction)
     return FUNCTIONS["sqrt"](_nanvar(a, axis, dtype, None, ddof, keepdims, **more))
 

@@ -65,7 +65,7 @@ def tensor(value: Any) -> Tensor:
 def floating(value: Any) -> Tensor:
     """``value`` as a tensor; integers as NumPy's functions of real numbers take them."""
     x = tensor(value)
-    return x if x._array.dtype.kind in "fc" else x.to(np.float64)  # type: ignore[attr-defined]
+    return x if x._array.dtype.kind in "fc" else x.to(np.float64)
 
 
 def alike(*values: Any) -> list:

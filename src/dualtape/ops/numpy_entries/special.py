@@ -212,7 +212,14 @@ def _of_order(name: str, row: str) -> None:
 
 
 for _name, _row in (
-    ("jv", "bessel_jn"), ("jn", "bessel_jn"), ("yv", "bessel_yn"), ("yn", "bessel_yn"), ("iv", "bessel_in"),
-    ("ive", "bessel_ine"), ("kv", "bessel_kn"), ("kn", "bessel_kn"), ("kve", "bessel_kne"),
-):  # fmt: skip
+    ("jv", "bessel_jn"),
+    ("jn", "bessel_jn"),
+    ("yv", "bessel_yn"),
+    ("yn", "bessel_yn"),
+    ("iv", "bessel_in"),
+    ("ive", "bessel_ine"),
+    ("kv", "bessel_kn"),
+    ("kn", "bessel_kn"),
+    ("kve", "bessel_kne"),
+):
     _of_order(_name, _row)

@@ -62,9 +62,14 @@ def _values(ufunc: np.ufunc, value: Any) -> Any:
 
 
 def _called(
-    ufunc: np.ufunc, function: Callable, inputs: tuple, out: Any = None, where: Any = True, dtype: Any = None,
+    ufunc: np.ufunc,
+    function: Callable,
+    inputs: tuple,
+    out: Any = None,
+    where: Any = True,
+    dtype: Any = None,
     **options: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     _check_options(ufunc, options)
     if dtype is not None:
         inputs = tuple(i.to(dtype) if isinstance(i, Tensor) else i for i in inputs)
@@ -119,9 +124,16 @@ def _target(ufunc: np.ufunc, out: Any, result: Any) -> Any:
 
 
 def _reduce(
-    ufunc: np.ufunc, function: Callable, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
-    keepdims: bool = False, initial: Any = None, where: Any = True,
-) -> Any:  # fmt: skip
+    ufunc: np.ufunc,
+    function: Callable,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     _pair(ufunc, "reduce")
     x = tensor(array) if dtype is None else tensor(array).to(dtype)
     if ufunc in _REDUCTIONS:
@@ -200,9 +212,11 @@ def _at(ufunc: np.ufunc, function: Callable, a: Any, indices: Any, b: Any = _UNS
             return None
     places = np.arange(a._array.size).reshape(a._array.shape)[_plain_index(indices)]
     elements = list(a.clone().reshape(-1).unbind(0))
-    others = [()] * places.size if b is _UNSET else [
-        (value,) for value in FUNCTIONS["broadcast_to"](tensor(b), places.shape).reshape(-1).unbind(0)
-    ]  # fmt: skip
+    others = (
+        [()] * places.size
+        if b is _UNSET
+        else [(value,) for value in FUNCTIONS["broadcast_to"](tensor(b), places.shape).reshape(-1).unbind(0)]
+    )
     for place, other in zip(places.reshape(-1).tolist(), others, strict=True):
         elements[place] = function(elements[place], *other).to(a.dtype)
     a.copy_(FUNCTIONS["stack"](elements).reshape(tuple(a.shape)))
@@ -214,8 +228,12 @@ def _plain_index(indices: Any) -> Any:
 
 
 _METHODS: dict[str, Callable] = {
-    "reduce": _reduce, "accumulate": _accumulate, "reduceat": _reduceat, "outer": _outer, "at": _at,
-}  # fmt: skip
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "reduceat": _reduceat,
+    "outer": _outer,
+    "at": _at,
+}
 
 
 # --- ufuncs that PyTorch has no op for ------------------------------------------------------------
@@ -262,14 +280,25 @@ def _of_tensors(name: str) -> Callable:
 _clip_ufunc = np._core.umath.clip  # type: ignore[attr-defined] # what the method clip of arrays calls
 UFUNCS.update(
     {
-        np.modf: _modf, np.divmod: _divmod, np.vecdot: _vecdot,
-        _clip_ufunc: _clip, np.deg2rad: _of_tensors("deg2rad"), np.radians: _of_tensors("deg2rad"),
-        np.rad2deg: _of_tensors("rad2deg"), np.degrees: _of_tensors("rad2deg"), np.cbrt: _of_tensors("cbrt"),
-        np.ldexp: _of_tensors("ldexp"), np.frexp: _of_tensors("frexp"), np.logaddexp2: _of_tensors("logaddexp2"),
-        np.heaviside: _of_tensors("heaviside"), np.nextafter: _of_tensors("nextafter"), np.gcd: _of_tensors("gcd"),
-        np.float_power: _float_power, np.lcm: _of_tensors("lcm"),
+        np.modf: _modf,
+        np.divmod: _divmod,
+        np.vecdot: _vecdot,
+        _clip_ufunc: _clip,
+        np.deg2rad: _of_tensors("deg2rad"),
+        np.radians: _of_tensors("deg2rad"),
+        np.rad2deg: _of_tensors("rad2deg"),
+        np.degrees: _of_tensors("rad2deg"),
+        np.cbrt: _of_tensors("cbrt"),
+        np.ldexp: _of_tensors("ldexp"),
+        np.frexp: _of_tensors("frexp"),
+        np.logaddexp2: _of_tensors("logaddexp2"),
+        np.heaviside: _of_tensors("heaviside"),
+        np.nextafter: _of_tensors("nextafter"),
+        np.gcd: _of_tensors("gcd"),
+        np.float_power: _float_power,
+        np.lcm: _of_tensors("lcm"),
     }
-)  # fmt: skip
+)
 for _name, _function in (("matvec", _matvec), ("vecmat", _vecmat)):
     if hasattr(np, _name):  # NumPy 2.2
         UFUNCS[getattr(np, _name)] = _function

@@ -49,9 +49,14 @@ def _product(a: Any, axis: Any, keepdims: bool, dtype: Any = None) -> Any:
 
 @entry(np.sum)
 def _sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
     where: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     if where is None and initial is None and axis is not None and axis != () and isinstance(a, Tensor):
         return FUNCTIONS["sum"](a, axis, keepdims, dtype=dtype)  # what formulas ask for
     return _reduced("sum", a, axis, keepdims, initial, where, 0, dtype=dtype)
@@ -74,9 +79,14 @@ def _mean(
 
 @entry(np.prod)
 def _prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
     where: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     return _reduced("prod", a, axis, keepdims, initial, where, 1, dtype=dtype)
 
 
@@ -323,9 +333,15 @@ for _numpy in (np.zeros_like, np.ones_like, np.empty_like):
 
 @entry(np.full_like)
 def _full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
-    *, device: Any = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     plain("full_like", order=(order, "K"), device=(device, None))
     if not isinstance(fill_value, Tensor):
         return _filled_like(np.full_like, a, dtype, shape, fill_value)
@@ -410,11 +426,19 @@ CREATIONS[np.asfortranarray] = lambda like, a, dtype=None: _transpose(
     asarray(_transpose(tensor(a)), dtype).contiguous()
 )
 for _ufunc, _op in (
-    (np.add, "add"), (np.subtract, "sub"), (np.reciprocal, "reciprocal"), (np.rint, "round"),
+    (np.add, "add"),
+    (np.subtract, "sub"),
+    (np.reciprocal, "reciprocal"),
+    (np.rint, "round"),
     (np.floor_divide, "floor_divide"),
-    (np.remainder, "remainder"), (np.power, "pow"), (np.float_power, "pow"), (np.true_divide, "true_divide"),
-    (np.matmul, "matmul"), (np.fabs, "abs"), (np.conjugate, "conj_physical"),
-):  # fmt: skip
+    (np.remainder, "remainder"),
+    (np.power, "pow"),
+    (np.float_power, "pow"),
+    (np.true_divide, "true_divide"),
+    (np.matmul, "matmul"),
+    (np.fabs, "abs"),
+    (np.conjugate, "conj_physical"),
+):
     if _op in FUNCTIONS:
         UFUNCS[_ufunc] = FUNCTIONS[_op]
 

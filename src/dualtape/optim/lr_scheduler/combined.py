@@ -132,7 +132,7 @@ class ChainedScheduler(_Combined):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         optimizer = _check(type(self).__name__, schedulers, optimizer)
         self._schedulers = schedulers
-        self.optimizer = optimizer  # type: ignore[assignment]
+        self.optimizer = optimizer
         self._last_lr = rates(self.optimizer)
 
     def step(self) -> None:  # type: ignore[override]

@@ -63,12 +63,21 @@ class CyclicLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
-        step_size_up: int = 2000, step_size_down: int | None = None,
-        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular", gamma: float = 1.0,
-        scale_fn: Callable[[float], float] | None = None, scale_mode: Literal["cycle", "iterations"] = "cycle",
-        cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9, last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = of_groups("base_lr", optimizer, base_lr)
@@ -235,12 +244,22 @@ class OneCycleLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
-        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-        anneal_strategy: Literal["cos", "linear"] = "cos", cycle_momentum: bool = True,
-        base_momentum: float | list[float] = 0.85, max_momentum: float | list[float] = 0.95, div_factor: float = 25.0,
-        final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is not None:
@@ -307,6 +326,4 @@ def _positive(name: str, value: Any) -> int:
 
 
 def _phase(end: float, lr: str, to_lr: str, momentum: str, to_momentum: str) -> dict[str, Any]:
-    return {
-        "end_step": end, "start_lr": lr, "end_lr": to_lr, "start_momentum": momentum, "end_momentum": to_momentum,
-    }  # fmt: skip
+    return {"end_step": end, "start_lr": lr, "end_lr": to_lr, "start_momentum": momentum, "end_momentum": to_momentum}

@@ -211,9 +211,13 @@ class LinearLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
         last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not 0 < start_factor <= 1:
             raise ValueError(f"Invalid start_factor: {start_factor}; it must be above 0 and at most 1")
         if not 0 <= end_factor <= 1:

@@ -68,7 +68,7 @@ def _solve(A: Any, b: Any, solver: Callable) -> Tensor:
     if not isinstance(A, Tensor):
         return _Solved.apply(A, None, A.shape, solver, b)
     if A.is_sparse:
-        entries = A.coalesce()  # type: ignore[attr-defined]
+        entries = A.coalesce()
         rows, columns = entries.indices().numpy()
         return _Solved.apply(None, np.stack([rows, columns]), tuple(A.shape), solver, b, entries.values())
     rows, columns = np.indices(tuple(A.shape)).reshape(2, -1)
@@ -100,9 +100,16 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 def _iterative(name: str, doc: str) -> Callable:
     @like(_linalg, name)
     def solve(
-        A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-05, atol: float = 0.0, maxiter: int | None = None,
-        M: Any = None, callback: Callable | None = None,
-    ) -> tuple:  # fmt: skip
+        A: Any,
+        b: Any,
+        x0: Any = None,
+        *,
+        rtol: float = 1e-05,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        M: Any = None,
+        callback: Callable | None = None,
+    ) -> tuple:
         info: list[int] = []
 
         def solver(matrix: Any, right: np.ndarray) -> tuple[Any, str]:

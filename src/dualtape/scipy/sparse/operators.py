@@ -45,9 +45,11 @@ def jacobian_operator(f: Callable, x: Any) -> Any:
     value, push = linearize(f, point)
     _, pull = vjp(f, point)
     return _operator(
-        (value.numel(), point.numel()), value.dtype,
-        lambda v: push(v.reshape(point.shape)).reshape(-1), lambda w: pull(w.reshape(value.shape))[0].reshape(-1),
-    )  # fmt: skip
+        (value.numel(), point.numel()),
+        value.dtype,
+        lambda v: push(v.reshape(point.shape)).reshape(-1),
+        lambda w: pull(w.reshape(value.shape))[0].reshape(-1),
+    )
 
 
 def hessian_operator(f: Callable, x: Any) -> Any:

@@ -80,10 +80,19 @@ class Univariate(Distribution):
     functions: tuple[str, ...] = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
 
     def __init__(
-        self, name: str, shapes: str, log_density: Formula, *, inside: Formula | None = None, middle: float = 0.5,
-        cdf: Formula | None = None, sf: Formula | None = None, logcdf: Formula | None = None,
-        logsf: Formula | None = None, ppf: Formula | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        shapes: str,
+        log_density: Formula,
+        *,
+        inside: Formula | None = None,
+        middle: float = 0.5,
+        cdf: Formula | None = None,
+        sf: Formula | None = None,
+        logcdf: Formula | None = None,
+        logsf: Formula | None = None,
+        ppf: Formula | None = None,
+    ) -> None:
         super().__init__(name)
         self.shapes = tuple(shapes.split())
         self._log_density, self._inside, self._middle = log_density, inside, middle

@@ -92,14 +92,26 @@ class DataLoader(Generic[T_co]):
     _iterator: Any = None
 
     def __init__(
-        self, dataset: Dataset[T_co], batch_size: int | None = 1, shuffle: bool | None = None,
-        sampler: Sampler | Iterable | None = None, batch_sampler: Sampler[list] | Iterable[list] | None = None,
-        num_workers: int = 0, collate_fn: Callable[[list], Any] | None = None, pin_memory: bool = False,
-        drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
-        multiprocessing_context: Any = None, generator: Generator | None = None, *,
-        prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
+        self,
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
         in_order: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         streams = isinstance(dataset, IterableDataset)
         _check_order(streams, batch_size, shuffle, sampler, batch_sampler, drop_last)
@@ -303,12 +315,20 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             process = context.Process(
                 target=worker.run,
                 args=(
-                    self._loader_kind == _DatasetKind.Iterable, self._dataset, theirs, self._auto_collation,
-                    self._collate_fn, self._drop_last, self._base_seed, loader.worker_init_fn, number,
-                    loader.num_workers, [*self._pipes, ours] if context.get_start_method() == "fork" else [],
+                    self._loader_kind == _DatasetKind.Iterable,
+                    self._dataset,
+                    theirs,
+                    self._auto_collation,
+                    self._collate_fn,
+                    self._drop_last,
+                    self._base_seed,
+                    loader.worker_init_fn,
+                    number,
+                    loader.num_workers,
+                    [*self._pipes, ours] if context.get_start_method() == "fork" else [],
                 ),
                 daemon=True,
-            )  # fmt: skip
+            )
             process.start()
             theirs.close()
             self._workers.append(process)

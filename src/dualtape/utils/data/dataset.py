@@ -13,9 +13,15 @@ from ...errors import warn
 from ...random import Generator, default_generator, randperm
 
 __all__ = [
-    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
     "random_split",
-]  # fmt: skip
+]
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -34,9 +34,14 @@ class DistributedSampler(Sampler[int]):
     """
 
     def __init__(
-        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
-        seed: int = 0, drop_last: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None or rank is None:
             from ... import distributed
 

@@ -11,8 +11,13 @@ from ..._tensor.creation import as_tensor
 from ...random import Generator, multinomial, randint, randperm
 
 __all__ = [
-    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
-]  # fmt: skip
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -70,9 +75,12 @@ class RandomSampler(Sampler[int]):
     replacement: bool
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
         generator: Generator | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples

@@ -13,8 +13,13 @@ from ...groups import default_group
 from ...reduce_op import ReduceOp
 from ...reducer import GradBucket
 
-__all__ = ["allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",
-           "fp16_compress_wrapper"]  # fmt: skip
+__all__ = [
+    "allreduce_hook",
+    "bf16_compress_hook",
+    "bf16_compress_wrapper",
+    "fp16_compress_hook",
+    "fp16_compress_wrapper",
+]
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:

@@ -18,9 +18,14 @@ from ..placement_types import Placement, Replicate, Shard
 from ..spec import code_of
 
 __all__ = [
-    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
-    "RowwiseParallel", "SequenceParallel",
-]  # fmt: skip
+    "ColwiseParallel",
+    "ParallelStyle",
+    "PrepareModuleInput",
+    "PrepareModuleInputOutput",
+    "PrepareModuleOutput",
+    "RowwiseParallel",
+    "SequenceParallel",
+]
 
 Layouts = tuple[Placement | None, ...]
 
@@ -245,8 +250,9 @@ class PrepareModuleInput(ParallelStyle):
         self.use_local_output = use_local_output
         if (self.input_layouts is None) != (self.desired_input_layouts is None):
             raise AssertionError("desired module inputs should not be None: input_layouts goes with them")
-        _same_length("input_layouts", self.input_layouts or (), "desired_input_layouts",
-                     self.desired_input_layouts or ())  # fmt: skip
+        _same_length(
+            "input_layouts", self.input_layouts or (), "desired_input_layouts", self.desired_input_layouts or ()
+        )
         if self.input_kwarg_layouts.keys() != self.desired_input_kwarg_layouts.keys():
             raise AssertionError(
                 "input_kwarg_layouts and desired_input_kwarg_layouts should name the same arguments:"

@@ -21,8 +21,15 @@ for _function in (np.sort, np.argsort, np.cumsum, np.cumprod, np.partition, np.a
         if axis is None:
             x, axis = np.ravel(x), 0
         axis = axis_of(axis, x.ndim)
-        return along(_function.__name__, [x], (axis,), lambda a: _function(a, *kth, axis=axis, **kwargs), str(kth),
-                      str(kwargs), linear=_function is np.cumsum)  # fmt: skip
+        return along(
+            _function.__name__,
+            [x],
+            (axis,),
+            lambda a: _function(a, *kth, axis=axis, **kwargs),
+            str(kth),
+            str(kwargs),
+            linear=_function is np.cumsum,
+        )
 
     RULES[_function] = _ordered
 
@@ -31,8 +38,12 @@ for _function in (np.argmax, np.argmin):
 
     def _place(x: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False, _function: Any = _function) -> Any:
         axes = axes_of(axis, x.ndim)
-        found = apply((_function, axis, keepdims), [x], lambda: reduction(x.ndim, axes, keepdims, None),
-                      lambda parts, plan: _function(parts[0], axis=axis, keepdims=keepdims))  # fmt: skip
+        found = apply(
+            (_function, axis, keepdims),
+            [x],
+            lambda: reduction(x.ndim, axes, keepdims, None),
+            lambda parts, plan: _function(parts[0], axis=axis, keepdims=keepdims),
+        )
         if out is None:
             return found
         write_into(out, found)
@@ -66,18 +77,31 @@ for _name, _count in (("cholesky", 1), ("det", 1), ("eigh", 2), ("inv", 1), ("pi
 
     def _matrices(a: Any, *args: Any, _name: str = _name, _count: int = _count, **kwargs: Any) -> Any:
         outputs = 1 if "r" in (args[:1] or (kwargs.get("mode"),)) else _count
-        return along(f"linalg.{_name}", [a], (a.ndim - 2, a.ndim - 1),
-                      lambda m: getattr(np.linalg, _name)(m, *args, **kwargs), str(args), str(kwargs),
-                      outputs=outputs)  # fmt: skip
+        return along(
+            f"linalg.{_name}",
+            [a],
+            (a.ndim - 2, a.ndim - 1),
+            lambda m: getattr(np.linalg, _name)(m, *args, **kwargs),
+            str(args),
+            str(kwargs),
+            outputs=outputs,
+        )
 
     RULES[getattr(np.linalg, _name)] = _matrices
 
 
 @rule(np.linalg.svd)
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **kwargs: Any) -> Any:
-    return along("linalg.svd", [a], (a.ndim - 2, a.ndim - 1),
-                  lambda m: np.linalg.svd(m, full_matrices, compute_uv, **kwargs), full_matrices, compute_uv,
-                  str(kwargs), outputs=3 if compute_uv else 1)  # fmt: skip
+    return along(
+        "linalg.svd",
+        [a],
+        (a.ndim - 2, a.ndim - 1),
+        lambda m: np.linalg.svd(m, full_matrices, compute_uv, **kwargs),
+        full_matrices,
+        compute_uv,
+        str(kwargs),
+        outputs=3 if compute_uv else 1,
+    )
 
 
 @rule(np.linalg.solve)

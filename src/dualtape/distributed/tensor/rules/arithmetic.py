@@ -25,8 +25,14 @@ _PENDING: dict[Any, list[tuple[Code, tuple]]] = {
     np.minimum: [("min", ("min", "min"))],
 }
 # reductions: what parts of a reduced dimension leave pending
-_REDUCTIONS: dict[Any, Code] = {np.add: "sum", np.multiply: "product", np.maximum: "max", np.minimum: "min",
-                                np.logical_or: "max", np.logical_and: "min"}  # fmt: skip
+_REDUCTIONS: dict[Any, Code] = {
+    np.add: "sum",
+    np.multiply: "product",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_or: "max",
+    np.logical_and: "min",
+}
 
 
 def _called(ufunc: Any, inputs: tuple, kwargs: dict) -> Any:
@@ -53,8 +59,7 @@ def _called(ufunc: Any, inputs: tuple, kwargs: dict) -> Any:
         if ufunc.nout > 1:
             several = ufunc.nout
             ways = lambda: (((out,) * several, ins) for out, ins in elementwise([shape_of(x) for x in inputs]))
-            result = apply(static, arrays, ways,
-                           lambda parts, plan: ufunc(*parts, **kwargs))  # fmt: skip
+            result = apply(static, arrays, ways, lambda parts, plan: ufunc(*parts, **kwargs))
         else:
             result = apply(static, arrays, rule, lambda parts, plan: ufunc(*parts, **kwargs))
     if plain:
@@ -84,8 +89,12 @@ def _letters(shapes: Sequence[tuple]) -> tuple[str, str, str]:
 
 def _matmul(x: Any, y: Any) -> Any:
     shapes = [x.shape, y.shape]
-    return apply(ufunc_key(np.matmul), [x, y], lambda: contraction(*_letters(shapes), shapes),
-                 lambda parts, plan: np.matmul(*parts))  # fmt: skip
+    return apply(
+        ufunc_key(np.matmul),
+        [x, y],
+        lambda: contraction(*_letters(shapes), shapes),
+        lambda parts, plan: np.matmul(*parts),
+    )
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -94,8 +103,12 @@ def _dot(x: Any, y: Any) -> Any:
         return np.multiply(x, y)
     first = "abcdefgh"[: len(shapes[0]) - 1] + "z"
     second = "z" if len(shapes[1]) == 1 else "ijklmnop"[: len(shapes[1]) - 2] + "zy"
-    return apply(np.dot, [x, y], lambda: contraction(first, second, (first + second).replace("z", ""), shapes),
-                 lambda parts, plan: np.dot(*parts))  # fmt: skip
+    return apply(
+        np.dot,
+        [x, y],
+        lambda: contraction(first, second, (first + second).replace("z", ""), shapes),
+        lambda parts, plan: np.dot(*parts),
+    )
 
 
 def _neutral(ufunc: Any, dtype: Any) -> Any:
@@ -142,15 +155,20 @@ def reduce(ufunc: Any, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
             )
         return ufunc.reduce(local, axis=axes, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}))
 
-    return apply(key, [x],
-                 lambda: reduction(x.ndim, axes, keepdims, kind), call)  # fmt: skip
+    return apply(key, [x], lambda: reduction(x.ndim, axes, keepdims, kind), call)
 
 
 def _accumulated(ufunc: Any, inputs: tuple, kwargs: dict) -> Any:
     x = inputs[0]
     axis = axis_of(inputs[1] if len(inputs) > 1 else kwargs.pop("axis", 0), x.ndim)
-    return along(f"{ufunc.__name__}.accumulate", [x], (axis,), lambda a: ufunc.accumulate(a, axis=axis, **kwargs),
-                  str(kwargs), linear=ufunc is np.add)  # fmt: skip
+    return along(
+        f"{ufunc.__name__}.accumulate",
+        [x],
+        (axis,),
+        lambda a: ufunc.accumulate(a, axis=axis, **kwargs),
+        str(kwargs),
+        linear=ufunc is np.add,
+    )
 
 
 UFUNC_METHODS.update(__call__=_called, reduce=_reduced, accumulate=_accumulated)
@@ -180,8 +198,14 @@ def _reducing(ufunc: Any, typed: bool) -> Callable:
     return function
 
 
-for _function, _ufunc in ((np.sum, np.add), (np.prod, np.multiply), (np.max, np.maximum), (np.min, np.minimum),
-                          (np.any, np.logical_or), (np.all, np.logical_and)):  # fmt: skip
+for _function, _ufunc in (
+    (np.sum, np.add),
+    (np.prod, np.multiply),
+    (np.max, np.maximum),
+    (np.min, np.minimum),
+    (np.any, np.logical_or),
+    (np.all, np.logical_and),
+):
     RULES[_function] = _reducing(_ufunc, _function in (np.sum, np.prod))
 
 RULES[np.dot] = _dot
@@ -263,8 +287,12 @@ for _function in (np.round, np.sinc, np.nan_to_num, np.isclose):
         count = 2 if _function is np.isclose else 1
         arrays, rest = list(args[:count]), args[count:]
         out = kwargs.pop("out", None)
-        found = apply((_function, str(rest), str(kwargs)), arrays, lambda: elementwise([shape_of(x) for x in arrays]),
-                      lambda parts, plan: _function(*parts, *rest, **kwargs))  # fmt: skip
+        found = apply(
+            (_function, str(rest), str(kwargs)),
+            arrays,
+            lambda: elementwise([shape_of(x) for x in arrays]),
+            lambda parts, plan: _function(*parts, *rest, **kwargs),
+        )
         if out is None:
             return found
         write_into(out, found)

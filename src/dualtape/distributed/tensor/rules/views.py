@@ -49,8 +49,13 @@ def _expand_dims(x: Any, axis: Any) -> Any:
     new = {axis_of(a, rank) for a in places}
     old = iter(range(x.ndim))
     dims = [None if d in new else next(old) for d in range(rank)]
-    return apply(("expand_dims", tuple(dims)), [x], lambda: mapped(dims),
-                 lambda parts, plan: np.expand_dims(parts[0], tuple(new)), view=True)  # fmt: skip
+    return apply(
+        ("expand_dims", tuple(dims)),
+        [x],
+        lambda: mapped(dims),
+        lambda parts, plan: np.expand_dims(parts[0], tuple(new)),
+        view=True,
+    )
 
 
 @rule(np.squeeze)
@@ -173,8 +178,13 @@ def _pairs(x: Sharded) -> Any:
 def _diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     gone = (axis_of(axis1, x.ndim), axis_of(axis2, x.ndim))
     dims = [*[d for d in range(x.ndim) if d not in gone], None]
-    return apply(("diagonal", offset, gone), [x], lambda: mapped(dims),
-                 lambda parts, plan: _writable(np.diagonal(parts[0], offset, *gone), parts[0]), view=True)  # fmt: skip
+    return apply(
+        ("diagonal", offset, gone),
+        [x],
+        lambda: mapped(dims),
+        lambda parts, plan: _writable(np.diagonal(parts[0], offset, *gone), parts[0]),
+        view=True,
+    )
 
 
 def _writable(view: Any, of: Any) -> Any:
@@ -187,8 +197,13 @@ def _writable(view: Any, of: Any) -> Any:
 @rule(np.flip)
 def _flip(m: Any, axis: Any = None) -> Any:
     axes = axes_of(axis, m.ndim)
-    return apply(("flip", axes), [m], lambda: mapped([None if d in axes else d for d in range(m.ndim)]),
-                 lambda parts, plan: np.flip(parts[0], axes), view=True)  # fmt: skip
+    return apply(
+        ("flip", axes),
+        [m],
+        lambda: mapped([None if d in axes else d for d in range(m.ndim)]),
+        lambda parts, plan: np.flip(parts[0], axes),
+        view=True,
+    )
 
 
 @rule(np.roll)
@@ -196,8 +211,14 @@ def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return np.reshape(np.roll(np.ravel(x), shift, 0), x.shape)
     axes = axes_of(axis, x.ndim)
-    return along("roll", [x], axes, lambda a: np.roll(a, shift, axes if isinstance(shift, (tuple, list)) else axes[0]),
-                  str(shift), linear=True)  # fmt: skip
+    return along(
+        "roll",
+        [x],
+        axes,
+        lambda a: np.roll(a, shift, axes if isinstance(shift, (tuple, list)) else axes[0]),
+        str(shift),
+        linear=True,
+    )
 
 
 # --- joining --------------------------------------------------------------------------------------
@@ -207,8 +228,12 @@ def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
 def _concatenate(arrays: Any, axis: Any = 0, out: Any = None, **kwargs: Any) -> Any:
     items = list(arrays)
     axis = axis_of(axis, items[0].ndim)
-    found = apply(("concatenate", axis), items, lambda: whole_axes([x.shape for x in items], (axis,), linear=True),
-                  lambda parts, plan: np.concatenate(parts, axis))  # fmt: skip
+    found = apply(
+        ("concatenate", axis),
+        items,
+        lambda: whole_axes([x.shape for x in items], (axis,), linear=True),
+        lambda parts, plan: np.concatenate(parts, axis),
+    )
     if out is None:
         return found
     write_into(out, found)

@@ -132,6 +132,9 @@ def along(
     name: str, arrays: list, axes: Any, call: Callable, *static: Any, outputs: int = 1, linear: bool = False
 ) -> Any:
     """A function along axes that must be whole."""
-    return apply((name, axes, *static), arrays,
-                 lambda: whole_axes([x.shape for x in arrays], axes, outputs, linear),
-                 lambda parts, plan: call(*parts))  # fmt: skip
+    return apply(
+        (name, axes, *static),
+        arrays,
+        lambda: whole_axes([x.shape for x in arrays], axes, outputs, linear),
+        lambda parts, plan: call(*parts),
+    )

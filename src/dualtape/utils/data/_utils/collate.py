@@ -47,7 +47,7 @@ def _mapping(like: Any, values: dict) -> Any:
             new = copy.copy(like)
             new.update(values)
             return new
-        return type(like)(values)  # type: ignore[call-arg]
+        return type(like)(values)
     except TypeError:
         return values
 
@@ -60,7 +60,7 @@ def _sequence(like: Any, values: list) -> Any:
             for k, value in enumerate(values):
                 new[k] = value
             return new
-        return type(like)(values)  # type: ignore[call-arg]
+        return type(like)(values)
     except TypeError:
         return values
 

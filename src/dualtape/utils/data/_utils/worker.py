@@ -161,9 +161,18 @@ def _send_out(connection: Any, messages: queue.SimpleQueue) -> None:
 
 
 def run(
-    iterable: bool, dataset: Any, connection: Any, auto_collation: bool, collate_fn: Any, drop_last: bool,
-    base_seed: int, init_fn: Any, worker: int, workers: int, inherited: list,
-) -> None:  # fmt: skip
+    iterable: bool,
+    dataset: Any,
+    connection: Any,
+    auto_collation: bool,
+    collate_fn: Any,
+    drop_last: bool,
+    base_seed: int,
+    init_fn: Any,
+    worker: int,
+    workers: int,
+    inherited: list,
+) -> None:
     """The whole life of a worker."""
     global _worker_info
     for pipe in inherited:  # the loader's ends: while a copy is open, nobody notices that it closed its own
