@@ -297,7 +297,7 @@ class Environment:
         def root(chain: Chain) -> Any:
             name = chain.names[0]
             if chain.is_global:
-                return function.__globals__.get(name, function.__builtins__.get(name, _MISSING))  # type: ignore[attr-defined]
+                return function.__globals__.get(name, function.__builtins__.get(name, _MISSING))
             return free[name].cell_contents if name in free and free[name] != _EMPTY else _MISSING
 
         for chain in self._chains_of(function.__code__):
@@ -411,7 +411,7 @@ class Environment:
         used = names_of(function.__code__, GLOBALS)
         space = function.__globals__
         self._check_chains(function)
-        own: dict = function.__builtins__  # type: ignore[attr-defined]
+        own: dict = function.__builtins__
         self._builtins.setdefault(id(own), (own, set()))[1].update(
             name for name in used if name not in space and name in own
         )
