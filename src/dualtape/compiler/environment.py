@@ -93,6 +93,8 @@ _SPELLED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 _WITHOUT_CODE = (object, ABC, typing.Generic, typing.Protocol)  # bases that read no attribute of an instance
 _LIMIT = 20_000
+# An attribute of functions that mypy finds or not, depending on what its cache holds.
+_builtins_of = operator.attrgetter("__builtins__")
 
 
 class TooMuch(Exception):
@@ -297,7 +299,7 @@ class Environment:
         def root(chain: Chain) -> Any:
             name = chain.names[0]
             if chain.is_global:
-                return function.__globals__.get(name, function.__builtins__.get(name, _MISSING))
+                return function.__globals__.get(name, _builtins_of(function).get(name, _MISSING))
             return free[name].cell_contents if name in free and free[name] != _EMPTY else _MISSING
 
         for chain in self._chains_of(function.__code__):
@@ -411,7 +413,7 @@ class Environment:
         used = names_of(function.__code__, GLOBALS)
         space = function.__globals__
         self._check_chains(function)
-        own: dict = function.__builtins__
+        own: dict = _builtins_of(function)
         self._builtins.setdefault(id(own), (own, set()))[1].update(
             name for name in used if name not in space and name in own
         )
