@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dualtape as dt
-from dualtape.overrides.watching import watching
+from dualtape.overrides.active_overrides import active_overrides
 
 
 @pytest.fixture(autouse=True)
@@ -34,11 +34,11 @@ _OVERRIDING = pytest.StashKey[bool]()  # of a module of tests: whether its own c
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     """See whether a module of tests has classes or modes that override operations."""
-    before = watching.copy()
-    watching.clear()
+    before = active_overrides.copy()
+    active_overrides.clear()
     report = yield
-    collector.stash[_OVERRIDING] = bool(watching)
-    watching[:] = before or watching
+    collector.stash[_OVERRIDING] = bool(active_overrides)
+    active_overrides[:] = before or active_overrides
     return report
 
 
@@ -46,8 +46,8 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
 def nothing_overrides(request: pytest.FixtureRequest) -> Iterator[None]:
     """As in a process where nothing overrides operations, in modules of tests where nothing does."""
     module = request.node.getparent(pytest.Module)
-    before = watching.copy()
+    before = active_overrides.copy()
     if module is not None and module.obj.__name__ in _PLAIN and not module.stash.get(_OVERRIDING, True):
-        watching.clear()
+        active_overrides.clear()
     yield
-    watching[:] = before or watching
+    active_overrides[:] = before or active_overrides

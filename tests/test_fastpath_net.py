@@ -19,8 +19,8 @@ import dualtape.autograd.forward_ad as fwAD
 from dualtape.nn import Parameter
 from dualtape.ops import dispatch, jvp, load_all
 from dualtape.ops.table import TABLE
+from dualtape.overrides.active_overrides import active_overrides
 from dualtape.overrides.function_modes import BaseTorchFunctionMode
-from dualtape.overrides.watching import watching
 from op_cases import DEEP, arrays, converted, leaves
 
 load_all()
@@ -255,12 +255,12 @@ def formulas_from_the_declaration() -> Iterator[None]:
 @contextmanager
 def nothing_overriding() -> Iterator[None]:
     """As if there were no subclass: then quick ways are on that are off here otherwise."""
-    before = watching.copy()
-    watching.clear()
+    before = active_overrides.copy()
+    active_overrides.clear()
     try:
         yield
     finally:
-        watching[:] = before
+        active_overrides[:] = before
 
 
 def described(t: Any) -> Any:

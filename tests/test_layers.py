@@ -79,8 +79,8 @@ UPWARDS = {
     ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",
     ("overrides.subclass", "overrides.dispatch"): "a mode below autograd is asked where one above it declined",
     ("overrides.subclass", "ops.table"): "the default __torch_function__ gives results their class by the alias op",
-    ("overrides.watching", "overrides.dispatch"): "what no op is beneath asks __torch_dispatch__ itself",
-    ("overrides.watching", "ops.batching"): "a composite that wants to see values runs sample by sample",
+    ("overrides.active_overrides", "overrides.dispatch"): "what no op is beneath asks __torch_dispatch__ itself",
+    ("overrides.active_overrides", "ops.batching"): "a composite that wants to see values runs sample by sample",
     ("random.draws", "ops.jvp"): "what is drawn over a tensor with a tangent has none",
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
-from dualtape.overrides import watching
+from dualtape.overrides import active_overrides
 from dualtape.profiler import ProfilerAction, profile, record_function, schedule
 from same_program import needs_torch
 
@@ -227,7 +227,7 @@ def test_what_is_made_of_ops_is_around_them():
     with profile(with_modules=True) as p, pytest.raises(RuntimeError):
         model(dt.ones(2, 4))
     assert all(event.end_ns >= event.start_ns for event in p.events())
-    assert not watching.profiling
+    assert not active_overrides.profiling
 
 
 def test_a_compiled_program_shows_its_kernels() -> None:

@@ -408,7 +408,7 @@ BETA_SLOPES = [
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-5)])
 def test_slopes_of_quantiles_are_exact_for_every_shape_and_in_both_tails(dtype, tolerance: float) -> None:
-    from dualtape.random.slopes import beta_slope, gamma_slope
+    from dualtape.random.implicit_gradients import beta_slope, gamma_slope
 
     alpha, x, expected = np.array(GAMMA_SLOPES if dtype is np.float64 else GAMMA_SLOPES[1:]).T
     np.testing.assert_allclose(gamma_slope(alpha.astype(dtype), x.astype(dtype)), expected, rtol=tolerance)
@@ -418,7 +418,7 @@ def test_slopes_of_quantiles_are_exact_for_every_shape_and_in_both_tails(dtype, 
 
 
 def test_slopes_keep_the_shape_of_what_they_are_of() -> None:
-    from dualtape.random.slopes import beta_slope, gamma_slope
+    from dualtape.random.implicit_gradients import beta_slope, gamma_slope
 
     assert gamma_slope(np.ones((2, 1)), np.ones(3)).shape == (2, 3) and gamma_slope(np.ones(0), np.ones(0)).shape == (
         0,

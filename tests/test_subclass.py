@@ -966,7 +966,7 @@ def test_the_first_object_with_the_protocol_is_asked():
     import sys
 
     program = """
-import sys, dualtape as dt, dualtape.overrides.watching as o
+import sys, dualtape as dt, dualtape.overrides.active_overrides as o
 seen = []
 class Duck:
     @classmethod
@@ -976,7 +976,7 @@ class Duck:
 x = dt.ones(2)
 for call in sys.argv[1:]:
     print(eval(call))
-    o.watching.clear()
+    o.active_overrides.clear()
 """
     done = subprocess.run([sys.executable, "-c", program, *FIRST], capture_output=True, text=True, check=True)
     assert done.stdout.split() == list(FIRST.values())
@@ -985,7 +985,7 @@ for call in sys.argv[1:]:
 def test_a_function_that_reads_values_loses_no_gradient_in_silence():
     """What its class computes of a whole function has no history: where a gradient would be lost, that is refused."""
     from dualtape.arrays.absent import NoMemory
-    from dualtape.overrides.watching import overridable
+    from dualtape.overrides.active_overrides import overridable
 
     class Wrapper(dt.Tensor):
         @staticmethod
@@ -1010,7 +1010,7 @@ def test_programs_without_subclasses_pay_nothing():
     import subprocess
     import sys
 
-    program = "import dualtape as dt, dualtape.overrides.watching as o; p = dt.nn.Parameter(dt.ones(2)); (p * 2).sum().backward(); print(o.watching)"
+    program = "import dualtape as dt, dualtape.overrides.active_overrides as o; p = dt.nn.Parameter(dt.ones(2)); (p * 2).sum().backward(); print(o.active_overrides)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

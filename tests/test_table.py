@@ -154,7 +154,7 @@ def test_every_word_of_linear_algebra_has_one_too(name: str) -> None:
 def test_the_index_of_names_is_up_to_date() -> None:
     program = "from dualtape.ops import reindex; print(reindex.text() == (reindex.FOLDER / 'index.py').read_text())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True", "run python -m dualtape.ops.reindex (make test does)"
+    assert done.stdout.strip() == "True", "run make generate"
 
 
 def test_every_method_of_a_family_read_on_demand_is_announced() -> None:

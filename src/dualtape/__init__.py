@@ -41,7 +41,7 @@ from .modes import is_inference_mode_enabled as is_inference_mode_enabled
 from .modes import no_grad as no_grad
 from .modes import set_grad_enabled as set_grad_enabled
 from .ops import FUNCTIONS as _FUNCTIONS
-from .overrides.watching import overridable as _overridable
+from .overrides.active_overrides import overridable as _overridable
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ import numpy as np
 from . import errors
 from .ops import FUNCTIONS, load, load_all
 from .ops.foreach import foreach
-from .overrides.watching import overridable
+from .overrides.active_overrides import overridable
 
 _MODULES = (
     "random",

@@ -17,7 +17,7 @@ _OFTEN = 0.1  # seconds between two lines
 
 def steps(items: Iterable[Any], words: str, progress: bool | None, total: int) -> Iterable[Any]:
     """``items``, one after the other; shown as they are done if that is wanted, by default (None) on a terminal."""
-    return _watched(items, Bar(words, total, progress is True)) if _is_wanted(progress) else items
+    return _with_bar(items, Bar(words, total, progress is True)) if _is_wanted(progress) else items
 
 
 def counter(words: str, progress: bool | None) -> Bar | None:
@@ -42,7 +42,7 @@ def _is_terminal() -> bool:
         return False
 
 
-def _watched(items: Iterable[Any], bar: Bar) -> Iterator[Any]:
+def _with_bar(items: Iterable[Any], bar: Bar) -> Iterator[Any]:
     try:
         for k, item in enumerate(items):
             yield item

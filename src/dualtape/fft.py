@@ -14,7 +14,7 @@ from ._tensor.tensor import Tensor
 from .ops import namespace
 from .ops.formulas import is_whole as _is_whole
 from .ops.table import TABLE
-from .overrides.watching import overridable
+from .overrides.active_overrides import overridable
 
 _FUNCTIONS = namespace("fft")
 globals().update(_FUNCTIONS)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import as_array, is_array
-from ..arrays.brief import BRIEF, BriefType, cast, from_bits, made
+from ..arrays.bfloat16_dtype import BFLOAT16, BFloat16Type, cast, from_bits, made
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.kernels.memory_order import with_channels_last
 from ..arrays.protocol import becoming
@@ -199,7 +199,7 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
         return made(np.zeros, shape, wanted or dtypes.default_float())
     inferred: Any = None
     for kind in sorted(found, key=str) if len(found) > 1 else found:
-        dtype: Any = kind if isinstance(kind, (np.dtype, BriefType)) else dtypes.scalar_dtype(kind())
+        dtype: Any = kind if isinstance(kind, (np.dtype, BFloat16Type)) else dtypes.scalar_dtype(kind())
         inferred = dtype if inferred is None else dtypes.promote_numpy(inferred, dtype)
     assert inferred is not None
     plain = _plain(data)
@@ -298,8 +298,8 @@ def _as_traced(array: Any) -> Any:
 
 def _readable(data: Any) -> Any:
     """An array of the package ml_dtypes as one that is computed with here; any other as it is."""
-    foreign = data.dtype.name == "bfloat16" and data.dtype is not BRIEF
-    return cast(data.astype(np.float32), BRIEF) if foreign else data
+    foreign = data.dtype.name == "bfloat16" and data.dtype is not BFLOAT16
+    return cast(data.astype(np.float32), BFLOAT16) if foreign else data
 
 
 def _native(array: Any) -> Any:
@@ -412,7 +412,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     tensor([97, 98], dtype=dualtape.uint8)
     """
     kind = dtypes.to_numpy(dtype)
-    if kind is BRIEF:  # arrays of bfloat16 have other bits in memory: a copy
+    if kind is BFLOAT16:  # arrays of bfloat16 have other bits in memory: a copy
         return _finished(from_bits(np.frombuffer(buffer, np.uint16, count, offset)), None, requires_grad)
     return _finished(np.frombuffer(buffer, kind, count, offset), None, requires_grad)
 

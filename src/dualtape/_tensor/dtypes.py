@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays.brief import BRIEF, cast, limits
+from ..arrays.bfloat16_dtype import BFLOAT16, cast, limits
 from . import naming
 
 __all__ = ["can_cast", "dtype", "finfo", "get_default_dtype", "iinfo", "promote_types", "set_default_dtype"]
@@ -109,7 +109,7 @@ class dtype:
 
 
 float16 = half = dtype("float16", np.dtype(np.float16))
-bfloat16 = dtype("bfloat16", BRIEF)
+bfloat16 = dtype("bfloat16", BFLOAT16)
 float32 = dtype("float32", np.dtype(np.float32))
 float64 = double = dtype("float64", np.dtype(np.float64))
 complex64 = cfloat = dtype("complex64", np.dtype(np.complex64))
@@ -177,7 +177,7 @@ def to_numpy(kind: object) -> np.dtype:
     """
     if type(kind) is dtype:
         return kind.numpy
-    if kind is BRIEF:
+    if kind is BFLOAT16:
         return kind
     try:
         return of(np.dtype(kind)).numpy  # type: ignore[call-overload]
@@ -249,8 +249,8 @@ def promote_numpy(a: np.dtype, b: np.dtype) -> np.dtype:
         raise errors.promotion(a, b)
     if "float16" in (a.name, b.name) and "c" in (a.kind, b.kind):
         return a if a.kind == "c" else b
-    if BRIEF in (a, b):
-        other = b if a == BRIEF else a
+    if BFLOAT16 in (a, b):
+        other = b if a == BFLOAT16 else a
         return float32.numpy if other.itemsize == 2 else other
     out = np.promote_types(a, b)
     return out if out in _BY_NUMPY else float64.numpy
@@ -313,9 +313,9 @@ def number_as(value: complex, target: np.dtype) -> Any:
         if not _fits(whole, target, isinstance(value, int)):
             raise errors.number_overflow(value, of(target))
         return np.array(whole % 2 ** (8 * target.itemsize) if kind == "u" else whole, target)[()]
-    if kind == "f" and target is not BRIEF and abs(value) > _largest(target) and not isinf(value.real):
+    if kind == "f" and target is not BFLOAT16 and abs(value) > _largest(target) and not isinf(value.real):
         raise errors.number_overflow(value, of(target))
-    return cast(np.array(value, float), target) if target is BRIEF else np.array(value, target)[()]
+    return cast(np.array(value, float), target) if target is BFLOAT16 else np.array(value, target)[()]
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_array
-from ..arrays.brief import cast, made
+from ..arrays.bfloat16_dtype import cast, made
 from . import dtypes
 from .creation import _inferred, as_class
 from .shaped import _sizes

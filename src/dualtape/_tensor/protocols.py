@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import errors
 from ..arrays import Absent, Batched
-from ..arrays.brief import BRIEF
+from ..arrays.bfloat16_dtype import BFLOAT16
 from ..autograd.tangents import check_exportable
 from ..modes import current
 from .exchange import exported
@@ -73,7 +73,7 @@ class Protocols(Methods):
             if hasattr(self._array, "shared"):
                 return self._array.shared()  # while a program is traced
             if not isinstance(self._array, np.ndarray) and type(self._array) is not Absent:
-                if self._array.dtype is BRIEF:
+                if self._array.dtype is BFLOAT16:
                     raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such type, call .float() first")
                 raise TypeError(f"can't convert a tensor on {self.device} to numpy: call .cpu() first")
         return self._array if isinstance(self._array, np.ndarray) else self._array.get()

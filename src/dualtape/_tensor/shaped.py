@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Batched, as_array, is_array
-from ..arrays.brief import BRIEF, cast, made
+from ..arrays.bfloat16_dtype import BFLOAT16, cast, made
 from ..arrays.kernels.basics import in_parts
 from ..errors import warn
 from . import dtypes
@@ -240,8 +240,8 @@ def _like(
     values = tuple(dtypes.number_as(_number(make.__name__, value), wanted) for value in fill)
     repeated = 0 in getattr(input._array, "strides", ())  # of an expanded tensor NumPy would put the repeated axes last
     array = input._array
-    if wanted is BRIEF and type(array) is np.ndarray:
-        array = cast(array, BRIEF)  # which makes arrays of its kind
+    if wanted is BFLOAT16 and type(array) is np.ndarray:
+        array = cast(array, BFLOAT16)  # which makes arrays of its kind
     by_rows = repeated or order is not None and order is not preserve_format
     result = make(array, *values, dtype=wanted, order="C" if by_rows else "K")
     if by_rows and not repeated or order is not None:

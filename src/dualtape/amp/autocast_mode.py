@@ -16,7 +16,7 @@ from .._tensor import dtypes
 from .._tensor.device import device as Device
 from .._tensor.tensor import Tensor
 from ..errors import warn
-from ..overrides.subclass import watch
+from ..overrides.subclass import activate_overrides
 from .lists import NARROW, SINGLE, WHOLE, WIDEST
 
 _NARROW_TYPES = (dtypes.bfloat16, dtypes.float16)
@@ -152,7 +152,7 @@ class autocast(modes.ModeContext):
         self._enabled = on
         self._given = (device_type, dtype, enabled, cache_enabled)
         self._cache = _settings["cache"] if cache_enabled is None else cache_enabled
-        watch()
+        activate_overrides()
 
     def clone(self) -> autocast:
         return type(self)(*self._given)
@@ -259,7 +259,7 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     if _checked(device_type) != "cpu":
         raise RuntimeError(f"autocast is for the CPU here, got {device_type!r}")
     _check_bool(enabled)
-    watch()
+    activate_overrides()
     casting = Casting(get_autocast_dtype("cpu"), {} if _settings["cache"] else None) if enabled else None
     modes._set(_with(modes.current(), casting))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .brief import BRIEF, SINGLE
+from .bfloat16_dtype import BFLOAT16, SINGLE
 from .protocol import register_module
 
 _METHODS = """
@@ -75,23 +75,23 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         out = kwargs.pop("out", None)
         dtype = kwargs.pop("dtype", None)
         if dtype is not None:
-            kwargs["dtype"] = SINGLE if dtype is BRIEF else dtype
+            kwargs["dtype"] = SINGLE if dtype is BFLOAT16 else dtype
         if out is not None:
             return self._into(out, ufunc, method, inputs, kwargs)
         if method == "at":
             getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
             return _rewritten(inputs[0])
-        if ufunc is np.nextafter and method == "__call__" and _result_type(inputs) is BRIEF:
-            return BFloat16Array(_next_after(*[_asarray(x, BRIEF).values for x in inputs]), True)
-        if ufunc in _REMAINDERS and _result_type(inputs) is BRIEF:
-            inputs = tuple(_asarray(x, BRIEF).settle() for x in inputs)
-        elif ufunc is np.floor_divide and _result_type(inputs) is BRIEF:
-            inputs = (_asarray(inputs[0], BRIEF).settle(), *inputs[1:])
+        if ufunc is np.nextafter and method == "__call__" and _result_type(inputs) is BFLOAT16:
+            return BFloat16Array(_next_after(*[_asarray(x, BFLOAT16).values for x in inputs]), True)
+        if ufunc in _REMAINDERS and _result_type(inputs) is BFLOAT16:
+            inputs = tuple(_asarray(x, BFLOAT16).settle() for x in inputs)
+        elif ufunc is np.floor_divide and _result_type(inputs) is BFLOAT16:
+            inputs = (_asarray(inputs[0], BFLOAT16).settle(), *inputs[1:])
         elif ufunc in _OF_KEPT:
             inputs = tuple(x.settle() if type(x) is BFloat16Array else x for x in inputs)
         result = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
         wider = any(isinstance(x, np.ndarray) and x.dtype.kind in "fc" for x in inputs)
-        return result if wider or dtype is not None and dtype is not BRIEF else _briefly(result)
+        return result if wider or dtype is not None and dtype is not BFLOAT16 else _as_bfloat16(result)
 
     def _into(self, out: tuple, ufunc: Any, method: str, inputs: tuple, kwargs: dict) -> Any:
         """A ufunc that writes: by way of what it computes, so that nothing is written before it is rounded."""
@@ -107,7 +107,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         if func is np.result_type:
             return _result_type(args)
         kwargs.pop("like", None)
-        asked = [a for a in (*args, *kwargs.values()) if a is BRIEF or isinstance(a, (np.dtype, type))]
+        asked = [a for a in (*args, *kwargs.values()) if a is BFLOAT16 or isinstance(a, (np.dtype, type))]
         values, options = _plain(args), {name: _plain(value) for name, value in kwargs.items()}
         if func is np.copyto:
             args[0][... if "where" not in kwargs else options["where"]] = (
@@ -117,7 +117,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         result = func(*values, **options)
         if func in _WRITING:
             return _rewritten(args[0])
-        if asked and not any(kind is BRIEF for kind in asked):
+        if asked and not any(kind is BFLOAT16 for kind in asked):
             return result
         return _shared(result, args)
 
@@ -130,7 +130,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
     # --- memory -----------------------------------------------------------------------------------
 
     device = "cpu"
-    dtype = BRIEF
+    dtype = BFLOAT16
     itemsize = 2
     shape = property(lambda self: self.values.shape)
     ndim = property(lambda self: self.values.ndim)
@@ -167,7 +167,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         self, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         values = self.settle().values
-        if dtype is BRIEF:
+        if dtype is BFLOAT16:
             return BFloat16Array(values.copy(order) if copy else values, True)
         return values.astype(dtype, order=order, copy=copy)
 
@@ -175,7 +175,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         return BFloat16Array(self.values.copy(order), self.settled)
 
     def view(self, dtype: Any = None) -> BFloat16Array:
-        if dtype is not None and dtype is not BRIEF:
+        if dtype is not None and dtype is not BFLOAT16:
             raise NotImplementedError(f"the bits of bfloat16 cannot be seen as {dtype}: convert the tensor instead")
         return BFloat16Array(self.values.view(), self.settled)
 
@@ -228,24 +228,26 @@ def _plain(value: Any) -> Any:
         return value.values
     if type(value) is tuple or type(value) is list:
         return type(value)([_plain(part) for part in value])
-    return SINGLE if value is BRIEF else value
+    return SINGLE if value is BFLOAT16 else value
 
 
 def _result_type(values: tuple) -> Any:
     """The type of bfloat16 and others: integers and numbers of Python's do not widen it."""
-    wider = [np.dtype(getattr(v, "dtype", v)) for v in values if not _is_brief(v) and not isinstance(v, (int, float))]
+    wider = [
+        np.dtype(getattr(v, "dtype", v)) for v in values if not _is_bfloat16(v) and not isinstance(v, (int, float))
+    ]
     wider = [dtype for dtype in wider if dtype.kind in "fc"]
-    return np.result_type(SINGLE, *wider) if wider else BRIEF
+    return np.result_type(SINGLE, *wider) if wider else BFLOAT16
 
 
-def _is_brief(value: Any) -> bool:
-    return value is BRIEF or type(value) is BFloat16Array
+def _is_bfloat16(value: Any) -> bool:
+    return value is BFLOAT16 or type(value) is BFloat16Array
 
 
-def _briefly(result: Any) -> Any:
+def _as_bfloat16(result: Any) -> Any:
     """A fresh result: bfloat16, if it is floating point; not rounded yet."""
     if isinstance(result, tuple):
-        parts = [_briefly(part) for part in result]
+        parts = [_as_bfloat16(part) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind == "f":
         return BFloat16Array(np.asarray(result, np.float32))
@@ -257,7 +259,7 @@ def _shared(result: Any, args: Any) -> Any:
     if isinstance(result, (tuple, list)):
         parts = [_shared(part, args) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    found = _briefly(result)
+    found = _as_bfloat16(result)
     if type(found) is BFloat16Array:
         sources = [a for a in args if type(a) is BFloat16Array]
         found.settled = any(a.settled and np.may_share_memory(found.values, a.values) for a in sources)
@@ -275,7 +277,7 @@ def _method(name: str) -> Any:
         dtype = kwargs.get("dtype")
         kwargs = {key: _plain(value) for key, value in kwargs.items()}
         result = getattr(self.values, name)(*_plain(args), **kwargs)
-        return result if dtype is not None and dtype is not BRIEF else _shared(result, (self,))
+        return result if dtype is not None and dtype is not BFLOAT16 else _shared(result, (self,))
 
     method.__name__ = name
     return method
@@ -288,7 +290,7 @@ for _name in _METHODS:
 
 def _maker(function: Any) -> Any:
     def make(*args: Any, **kwargs: Any) -> Any:
-        brief = any(a is BRIEF or type(a) is BFloat16Array for a in (*args, *kwargs.values()))
+        brief = any(a is BFLOAT16 or type(a) is BFloat16Array for a in (*args, *kwargs.values()))
         result = function(*_plain(args), **{name: _plain(value) for name, value in kwargs.items()})
         return _shared(result, args) if brief else result
 
@@ -296,7 +298,7 @@ def _maker(function: Any) -> Any:
 
 
 def _asarray(values: Any, dtype: Any = None) -> Any:
-    if dtype is BRIEF:
+    if dtype is BFLOAT16:
         return values if type(values) is BFloat16Array else rounded(np.asarray(values))
     if type(values) is BFloat16Array:
         return values if dtype is None else values.astype(dtype)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .brief import BRIEF, cast
+from .bfloat16_dtype import BFLOAT16, cast
 
 _KNOWN: set[type] = {np.ndarray}
 _MODULES: dict[type, Any] = {np.ndarray: np}
@@ -64,10 +64,10 @@ def register_module(kind: type, module: Any) -> None:
 def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
     """Zeros of the same kind of array as ``like``."""
     if type(like) is np.ndarray or isinstance(like, np.generic):
-        return np.zeros(shape, dtype) if dtype is not BRIEF else cast(np.zeros(shape, np.float32), BRIEF)
-    if dtype is BRIEF:  # NumPy would refuse it before it asks whose array it is to be like
+        return np.zeros(shape, dtype) if dtype is not BFLOAT16 else cast(np.zeros(shape, np.float32), BFLOAT16)
+    if dtype is BFLOAT16:  # NumPy would refuse it before it asks whose array it is to be like
         module = module_of(like)
         if module is np:  # ``like`` is a tensor
-            return cast(np.zeros(shape, np.float32, like=like), BRIEF)
+            return cast(np.zeros(shape, np.float32, like=like), BFLOAT16)
         return module.zeros(shape, dtype)
     return np.zeros(shape, dtype, like=like)

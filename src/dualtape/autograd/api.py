@@ -13,9 +13,9 @@ from .._tensor.size import Size
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
-from ..arrays.brief import made
+from ..arrays.bfloat16_dtype import made
 from ..errors import warn
-from ..overrides.watching import MISS, begin_watching, overrides, watching
+from ..overrides.active_overrides import MISS, activate_for, active_overrides, overrides
 from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
@@ -61,7 +61,7 @@ def backward(
     roots = _listed(tensors)
     if inputs is not None:
         inputs = _listed_inputs(inputs, "backward")
-    if watching:
+    if active_overrides:
         answer = _asked(
             backward,
             (*roots, *(inputs or ())),
@@ -152,7 +152,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     found: Any = MISS
-    if watching:
+    if active_overrides:
         options = {
             "grad_outputs": grad_outputs,
             "retain_graph": retain_graph,
@@ -279,8 +279,8 @@ def _listed(value: Any) -> list:
     if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)):
         return [value]
     listed = [value] if overrides(value) else list(value)
-    if not watching:
-        begin_watching(listed, {})
+    if not active_overrides:
+        activate_for(listed, {})
     return listed
 
 

@@ -22,7 +22,7 @@ from .._tensor.tensor import Tensor
 from ..arrays.batched import array as batches
 from ..arrays.batched.array import Batched, NotBatchable
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
-from ..overrides.watching import watching
+from ..overrides.active_overrides import active_overrides
 from .accumulate_grad import HELD, accumulate, capture, getrefcount
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
@@ -226,7 +226,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     if not everything and task.captures is None:  # backward(inputs=...) runs their own nodes, too, as PyTorch does
         reached.update({node: True for node in task.targets or () if node in reached and type(node) is not leaf})
     record, anomaly, profiler = task.record, task.anomaly, task.profiler
-    usual = anomaly is None and profiler is None and not (record and watching)
+    usual = anomaly is None and profiler is None and not (record and active_overrides)
     freed = None if task.keep else task.free()
     # they need not run
     stops: Collection[Node] = (
@@ -300,7 +300,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                 raise
         if pairs is None:
             grad = grad if type(grad) is list else [grad]  # which a node may empty: gradients go as soon as may be
-            pairs = _general(node, grad, task) if profiler is None else _watched(node, grad, task, freed)
+            pairs = _general(node, grad, task) if profiler is None else _profiled(node, grad, task, freed)
         for edge, grad in pairs:
             child = edge[0]
             if grad is not None:
@@ -352,7 +352,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     task.node = None
 
 
-def _watched(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> Sequence[tuple[Edge, Any]]:
+def _profiled(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> Sequence[tuple[Edge, Any]]:
     """Run a node while a profile is taken: as it would run otherwise."""
 
     def run() -> Any:

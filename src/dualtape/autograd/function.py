@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
 from ..errors import warn
-from ..overrides.watching import watching
+from ..overrides.active_overrides import active_overrides
 from . import function_batching
 from . import saved as saving
 from .function_once import once_differentiable
@@ -699,7 +699,7 @@ class _Wrapping:
 
 def _as_view(tensor: Tensor) -> Tensor:
     """An argument returned as it is: a new tensor, a view of the argument, made by its class if that has a say."""
-    if watching and type(tensor) is not Tensor:
+    if active_overrides and type(tensor) is not Tensor:
         new = tensor.view_as(tensor)
     else:
         from ..ops.table import TABLE
@@ -713,7 +713,7 @@ def _as_view(tensor: Tensor) -> Tensor:
 
 def _detached(tensor: Tensor) -> Tensor:
     """An argument returned as a result without gradient; a class that keeps its values elsewhere makes it."""
-    if not watching or type(tensor) is Tensor:
+    if not active_overrides or type(tensor) is Tensor:
         return alias(tensor)
     from ..overrides.subclass import DisableTorchFunctionSubclass
 

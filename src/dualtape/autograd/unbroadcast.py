@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arrays.brief import cast
+from ..arrays.bfloat16_dtype import cast
 from ..arrays.kernels.basics import add_reduce
 from ..arrays.kernels.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient

@@ -257,6 +257,8 @@ def trace(
         _settle_others(session.tape)
         return result, variant
     result = _first_results(variant, session, (leaves_in, spec))
+    # The graph that the run recorded refers to the session, and these tensors to that graph.
+    session.results = []
     guard.forget()
     variant.facts["seconds"] = time.perf_counter() - begun
     return result, variant

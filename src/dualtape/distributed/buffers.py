@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from ..arrays import module_of
-from ..arrays.brief import BRIEF
+from ..arrays.bfloat16_dtype import BFLOAT16
 from ..autograd.versions import bump
 
 __all__ = ["check_tensor", "check_tensors", "count_write", "memory", "pack", "unpack"]
@@ -23,7 +23,7 @@ def check_tensor(name: str, argument: str, value: Any, dense: bool = True) -> Te
             f" {type(value).__name__}"
         )
     array = value._array
-    if dense and not isinstance(array, np.ndarray) and array.dtype is not BRIEF and not _foreign(array):
+    if dense and not isinstance(array, np.ndarray) and array.dtype is not BFLOAT16 and not _foreign(array):
         raise TypeError(
             f"{name}: `{argument}` must be a dense tensor outside vmap, got one over {type(array).__name__}"
         )
@@ -73,7 +73,7 @@ def memory(array: Any, on_host: bool, fresh: bool = False) -> Any:
 
     ``fresh`` wants memory of its own.
     """
-    values = array.values if array.dtype is BRIEF else array
+    values = array.values if array.dtype is BFLOAT16 else array
     if on_host and not isinstance(values, np.ndarray):
         return values.get()  # from the GPU
     if fresh or not values.flags.c_contiguous:
@@ -85,7 +85,7 @@ def write_back(array: Any, values: Any) -> None:
     """Put what came into ``array``, unless it came there by itself; bfloat16 is rounded."""
     if values is array:
         return
-    if array.dtype is not BRIEF and not isinstance(array, np.ndarray):
+    if array.dtype is not BFLOAT16 and not isinstance(array, np.ndarray):
         values = module_of(array).asarray(values)  # from the host
     array[...] = values.reshape(array.shape)
 

@@ -12,7 +12,7 @@ import numpy
 
 from .._tensor.tensor import wrap
 from ..arrays import Batched, as_array, module_of
-from ..arrays.brief import BRIEF
+from ..arrays.bfloat16_dtype import BFLOAT16
 from . import collectives, point_to_point
 from .groups import ProcessGroup
 
@@ -54,8 +54,8 @@ def _per_sample(into: int | None, out: int | None) -> Callable:
 
 
 def _room(shape: tuple, like: Any, zeros: bool = False) -> Any:
-    if like.dtype is BRIEF:
-        return module_of(like).zeros(shape, BRIEF)
+    if like.dtype is BFLOAT16:
+        return module_of(like).zeros(shape, BFLOAT16)
     return (module_of(like).zeros if zeros else module_of(like).empty)(shape, like.dtype)
 
 

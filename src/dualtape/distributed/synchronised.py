@@ -12,7 +12,7 @@ import numpy as np
 
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor
-from ..arrays.brief import BRIEF
+from ..arrays.bfloat16_dtype import BFLOAT16
 from ..modes import no_grad
 from ..ops import FUNCTIONS
 from . import groups
@@ -61,7 +61,7 @@ def normalised(layer: Any, input: Tensor, group: ProcessGroup, factor: float) ->
             f"Expected more than 1 value per channel when training, got {count} on all processes together: input size"
             f" {list(input.shape)} here"
         )
-    half = input._array.dtype is BRIEF or input._array.dtype == np.float16
+    half = input._array.dtype is BFLOAT16 or input._array.dtype == np.float16
     x = input.to(dtypes.float32) if half else input
     dims = [d for d in range(input.dim()) if d != 1]
     shape = [1, -1] + [1] * (input.dim() - 2)

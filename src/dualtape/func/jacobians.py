@@ -25,7 +25,7 @@ from .scope import (
     with_chosen,
     zeros_for,
 )
-from .transforms import Pulled, forward_level, push
+from .transforms import RecordedCall, forward_level, push
 from .vmap import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -129,7 +129,7 @@ def jacrev(
         who = "jacrev(f)(*args)"
         places = check_argnums(argnums, len(args))
         numpy = speaks_numpy(args, kwargs)
-        pulled = Pulled(with_chosen(func, args, kwargs, places), tuple(args[n] for n in places), has_aux, who)
+        pulled = RecordedCall(with_chosen(func, args, kwargs, places), tuple(args[n] for n in places), has_aux, who)
         pulled.check_tensors(who)
         _check_real("jacrev", pulled.inputs, "inputs")
         _check_real("jacrev", pulled.outputs, "outputs")

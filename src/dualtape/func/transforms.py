@@ -31,13 +31,23 @@ from .scope import (
     zeros_for,
 )
 
-__all__ = ["Pulled", "forward_level", "grad", "grad_and_value", "jvp", "linearize", "push", "value_and_grad", "vjp"]
+__all__ = [
+    "RecordedCall",
+    "forward_level",
+    "grad",
+    "grad_and_value",
+    "jvp",
+    "linearize",
+    "push",
+    "value_and_grad",
+    "vjp",
+]
 
 
 # --- reverse --------------------------------------------------------------------------------------
 
 
-class Pulled:
+class RecordedCall:
     """A function recorded at a point: its results, and the way back from them."""
 
     def __init__(self, func: Callable, primals: tuple, has_aux: bool, who: str) -> None:
@@ -122,7 +132,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """
     who = "vjp(f, *primals)"
     numpy = speaks_numpy(primals)
-    pulled = Pulled(func, primals, has_aux, who)
+    pulled = RecordedCall(func, primals, has_aux, who)
     pulled.check_tensors(who)
     convert = as_numpy if numpy else lambda tree: tree
 
@@ -236,7 +246,7 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
     places = check_argnums(argnums, len(args))
     primals = tuple(args[n] for n in places)
     numpy = speaks_numpy(args, kwargs)
-    pulled = Pulled(with_chosen(func, args, kwargs, places), primals, has_aux, who)
+    pulled = RecordedCall(with_chosen(func, args, kwargs, places), primals, has_aux, who)
     value = pulled.output
     if not isinstance(value, Tensor):
         lost = isinstance(value, (int, float, complex, np.ndarray, np.generic))
@@ -367,7 +377,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     who = "linearize(f, *primals)"
     numpy = speaks_numpy(primals)
     convert = as_numpy if numpy else lambda tree: tree
-    pulled = Pulled(func, primals, False, who)
+    pulled = RecordedCall(func, primals, False, who)
     pulled.check_tensors(who)
     scope, outputs = pulled.scope, pulled.outputs
     with scope:

@@ -15,7 +15,7 @@ from ..ops import FUNCTIONS, namespace
 from ..ops.dispatch import call_inplace
 from ..ops.families.losses import reduction_of
 from ..ops.table import COMPOSITES, TABLE
-from ..overrides.watching import MISS, overridable, watching
+from ..overrides.active_overrides import MISS, active_overrides, overridable
 
 _ALSO_IN_PLACE = (
     "relu",
@@ -68,7 +68,7 @@ def _with_inplace(name: str) -> Callable:
     def function(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
         if len(args) > count:
             *args, inplace = args  # type: ignore[assignment]
-        if inplace and watching:
+        if inplace and active_overrides:
             from ..overrides.subclass import intercept
 
             answer = intercept(function, (input, *args), {**kwargs, "inplace": True})

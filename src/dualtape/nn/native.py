@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..ops import FUNCTIONS
-from ..overrides.watching import overridable
+from ..overrides.active_overrides import overridable
 from . import functional
 
 F: Any = functional  # whose names come from the table

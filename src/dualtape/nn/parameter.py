@@ -14,8 +14,8 @@ from .._tensor.shaped import empty
 from .._tensor.tensor import Tensor, alias
 from ..arrays.absent import Absent
 from ..ops.codegen.source import plain_types
+from ..overrides.active_overrides import silent
 from ..overrides.subclass import disabled_function, make_subclass
-from ..overrides.watching import silent
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "is_lazy"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._tensor.tensor import Tensor
-from ..overrides.subclass import watch
+from ..overrides.subclass import activate_overrides
 from .dispatch import FUNCTIONS, _inplace_name
 from .table import TABLE
 
@@ -132,7 +132,7 @@ def _found(name: str) -> Callable | None:
         return row.function
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    watch()  # from now on methods are those that ask, which are what a handler gets
+    activate_overrides()  # from now on methods are those that ask, which are what a handler gets
     method = getattr(Tensor, _METHODS.get(name, name), None)
     return method if callable(method) else getattr(sys.modules["dualtape"], name, None)
 

@@ -20,7 +20,7 @@ from ..arrays import Batched
 from ..arrays.batched import array as arrays
 from ..arrays.batched.array import BatchLevel
 from ..autograd.tangents import tangent
-from ..overrides.watching import MISS
+from ..overrides.active_overrides import MISS
 from .dispatch import FUNCTIONS, compute, in_dtype, record
 from .table import BROADCASTING, ELEMENTWISE, GENERAL, LINEAR, TABLE, Op, op
 

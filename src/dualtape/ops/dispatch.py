@@ -19,7 +19,7 @@ from .._tensor.device import of as device_of
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array, is_array, module_of
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
-from ..arrays.brief import cast, number
+from ..arrays.bfloat16_dtype import cast, number
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.saved import output_entry
@@ -27,7 +27,7 @@ from ..autograd.tangents import active, tangent
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
 from ..errors import warn
-from ..overrides.watching import MISS, begin_watching, watching
+from ..overrides.active_overrides import MISS, activate_for, active_overrides
 from .op_node import as_a_whole, pack_node
 from .saves import INPUT, OUTPUT
 from .table import CONTRACTION, FLOAT, LISTED, Op, Registry
@@ -41,7 +41,7 @@ NAMESPACES: dict[str, dict[str, Callable]] = {}  # those below it: "linalg", "nn
 
 def call(op: Op, args: tuple, kwargs: dict) -> Any:
     """Run ``op`` on a user's arguments."""
-    if watching:
+    if active_overrides:
         # the name that users know
         answer = _asked(FUNCTIONS["div"] if op.name == "true_divide" else op.function, args, kwargs)
         if answer is not MISS:
@@ -56,7 +56,7 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
         if unhooked.plain and _usual(args) and (not kwargs or "out" not in kwargs and _usual(kwargs.values())):
             return _packing(op, args, kwargs, mode, unhooked)
     try:
-        if mode.levels and not kwargs and not watching:
+        if mode.levels and not kwargs and not active_overrides:
             return _forward_args(op, args, mode)
         if kwargs and "out" in kwargs:
             rest = dict(kwargs)
@@ -67,7 +67,7 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
         return execute(op, op.bind(args, kwargs))
     except Exception:  # an op that users do not know leaves it to the function that they called
         public = op.function is FUNCTIONS.get(op.name) or op.function is vars(Tensor).get(op.name)
-        if watching or not public or not begin_watching(args, kwargs):
+        if active_overrides or not public or not activate_for(args, kwargs):
             raise
         return call(op, args, kwargs)
 
@@ -83,7 +83,7 @@ def _usual(values: Any) -> bool:
     """Whether all of ``values`` are plain tensors over NumPy's arrays, or options that hold none."""
     for value in values:
         kind = type(value)
-        if kind is Tensor or isinstance(value, Tensor) and not watching:
+        if kind is Tensor or isinstance(value, Tensor) and not active_overrides:
             if type(value._array) is not np.ndarray:
                 return False
         elif kind not in _OPTIONS and not (
@@ -119,16 +119,16 @@ def _packing(op: Op, args: tuple, kwargs: dict, mode: modes.Mode, unhooked: mode
 
 def execute(op: Op, values: list) -> Any:
     """Run ``op`` on bound arguments, out of place."""
-    if watching:
+    if active_overrides:
         from ..overrides.dispatch import execute as dispatched
 
         answer = dispatched(op, values)
         if answer is not MISS:
             return answer
     mode = modes.current()
-    if mode.levels and not watching:
+    if mode.levels and not active_overrides:
         return _forward(op, values, mode)
-    if not watching:
+    if not active_overrides:
         for value in values[:2]:
             if type(value) is Tensor and type(value._array) is Batched:
                 answer = _pointwise(op, values, mode, value._array)
@@ -415,7 +415,7 @@ def _inplace_name(op: Op) -> str:
 
 def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     """Run ``op`` and write its result into its first argument."""
-    if watching:
+    if active_overrides:
         answer = _asked(_inplace_method(op), args, kwargs)
         if answer is not MISS:
             return answer
@@ -427,7 +427,7 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
     try:
         return _write(op, op.bind(args, kwargs))
     except Exception:
-        if watching or not begin_watching(args, kwargs):
+        if active_overrides or not activate_for(args, kwargs):
             raise
         return call_inplace(op, args, kwargs)
 
@@ -438,7 +438,7 @@ def _write(op: Op, values: list) -> Tensor:
     name = _inplace_name(op)
     if not isinstance(target, Tensor):
         raise errors.not_a_tensor(name, op.params[0], target)
-    if watching:
+    if active_overrides:
         from ..overrides.dispatch import execute_inplace
 
         answer = execute_inplace(op, values)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from ..arrays import zeros
-from ..arrays.brief import cast
+from ..arrays.bfloat16_dtype import cast
 from .table import TABLE
 
 

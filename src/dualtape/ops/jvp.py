@@ -34,7 +34,7 @@ from ..autograd.tangents import (
 )
 from ..autograd.unbroadcast import sum_to
 from ..autograd.views import replay
-from ..overrides.watching import MISS
+from ..overrides.active_overrides import MISS
 from . import jvp_fastpath as duals
 from .saves import OUTPUT
 from .table import BILINEAR, LINEAR, Op, formula_names

@@ -21,7 +21,7 @@ from ..arrays.batched.array import NotBatchable
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..autograd.tangents import ForwardLevel, is_still, set_tangent, tangent
 from ..autograd.views import history_is_current
-from ..overrides.watching import MISS
+from ..overrides.active_overrides import MISS
 from .codegen.jvp import tangent_of
 from .table import BROADCASTING, CONTRACTION, ELEMENTWISE, LINEAR, Op
 

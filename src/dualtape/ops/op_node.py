@@ -20,7 +20,7 @@ from ..autograd import saved as saving
 from ..autograd.node import Freed, Node, check_not_freed
 from ..autograd.saved import SavedVariable
 from ..autograd.tangents import tangents_of
-from ..overrides.watching import watching
+from ..overrides.active_overrides import active_overrides
 from .saves import ATTRIBUTE, INPUT, OUTPUT
 
 _ENTRIES = (tuple, Tensor)  # what a saved tensor is kept as
@@ -72,7 +72,7 @@ class OpNode(Node):
         if grads[0] is None and all([grad is None for grad in grads]):
             return (None,) * len(self._edges)
         saved = check_not_freed(self)
-        if watching and modes.current().subclass_functions:
+        if active_overrides and modes.current().subclass_functions:
             return self._without_functions(grads, record, wanted)
         values = self._unpacked(saved, record)
         formulas = self._formulas([*values, *grads], record)

@@ -13,7 +13,7 @@ from .. import errors, modes
 from .._tensor.tensor import Tensor
 from ..arrays import is_array
 from ..autograd.views import check_write
-from ..overrides.watching import MISS, Declined, overridable, overrides
+from ..overrides.active_overrides import MISS, Declined, overridable, overrides
 from . import table
 from .codegen import functions
 from .dispatch import FUNCTIONS, NAMESPACES, check_store, written_out

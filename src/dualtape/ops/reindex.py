@@ -46,7 +46,7 @@ def found() -> tuple[dict[str, set[str]], ...]:
     methods: dict[str, set[str]] = {family: set() for family in names}
     spaces: dict[str, set[str]] = {}
     for part in ("publish", "publish_composite"):
-        setattr(publish, part, _watched(getattr(publish, part), names, methods, spaces))
+        setattr(publish, part, _noting_names(getattr(publish, part), names, methods, spaces))
     for family in names:  # what is not declared by a row is its that is read when it comes
         before, had = _members(), set(FUNCTIONS)
         import_module(home(family), __package__)
@@ -60,7 +60,7 @@ def _members() -> set[str]:
     return {name for name, member in vars(Tensor).items() if type(member) is not publish.Later}
 
 
-def _watched(publish_row: Any, names: dict, methods: dict, spaces: dict) -> Any:
+def _noting_names(publish_row: Any, names: dict, methods: dict, spaces: dict) -> Any:
     """The function that publishes a row, which notes what its family got by it."""
 
     def function(row: Any, **options: Any) -> Any:

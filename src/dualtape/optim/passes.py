@@ -25,7 +25,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
-from ..arrays.brief import BRIEF
+from ..arrays.bfloat16_dtype import BFLOAT16
 from ..arrays.kernels.basics import in_parts
 from ..arrays.kernels.fused import fused
 from ..autograd.versions import UNTRACKED, caller
@@ -42,7 +42,7 @@ SMALL = 1 << 12  # numbers up to which parameters are changed together
 _ndarray = np.ndarray
 _REALS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
 _SINGLE = np.dtype(np.float32)
-_HALVES = {np.dtype(np.float16), BRIEF}
+_HALVES = {np.dtype(np.float16), BFLOAT16}
 
 
 def kernel(update: Update) -> Any:
@@ -221,7 +221,7 @@ def is_plain(tensor: Tensor, like: Any, written: bool) -> bool:
         if array.dtype is not like.dtype and array.dtype != like.dtype:
             return False
     if kind is not _ndarray:
-        ours = kind.__module__.startswith("dualtape.") and array.dtype is not BRIEF
+        ours = kind.__module__.startswith("dualtape.") and array.dtype is not BFLOAT16
         return not ours and tensor._version_counter is not UNTRACKED and array.flags.c_contiguous
     if not written:
         return True

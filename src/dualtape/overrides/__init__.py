@@ -1,6 +1,6 @@
 """``dualtape.overrides``: what changes operations from outside, in PyTorch's names.
 
-``watching`` is all that an ordinary program ever touches; ``subclass`` asks ``__torch_function__`` (above
+``active_overrides`` is all that an ordinary program ever touches; ``subclass`` asks ``__torch_function__`` (above
 autograd), ``dispatch`` asks ``__torch_dispatch__`` (below it), and the two kinds of modes are managers around them.
 """
 
@@ -38,7 +38,7 @@ _PUBLIC = {
 __all__ = list(_PUBLIC)
 
 
-def __getattr__(name: str) -> Any:  # the tensor is built on ``watching``, and the public names on the tensor
+def __getattr__(name: str) -> Any:  # the tensor is built on ``active_overrides``, and the public names on the tensor
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import modes
 from .._tensor.device import CPU, device
 from .function_modes import TorchFunctionMode
-from .subclass import watch
+from .subclass import activate_overrides
 
 _MAKERS = frozenset(
     """
@@ -63,5 +63,5 @@ def set_default(where: device | None) -> None:
     if where is None or where.type == "cpu":
         modes._set(mode.replace(functions=others))
     else:
-        watch()
+        activate_overrides()
         modes._set(mode.replace(functions=(_Default(where), *others)))

@@ -23,8 +23,8 @@ from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, pack_w
 from ..ops.op_node import OpNode
 from ..ops.saves import OUTPUT
 from ..ops.table import LISTED
-from .subclass import disabled_dispatch, of_class, overriding, same_class, watch
-from .watching import MISS
+from .active_overrides import MISS
+from .subclass import activate_overrides, disabled_dispatch, of_class, overriding, same_class
 
 
 def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -252,7 +252,7 @@ def make_wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, re
             f"{cls.__name__} must define __torch_dispatch__ to be a wrapper: it has no values that an operation could"
             " use"
         )
-    watch()
+    activate_overrides()
     numpy = dtypes.default_float() if dtype is None else dtypes.to_numpy(dtype)
     tensor = wrap(
         Absent(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
-from .subclass import watch
+from .subclass import activate_overrides
 
 __all__ = ["TorchDispatchMode"]
 
@@ -38,7 +38,7 @@ class TorchDispatchMode:
         raise NotImplementedError("a dispatch mode must define __torch_dispatch__(self, func, types, args, kwargs)")
 
     def __enter__(self) -> Any:
-        watch()
+        activate_overrides()
         mode = modes.current()
         modes.enter(mode.replace(dispatches=(*mode.dispatches, self)), mode)
         return self

@@ -7,8 +7,8 @@ from typing import Any
 
 from .. import modes
 from .._tensor.tensor import Tensor
-from .subclass import disabled_function, overriding, watch
-from .watching import MISS
+from .active_overrides import MISS
+from .subclass import activate_overrides, disabled_function, overriding
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -47,7 +47,7 @@ class TorchFunctionMode:
         raise NotImplementedError("a function mode must define __torch_function__(self, func, types, args, kwargs)")
 
     def __enter__(self) -> Any:
-        watch()
+        activate_overrides()
         mode = modes.current()
         modes.enter(mode.replace(functions=(*mode.functions, self)), mode)
         return self

@@ -14,9 +14,9 @@ from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor
 from ..ops import load_all
+from .active_overrides import overridable
 from .function_modes import handle_torch_function, has_torch_function
-from .subclass import _ASK_THEMSELVES, AskingProperty, watch
-from .watching import overridable
+from .subclass import _ASK_THEMSELVES, AskingProperty, activate_overrides
 
 __all__ = [
     "get_ignored_functions",
@@ -47,7 +47,7 @@ def _public(namespace: Any) -> Iterator[tuple[str, Any]]:
 
 def _members() -> dict[str, Any]:
     """The methods and properties of Tensor; from now on they are those that ask."""
-    watch()
+    activate_overrides()
     load_all()
     return {**vars(Memory), **vars(Layouts), **vars(Protocols), **vars(Tensor)}
 

@@ -19,7 +19,7 @@ from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor, alias
 from ..errors import warn
-from .watching import MISS, Declined, overridable, overrides, watching
+from .active_overrides import MISS, Declined, active_overrides, overridable, overrides
 
 _NOT_ASKED = {
     "__new__",
@@ -37,7 +37,7 @@ _NOT_ASKED = {
     "as_subclass",
 }
 _LEAVES = {"detach", "item", "tolist", "new_zeros", "new_ones", "new_empty", "new_full"}  # below which no op is asked
-_ASK_THEMSELVES = ("dualtape.ops.codegen.source", "dualtape.ops.publish", "dualtape.overrides.watching")
+_ASK_THEMSELVES = ("dualtape.ops.codegen.source", "dualtape.ops.publish", "dualtape.overrides.active_overrides")
 
 
 def disabled_function(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -254,7 +254,7 @@ def make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
     return new
 
 
-# --- watching -------------------------------------------------------------------------------------
+# --- activation -------------------------------------------------------------------------------------
 
 
 def define(cls: type) -> None:
@@ -265,16 +265,16 @@ def define(cls: type) -> None:
         cls.__torch_function__ = disabled_function  # type: ignore[attr-defined]
     has_functions = cls.__torch_function__ is not disabled_function  # type: ignore[attr-defined]
     if has_functions or cls.__torch_dispatch__ is not disabled_dispatch:  # type: ignore[attr-defined]
-        watch(members=getattr(cls, "_overrides_members", True))
+        activate_overrides(members=getattr(cls, "_overrides_members", True))
 
 
 _members_ask: list[bool] = []
 
 
-def watch(members: bool = True) -> None:
+def activate_overrides(members: bool = True) -> None:
     """From now on operations ask; so do, if wanted, the methods and properties of Tensor."""
-    if not watching:
-        watching.append(True)
+    if not active_overrides:
+        active_overrides.append(True)
     if not members or _members_ask:
         return
     _members_ask.append(True)

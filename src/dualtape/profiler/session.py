@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import modes
-from ..overrides.watching import profiling
+from ..overrides.active_overrides import profiling
 from .events import EventList
 from .recorder import Recorder, record_function
 from .traces import export_chrome_trace, export_stacks, flame_svg

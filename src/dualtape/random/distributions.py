@@ -9,11 +9,11 @@ import numpy as np
 from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, new_tensor, raw
-from ..arrays.brief import BRIEF, SINGLE, cast
+from ..arrays.bfloat16_dtype import BFLOAT16, SINGLE, cast
 from ..autograd.function import Function
 from ..autograd.underived import underived
 from .generator import Generator, source
-from .slopes import beta_slope, gamma_slope
+from .implicit_gradients import beta_slope, gamma_slope
 
 
 def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) -> Tensor:
@@ -26,10 +26,10 @@ def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) 
 
         tracing.tape.fail(f"it draws from a distribution whose shapes vary ({name})")
         parameters = plain(parameters)
-    if any(type(p) is not np.ndarray and p.dtype is not BRIEF for p in parameters):
+    if any(type(p) is not np.ndarray and p.dtype is not BFLOAT16 for p in parameters):
         raise NotImplementedError(f"{name}: the parameters must be NumPy's arrays")
     shape = np.broadcast_shapes(*[p.shape for p in parameters])
-    values = getattr(rng, draw)(*[cast(p, SINGLE) if p.dtype is BRIEF else p for p in parameters], shape)
+    values = getattr(rng, draw)(*[cast(p, SINGLE) if p.dtype is BFLOAT16 else p for p in parameters], shape)
     return new_tensor(cast(np.asarray(values), parameters[-1].dtype))
 
 

@@ -14,12 +14,12 @@ from .._tensor.shaped import _size_of, _sizes
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import Batched, as_array
 from ..arrays.batched.array import holds
-from ..arrays.brief import BRIEF, cast, limits
+from ..arrays.bfloat16_dtype import BFLOAT16, cast, limits
 from ..arrays.kernels.basics import all_samples, in_parts
 from ..autograd.versions import bump
 from ..autograd.views import check_write
 from ..errors import warn
-from ..overrides.watching import explaining
+from ..overrides.active_overrides import explaining
 from .generator import Generator, source
 
 __all__ = [
@@ -44,7 +44,7 @@ def _uniform(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndar
         return (_uniform(rng, shape, part) + 1j * _uniform(rng, shape, part)).astype(dtype)
     _float_only("rand", dtype)
     if dtype.itemsize < 4:
-        digits = 2 ** (8 if dtype is BRIEF else 11)  # rounding a finer draw could give 1
+        digits = 2 ** (8 if dtype is BFLOAT16 else 11)  # rounding a finer draw could give 1
         return cast(rng.integers(0, digits, shape) / digits, dtype)
     return as_array(rng.random(shape, dtype))
 

@@ -46,7 +46,7 @@ def counting(function: Callable) -> Callable:
     last = len(others) - (others[-1].kind is inspect.Parameter.VAR_KEYWORD)
 
     @functools.wraps(function)
-    def watched(*args: Any, progress: bool | None = None, **kwargs: Any) -> Any:
+    def with_progress(*args: Any, progress: bool | None = None, **kwargs: Any) -> Any:
         bar = counter(f"{function.__name__}: evaluations", progress)
         if bar is None:
             return function(*args, **kwargs)
@@ -69,8 +69,8 @@ def counting(function: Callable) -> Callable:
             bar.close()
 
     shown = signature.replace(parameters=[*others[:last], choice, *others[last:]])
-    setattr(watched, "__signature__", shown)  # noqa: B010 - functions have no such attribute to mypy
-    return watched
+    setattr(with_progress, "__signature__", shown)  # noqa: B010 - functions have no such attribute to mypy
+    return with_progress
 
 
 def scipys(module: Any, name: str, where: str) -> Any:

@@ -15,9 +15,9 @@ import numpy as np
 from .._tensor import dtypes as _dtypes
 from .._tensor import shaped as _shaped
 from .._tensor.tensor import wrap as _wrap
-from ..arrays.brief import cast as _cast
+from ..arrays.bfloat16_dtype import cast as _cast
 from ..ops.formulas import is_whole as _is_whole
-from ..overrides.watching import overridable as _overridable
+from ..overrides.active_overrides import overridable as _overridable
 
 _OPTIONS = {"dtype": None, "layout": None, "device": None, "requires_grad": False}
 _PARAMETER = inspect.Parameter

@@ -19,7 +19,7 @@ from .._tensor.device import layout as Layout
 from .._tensor.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent
-from ..arrays.brief import made
+from ..arrays.bfloat16_dtype import made
 from ..autograd.function import Function
 from ..overrides.subclass import disabled_function, of_class
 from . import invariants

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, raw, wrap
-from ..arrays.brief import cast, number
+from ..arrays.bfloat16_dtype import cast, number
 from ..arrays.lazy import scipy_sparse
 from ..ops.formulas import normal_dim
 from .coo import OPS, SparseTensor, add_into, make_sparse

@@ -20,7 +20,7 @@ from .._tensor.creation import as_tensor
 from .._tensor.device import sparse_coo
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent
-from ..arrays.brief import made
+from ..arrays.bfloat16_dtype import made
 from ..autograd.function import Function
 from ..ops.formulas import use
 from ..overrides.subclass import disabled_function, of_class

@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from ...errors import warn
-from ..brief import cast
+from ..bfloat16_dtype import cast
 from ..protocol import as_array, module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from ..brief import cast
+from ..bfloat16_dtype import cast
 from ..kernels.basics import on_host
 from ..protocol import module_of, register_module
 from .array import Batched, BatchLevel, newest, per_sample

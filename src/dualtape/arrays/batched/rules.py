@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from ..brief import result_type
+from ..bfloat16_dtype import result_type
 from ..kernels.repeats import check_tile
 from ..protocol import module_of
 from .array import (

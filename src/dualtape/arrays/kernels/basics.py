@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..batched.array import Batched, inner_axes, innermost
-from ..brief import BRIEF, cast
+from ..bfloat16_dtype import BFLOAT16, cast
 from ..protocol import module_of
 from .sums import row_blocks, row_step, sum_axes
 
@@ -52,7 +52,7 @@ def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepd
     if type(x) is Batched:
         return Batched(add_reduce(x.values, inner_axes(axis, x.ndim), dtype, None, keepdims), x.level)
     if isinstance(x, (np.ndarray, np.generic)):
-        if dtype is BRIEF:
+        if dtype is BFLOAT16:
             return cast(np.add.reduce(x, axis, None, None, keepdims), dtype)  # type: ignore[call-overload]
         return np.add.reduce(x, axis, dtype, None, keepdims)  # type: ignore[call-overload]
     return reduce(np.add, x, axis, dtype, keepdims)

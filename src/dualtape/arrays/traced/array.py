@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from ..batched.array import Batched
-from ..brief import BRIEF, cast
+from ..bfloat16_dtype import BFLOAT16, cast
 from ..protocol import register_module
 from .tape import CALL, GETITEM, METHOD, SETITEM, SHAPE, Memory, Tape, Value, leaves, mapped
 
@@ -198,12 +198,12 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
-        if dtype is BRIEF:
+        if dtype is BFLOAT16:
             self.tape.fail("it computes with bfloat16")
-            return cast(self.values, BRIEF)
+            return cast(self.values, BFLOAT16)
         if not copy and self.values.dtype == dtype:
             return self
-        if dtype is BRIEF:
+        if dtype is BFLOAT16:
             self.tape.fail("it computes in bfloat16")
             return cast(self.values, dtype)
         return recorded(METHOD, "astype", (self, np.dtype(dtype), order, casting), {})

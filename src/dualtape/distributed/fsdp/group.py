@@ -15,7 +15,7 @@ import numpy
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays import Absent, module_of
-from ...arrays.brief import BRIEF, cast
+from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from ...modes import no_grad
 from ...nn import Module, Parameter
 from .. import collectives
@@ -34,11 +34,11 @@ _gathered: dict[int, tuple[Slot, ref]] = {}  # whose array it is, by the array's
 
 def _bare(array: Any) -> Any:
     """The memory of an array: of bfloat16, the float32 values in which it lies."""
-    return array.values if array.dtype is BRIEF else array
+    return array.values if array.dtype is BFLOAT16 else array
 
 
 def _dressed(values: Any, dtype: Any) -> Any:
-    if dtype is not BRIEF:
+    if dtype is not BFLOAT16:
         return values
     from ...arrays.bfloat16 import BFloat16Array
 
@@ -256,7 +256,7 @@ class Group:
         if self.replicas is not None and self.reducing_replicas:
             collectives.all_reduce(wrap(mine), ReduceOp.SUM, self.replicas)
         mine /= like.dtype.type(self.divisor or everyone)
-        mine = _bare(cast(mine, dtype)) if dtype is BRIEF else mine
+        mine = _bare(cast(mine, dtype)) if dtype is BFLOAT16 else mine
         offset = 0
         for (slot, _), size in zip(pairs, sizes, strict=True):
             piece = slot.trimmed(mine[offset : offset + size].reshape(slot.room), self.shards.rank())

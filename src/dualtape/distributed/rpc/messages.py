@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
-from ...arrays.brief import BRIEF, cast
+from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from ...nn import Parameter
 from . import history
 
@@ -34,7 +34,7 @@ class _Pickler(pickle.Pickler):
         if type(obj) not in (Tensor, Parameter):
             return None
         array = obj._array
-        if type(array) is not np.ndarray and array.dtype is not BRIEF:
+        if type(array) is not np.ndarray and array.dtype is not BFLOAT16:
             raise TypeError(f"a tensor over {type(array).__name__} is not sent: send a dense tensor of the CPU's")
         place = self._places.get(id(obj))
         if place is None:
@@ -82,7 +82,7 @@ def pack(kind: str, number: int | None, value: Any, agent: Any, to: int) -> np.n
     described, parts = [], [np.frombuffer(b.raw(), np.uint8) for b in buffers]
     for t in tensors:
         array = t._array
-        values = np.ascontiguousarray(array.values if array.dtype is BRIEF else array)
+        values = np.ascontiguousarray(array.values if array.dtype is BFLOAT16 else array)
         described.append((t.dtype.numpy.name, tuple(array.shape), t.requires_grad))
         parts.append(values.reshape(-1).view(np.uint8))
     sizes = [part.nbytes for part in parts]
@@ -129,9 +129,9 @@ class Message:
         first = len(parts) - len(described)
         tensors = []
         for (name, shape, requires_grad), part in zip(described, parts[first:], strict=True):
-            brief = name == BRIEF.name
+            brief = name == BFLOAT16.name
             values = part.view(np.float32 if brief else np.dtype(name)).reshape(shape)
-            tensor = wrap(cast(values, BRIEF) if brief else values)
+            tensor = wrap(cast(values, BFLOAT16) if brief else values)
             tensors.append(tensor.requires_grad_(requires_grad and message is None))
         if message is not None and self.context is not None:
             history.join([tensors[k] for k in moving], message, self.context, agent)

@@ -20,7 +20,7 @@ import numpy
 
 from ..._tensor.tensor import wrap
 from ...arrays import as_array, module_of
-from ...arrays.brief import BRIEF, cast
+from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from .redistribution import redistribute
 from .spec import Code, Spec, chunk, spec_of
 
@@ -58,9 +58,9 @@ class _Flags:
         return _dense(x.strides[::-1], x.spec.shape[::-1], x.itemsize)
 
 
-def _is_brief(kind: type) -> bool:
+def _is_bfloat16(kind: type) -> bool:
     """Whether arrays of a class are of bfloat16."""
-    return getattr(kind, "dtype", None) is BRIEF
+    return getattr(kind, "dtype", None) is BFLOAT16
 
 
 def as_local(result: Any) -> Any:
@@ -124,7 +124,9 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
                             check_current(y)
                         return Sharded(as_local(ufunc(x.local, y.local if kind is Sharded else y)), spec)
         for value in inputs:
-            if not isinstance(value, (Sharded, *_PLAIN, *_NUMBERS, list, tuple, slice)) and not _is_brief(type(value)):
+            if not isinstance(value, (Sharded, *_PLAIN, *_NUMBERS, list, tuple, slice)) and not _is_bfloat16(
+                type(value)
+            ):
                 return NotImplemented
         rule = UFUNC_METHODS.get(method)
         if rule is None:
@@ -133,7 +135,7 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, func: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         for kind in types:
-            if kind is not Sharded and not issubclass(kind, _PLAIN) and not _is_brief(kind):
+            if kind is not Sharded and not issubclass(kind, _PLAIN) and not _is_bfloat16(kind):
                 return NotImplemented
         rule = RULES.get(func)
         if rule is not None:
@@ -216,7 +218,7 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **kwargs: Any) -> Any:
         if not copy and self.dtype == dtype:
             return self
-        brief = dtype is BRIEF
+        brief = dtype is BFLOAT16
         wide = self.dtype.kind in "fc" and (brief or numpy.dtype(dtype).kind in self.dtype.kind + "c")
         x = self if wide or not self.spec.partial else reduced(self)
         check_current(x)
@@ -558,7 +560,7 @@ def apply(
             key = (x.steps, x.itemsize)
             if key not in plan.steps:
                 # never read: only its strides are looked at
-                kind = numpy.float16 if x.dtype is BRIEF else x.dtype
+                kind = numpy.float16 if x.dtype is BFLOAT16 else x.dtype
                 room = numpy.lib.stride_tricks.as_strided(numpy.empty(1, kind), x.shape, x.strides)
                 plan.steps[key] = view_of(room).strides
             found.steps = plan.steps[key]

@@ -9,7 +9,7 @@ from typing import Any
 from ..._tensor.tensor import Tensor
 from ...autograd.hooks import RemovableHandle
 from ...errors import warn
-from ...overrides.watching import enclosing, profiling
+from ...overrides.active_overrides import enclosing, profiling
 from ._backward_hooks import BackwardHook
 from ._state import _WrappedHook
 

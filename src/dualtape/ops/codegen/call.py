@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
-from ...overrides.watching import Declined, silent, watching
+from ...overrides.active_overrides import Declined, active_overrides, silent
 from ..dispatch import call, later
 from ..saves import OUTPUT
 from ..table import ELEMENTWISE, FLOAT, LISTED, MISSING, Op
@@ -44,7 +44,7 @@ def template(op: Op) -> Callable[[Op], Code]:
 def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
     """A call with keywords: they find their places, and the call begins again."""
     args = op.given(values)
-    if watching or "out" in kwargs or not modes.current().plain:
+    if active_overrides or "out" in kwargs or not modes.current().plain:
         return call(op, args, kwargs)
     return op.function(*op.bind(args, kwargs))
 
@@ -96,7 +96,7 @@ def entry(op: Op, name: str, keywords: str = "_keywords", call: str = "_call") -
         unusual = f"return {keywords}(_op, {values}, {all_named})"
         if named:
             code.names["_named"] = frozenset(named)
-            with code.block("if _watching or not _named.issuperset(kwargs):"):
+            with code.block("if _active_overrides or not _named.issuperset(kwargs):"):
                 code(unusual)
             for p in named:
                 with code.block(f"if {p!r} in kwargs:"):
@@ -180,7 +180,7 @@ def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) 
         if other is None:
             fits = "_fits and " if y else ""
             given = f"({x}, {y})" if as_operator else f"_op.given(({''.join(p + ', ' for p in op.params)}))"
-            with code.block(f"if {fits}_mode.levels and not _watching and not _mode.saved_hooks:"):
+            with code.block(f"if {fits}_mode.levels and not _active_overrides and not _mode.saved_hooks:"):
                 code(f"return _dual_way(_op, {given}, _mode)")
     if as_operator:
         foreign = f"not isinstance({y}, (_Tensor, int, float, complex)) and not _is_array({y})"
@@ -375,7 +375,7 @@ def general(op: Op) -> Code:
     code.names["_forward"] = op.forward
     code("_mode = _current()")
     others = "".join(f"{p}, " for i, p in enumerate(op.params) if i not in op.tensor_places)
-    asked = f" or _watching and not _silent.issuperset(map(type, ({others})))" if others else ""
+    asked = f" or _active_overrides and not _silent.issuperset(map(type, ({others})))" if others else ""
     with code.block(f"if not _mode.plain{asked}:"):
         code(bail)
     together = op.input_places or op.tensor_places  # which are promoted together

@@ -14,7 +14,7 @@ from ... import modes
 from ..._tensor.tensor import Tensor
 from ...arrays import is_array
 from ...arrays.kernels.numbers import LONG, element, fits_into
-from ...overrides.watching import Declined, overrides, watching
+from ...overrides.active_overrides import Declined, active_overrides, overrides
 from ..dispatch import call_inplace
 from ..saves import INPUT
 from ..table import BROADCASTING, ELEMENTWISE, Op
@@ -37,7 +37,7 @@ def operator_inplace(op: Op, args: tuple, kwargs: dict) -> Any:
 def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
     """A call with keywords: they find their places, and the call begins again."""
     args = op.given(values)
-    if watching or not modes.current().plain:
+    if active_overrides or not modes.current().plain:
         return call_inplace(op, args, kwargs)
     return op.inplace_function(*op.bind(args, kwargs))
 

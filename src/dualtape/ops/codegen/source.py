@@ -34,7 +34,7 @@ from ...autograd.views import (
     rebase,
 )
 from ...errors import FinalError
-from ...overrides.watching import watching
+from ...overrides.active_overrides import active_overrides
 from ..op_node import check_versions, pack_node
 from ..saves import ATTRIBUTE, OUTPUT
 
@@ -78,7 +78,7 @@ NAMES: dict[str, Any] = {
     "_asarray": np.asarray,
     "_new": object.__new__,
     "_current": modes.current,
-    "_watching": watching,
+    "_active_overrides": active_overrides,
     "_Batched": Batched,
     "_as_array": as_array,
     "_is_array": is_array,

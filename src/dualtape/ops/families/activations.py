@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.brief import kept_number
+from ...arrays.bfloat16_dtype import kept_number
 from ...arrays.kernels.approximations import PART, exponential, inverse_normal, normal_share
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks

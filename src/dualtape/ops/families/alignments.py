@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import modes
 from ..._tensor.tensor import Tensor, new_tensor, raw
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import asarray_like, host
 from ...autograd.api import grad
 from ...autograd.function import Function

@@ -12,7 +12,7 @@ from ..._tensor.device import channels_last, channels_last_3d, contiguous_format
 from ..._tensor.device import device as Device
 from ..._tensor.tensor import Tensor
 from ...arrays import module_of
-from ...arrays.brief import BriefType, cast
+from ...arrays.bfloat16_dtype import BFloat16Type, cast
 from ...arrays.kernels.basics import in_parts
 from ..dispatch import FUNCTIONS
 from ..formulas import use
@@ -107,7 +107,7 @@ def to(
 
 
 def _is_dtype(value: Any) -> bool:
-    return isinstance(value, (dtypes.dtype, np.dtype, type, BriefType))
+    return isinstance(value, (dtypes.dtype, np.dtype, type, BFloat16Type))
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:

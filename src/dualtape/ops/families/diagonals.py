@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor
 from ...arrays import Batched, module_of
-from ...arrays.brief import in_single
+from ...arrays.bfloat16_dtype import in_single
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, frozen, in_parts, strided
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape

@@ -13,7 +13,7 @@ import numpy as np
 from ... import errors
 from ..._tensor.tensor import Tensor, new_tensor
 from ...arrays.kernels.basics import asarray_like, on_host
-from ...overrides.watching import overridable
+from ...overrides.active_overrides import overridable
 from ..dispatch import FUNCTIONS
 from ..formulas import in_dtype_of, use
 from ..samples import apart, edge, exact, exact_index, ints, ours, positive, real, sample

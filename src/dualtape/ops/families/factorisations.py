@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, new_tensor, raw
-from ...arrays.brief import BRIEF, SINGLE, cast
+from ...arrays.bfloat16_dtype import BFLOAT16, SINGLE, cast
 from ...arrays.kernels.basics import all_samples, eye, on_host
 from ...arrays.lazy import scipy_linalg
 from ...autograd.underived import underived
@@ -88,9 +88,9 @@ def _permutation(pivots: Any, n: int, dtype: Any) -> Any:
         found = [of_one(pivots[k]) for k in np.ndindex(*batch)]
         return np.stack(found).reshape((*batch, n, n)) if found else np.zeros((*batch, n, n), kept)
 
-    kept = SINGLE if dtype is BRIEF else dtype
+    kept = SINGLE if dtype is BFLOAT16 else dtype
     found = on_host(of_all, pivots)
-    return cast(found, dtype) if dtype is BRIEF else found
+    return cast(found, dtype) if dtype is BFLOAT16 else found
 
 
 _permutation_op = op("lu_permutation", _permutation, kind=GENERAL, whole=True, public=False, method=False, constants=("pivots",),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.brief import limits
+from ...arrays.bfloat16_dtype import limits
 from ...arrays.kernels import accurate
 from ...arrays.lazy import special
 from ..formulas import is_whole, use

@@ -14,12 +14,12 @@ from ..._tensor import dtypes
 from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
-from ...arrays.brief import BRIEF, cast
+from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
 from ...arrays.kernels.memory_order import copy_in_order
 from ...autograd.views import check_write
 from ...errors import not_a_tensor, warn, warn_of_lost_imaginary
-from ...overrides.watching import begin_watching, watching
+from ...overrides.active_overrides import activate_for, active_overrides
 from .. import basic_indexing as keys
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
@@ -49,7 +49,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     try:
         viewed, indices = _parse(x, key)
     except (TypeError, IndexError):
-        if watching or not begin_watching((key,), {}):
+        if active_overrides or not activate_for((key,), {}):
             raise
         return x[key]
     if indices is not None:
@@ -64,7 +64,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     try:
         _assign(x, key, value)
     except (TypeError, IndexError):
-        if watching or not begin_watching((key, value), {}):
+        if active_overrides or not activate_for((key, value), {}):
             raise
         x[key] = value
 
@@ -357,7 +357,7 @@ def _filled(x: Any, value: Any) -> Any:
     elif getattr(value, "dtype", x.dtype).kind == "c" and x.dtype.kind not in "cb":
         warn_of_lost_imaginary("fill_", x.dtype)
         value = value.real
-    if hasattr(value, "dtype") and BRIEF in (value.dtype, x.dtype) and value.dtype != x.dtype:
+    if hasattr(value, "dtype") and BFLOAT16 in (value.dtype, x.dtype) and value.dtype != x.dtype:
         value = cast(value, x.dtype)
     return np.full_like(x, value)
 

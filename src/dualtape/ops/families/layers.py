@@ -12,7 +12,7 @@ import numpy as np
 from ... import modes
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays import zeros
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import asarray_like, host
 from ...errors import warn
 from ..dispatch import FUNCTIONS

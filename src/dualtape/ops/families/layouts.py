@@ -18,7 +18,7 @@ from ..._tensor.legacy import _made
 from ..._tensor.tensor import Tensor
 from ...arrays.kernels.basics import in_parts
 from ...errors import warn
-from ...overrides.watching import overridable
+from ...overrides.active_overrides import overridable
 from ..dispatch import FUNCTIONS
 
 _float = dtypes.default_float

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import zeros
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import add_reduce, all_samples, arange_like, full_like_shape
 from ...autograd.underived import refuse_history
 from ...errors import ArgumentError, warn

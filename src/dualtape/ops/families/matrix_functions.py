@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, wrap
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import all_samples, asarray_like, eye, on_host
 from ...arrays.lazy import scipy_linalg
 from ..formulas import adjoint, transposed, use

@@ -17,7 +17,7 @@ from ..._tensor.tensor import Tensor, new_tensor
 from ...autograd.versions import bump
 from ...autograd.views import check_change, check_write, views_of
 from ...errors import warn
-from ...overrides.watching import explaining, overridable
+from ...overrides.active_overrides import explaining, overridable
 from ..dispatch import FUNCTIONS
 from .turning import turned
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ... import modes
 from ..._tensor.tensor import new_tensor, raw, wrap
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
 from ...arrays.kernels.memory_order import keeps_channels_last
 from ...errors import warn
-from ...overrides.watching import explaining, overridable
+from ...overrides.active_overrides import explaining, overridable
 from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
 from ..samples import edge, exact_index, exact_mask, ints, real, sample

@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import modes
 from ..._tensor import dtypes
-from ...arrays.brief import cast, limits
+from ...arrays.bfloat16_dtype import cast, limits
 from ...arrays.kernels.basics import add_reduce
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.memory_order import in_rows

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import all_samples, asarray_like
 from ..formulas import use
 from ..samples import exact, ours, real

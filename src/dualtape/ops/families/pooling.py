@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import zeros
-from ...arrays.brief import in_single, made
+from ...arrays.bfloat16_dtype import in_single, made
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
 from ...arrays.kernels.memory_order import keeps_channels_last
 from ...arrays.kernels.windows import KERNEL, padded, places_of

@@ -17,7 +17,7 @@ import numpy as np
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor
 from ...arrays import is_array, zeros
-from ...arrays.brief import cast as in_type
+from ...arrays.bfloat16_dtype import cast as in_type
 from ...arrays.kernels.basics import accumulate as running
 from ...arrays.kernels.basics import add_reduce, reduce
 from ...arrays.kernels.sums import sum_all, sum_axis, sum_point

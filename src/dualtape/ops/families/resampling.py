@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
-from ...arrays.brief import in_single
+from ...arrays.bfloat16_dtype import in_single
 from ...arrays.kernels.basics import asarray_like
 from ...arrays.kernels.memory_order import keeps_channels_last
 from ...errors import warn

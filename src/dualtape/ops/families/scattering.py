@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor.tensor import new_tensor, raw, wrap
-from ...arrays.brief import BRIEF, cast
+from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from ...arrays.kernels.basics import add_at, asarray_like, full_like_shape, host, on_host
 from ...arrays.kernels.memory_order import copy_in_order
 from ...autograd.views import disjoint
@@ -398,7 +398,7 @@ def _over(name: str, x: Any, src: Any, part: str, *values: Any) -> Any:
         )
     if view.view == "overlapping" and type(place) is np.ndarray and not disjoint(place):
         raise errors.internal_overlap(name)
-    place[...] = cast(src, x.dtype) if src.dtype is BRIEF and x.dtype is not BRIEF else src
+    place[...] = cast(src, x.dtype) if src.dtype is BFLOAT16 and x.dtype is not BFLOAT16 else src
     return out
 
 

@@ -16,7 +16,7 @@ from ..._tensor import dtypes
 from ..._tensor.creation import check_rank
 from ..._tensor.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..._tensor.tensor import Tensor
-from ...arrays.brief import BRIEF
+from ...arrays.bfloat16_dtype import BFLOAT16
 from ...arrays.kernels.basics import add_reduce, contiguous
 from ...arrays.kernels.memory_order import channels_lie_last
 from ...arrays.kernels.sums import sum_axis
@@ -465,7 +465,7 @@ def _view_method(self: Tensor, *shape: Any) -> Tensor:
         and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], (np.dtype, type)))
     ):
         wanted = dtypes.to_numpy(shape[0])
-        if wanted is BRIEF and self._array.dtype is not BRIEF:
+        if wanted is BFLOAT16 and self._array.dtype is not BFLOAT16:
             raise NotImplementedError(
                 f"view: the bits of {self.dtype!r} cannot be seen as bfloat16, whose arrays have float32 in memory:"
                 " convert the tensor with .to(bfloat16), or read bits with frombuffer"

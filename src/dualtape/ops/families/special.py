@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.brief import limits
+from ...arrays.bfloat16_dtype import limits
 from ...arrays.kernels import accurate
 from ...arrays.kernels.approximations import erf_single
 from ...arrays.kernels.basics import on_host

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor
-from ...arrays.brief import cast
+from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.sums import sum_point
 from ...autograd.underived import underived

@@ -14,7 +14,7 @@ from ..._tensor.tensor import Tensor
 from ...autograd.tangents import active, set_tangent, tangent
 from ...autograd.versions import bump
 from ...autograd.views import Step, check_change, steps_by, views_of
-from ...overrides.watching import overridable
+from ...overrides.active_overrides import overridable
 from ..dispatch import FUNCTIONS
 from ..table import TABLE
 

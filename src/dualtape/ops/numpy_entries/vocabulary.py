@@ -10,7 +10,7 @@ import numpy as np
 from ..._tensor import dtypes, shaped
 from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays import Absent, is_array, module_of
-from ...overrides.watching import overridable
+from ...overrides.active_overrides import overridable
 from ..dispatch import FUNCTIONS
 from ..table import UFUNCS
 from .registry import CREATIONS, axes_of, entry, op, plain, tensor

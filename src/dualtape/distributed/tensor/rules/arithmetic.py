@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from ....arrays import module_of
-from ....arrays.brief import BRIEF
+from ....arrays.bfloat16_dtype import BFLOAT16
 from ..array import RULES, UFUNC_METHODS, Sharded, apply, as_local, ready, remember, ufunc_key, unknown
 from ..spec import Code
 from .ways import Ways, along, axes_of, axis_of, contraction, elementwise, reduction, rule, shape_of, write_into
@@ -133,7 +133,7 @@ def _reduced(ufunc: Any, inputs: tuple, kwargs: dict) -> Any:
 def reduce(ufunc: Any, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
     """``ufunc.reduce`` of a sharded array."""
     axes = axes_of(axis, x.ndim)
-    if dtype is BRIEF and x.dtype is BRIEF:  # which NumPy does not take as an argument
+    if dtype is BFLOAT16 and x.dtype is BFLOAT16:  # which NumPy does not take as an argument
         dtype = None
     key = ("reduce", ufunc, axes, keepdims, dtype)
     plan = ready(key, x)

@@ -17,7 +17,7 @@ from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import explained_call
 
-watching: list[bool] = []
+active_overrides: list[bool] = []
 profiling: list[Any] = []  # the recorders of profiles that are being taken, in any thread
 silent: set[type] = {Tensor, int, float, bool, str, type(None)}  # of arguments that answer for no operation
 MISS = object()  # nothing overrides this call
@@ -43,7 +43,7 @@ def overrides(value: Any) -> bool:
     )
 
 
-def begin_watching(args: Iterable, kwargs: dict) -> bool:
+def activate_for(args: Iterable, kwargs: dict) -> bool:
     """Begin to ask if an argument that is no tensor has ``__torch_function__``: a call that failed on it starts again.
 
     Nobody looks at arguments for it before that: until something overrides operations, only what is no tensor can.
@@ -51,9 +51,9 @@ def begin_watching(args: Iterable, kwargs: dict) -> bool:
     for value in chain(args, kwargs.values()):
         for part in value if isinstance(value, (list, tuple)) else (value,):
             if overrides(part) and not isinstance(part, Tensor):
-                from .subclass import watch
+                from .subclass import activate_overrides
 
-                watch()
+                activate_overrides()
                 return True
     return False
 
@@ -74,7 +74,7 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
     def public(*args: Any, **kwargs: Any) -> Any:
         if profiling and composite is not None and (around := enclosing(f"aten::{composite}", "composite")):
             return around(public, *args, **kwargs)
-        if watching and (kwargs or not silent.issuperset(map(type, args)) or not modes.current().plain):
+        if active_overrides and (kwargs or not silent.issuperset(map(type, args)) or not modes.current().plain):
             from .subclass import intercept
 
             answer = intercept(public, args, kwargs, leaf)
@@ -95,7 +95,7 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
 
             return from_class(public, args, kwargs, error)
         except Exception as error:
-            if not watching and begin_watching(args, kwargs):
+            if not active_overrides and activate_for(args, kwargs):
                 return public(*args, **kwargs)
             if not isinstance(error, (AttributeError, TypeError, IndexError, ZeroDivisionError, ValueError)):
                 raise

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 
-class BriefType:
+class BFloat16Type:
     """The dtype of an array of bfloat16, with the attributes of NumPy's dtypes; NumPy itself refuses it."""
 
     __slots__ = ()
@@ -21,29 +21,29 @@ class BriefType:
     name, kind, char = "bfloat16", "f", "E"
     itemsize, isnative, type, num = 2, True, np.float32, -1
 
-    def newbyteorder(self, order: str = "=") -> BriefType:
+    def newbyteorder(self, order: str = "=") -> BFloat16Type:
         return self
 
     def __repr__(self) -> str:
         return "bfloat16"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is BriefType
+        return type(other) is BFloat16Type
 
     def __hash__(self) -> int:
         return hash("bfloat16")
 
     def __reduce__(self) -> Any:
-        return "BRIEF"
+        return "BFLOAT16"
 
 
-BRIEF: Any = BriefType()
+BFLOAT16: Any = BFloat16Type()
 SINGLE = np.dtype(np.float32)
 
 
 def cast(array: Any, dtype: Any) -> Any:
     """``array`` in another dtype, be it one of NumPy's or bfloat16."""
-    if dtype is BRIEF and isinstance(array, (np.ndarray, np.generic)):
+    if dtype is BFLOAT16 and isinstance(array, (np.ndarray, np.generic)):
         from .bfloat16 import rounded
 
         return rounded(np.asarray(array))
@@ -74,7 +74,7 @@ def _order_of_axes(shape: tuple, strides: tuple) -> list[int]:
 
 def number(value: Any, dtype: Any) -> Any:
     """A number beside arrays of ``dtype``: beside bfloat16 with all the digits it is computed with."""
-    if dtype is BRIEF:
+    if dtype is BFLOAT16:
         from .bfloat16 import BFloat16Array
 
         return BFloat16Array(np.asarray(value, np.float32))
@@ -85,7 +85,7 @@ def kept_number(value: float, dtype: Any) -> float:
     """A number as a half type keeps it; for any other dtype, the number itself."""
     if dtype.itemsize != 2 or dtype.kind != "f":
         return value
-    return float(made(np.asarray, value, BRIEF if dtype == BRIEF else np.float16).item())
+    return float(made(np.asarray, value, BFLOAT16 if dtype == BFLOAT16 else np.float16).item())
 
 
 def in_single(function: Callable) -> Callable:
@@ -105,7 +105,7 @@ def in_single(function: Callable) -> Callable:
 
 def limits(dtype: Any) -> Any:
     """``np.finfo``, also of bfloat16."""
-    return _LIMITS if dtype is BRIEF else np.finfo(dtype)
+    return _LIMITS if dtype is BFLOAT16 else np.finfo(dtype)
 
 
 _LARGEST = (2.0 - 2.0**-7) * 2.0**127
@@ -114,17 +114,17 @@ _LIMITS = SimpleNamespace(bits=16, nmant=7, eps=2.0**-7, max=_LARGEST, min=-_LAR
 
 def made(make: Any, what: Any, dtype: Any) -> Any:
     """``make(what, dtype)``, a function of NumPy's, for a dtype of NumPy's or bfloat16."""
-    return make(what, dtype) if dtype is not BRIEF else cast(make(what, SINGLE), dtype)
+    return make(what, dtype) if dtype is not BFLOAT16 else cast(make(what, SINGLE), dtype)
 
 
 def from_bits(bits: np.ndarray) -> Any:
     """The numbers of bfloat16 whose bits are those of an array of uint16: a copy."""
-    return cast((bits.astype(np.uint32) << 16).view(np.float32), BRIEF)
+    return cast((bits.astype(np.uint32) << 16).view(np.float32), BFLOAT16)
 
 
 def result_type(values: Any) -> Any:
     """``np.result_type`` of arrays, dtypes and numbers, among them bfloat16."""
-    if not any(value is BRIEF or getattr(value, "dtype", None) is BRIEF for value in values):
+    if not any(value is BFLOAT16 or getattr(value, "dtype", None) is BFLOAT16 for value in values):
         return np.result_type(*values)
     from .bfloat16 import _result_type
 
