@@ -38,7 +38,7 @@ BACKENDS = ["numpy", "native"] if importlib.util.find_spec("llvmlite") else ["nu
 
 
 def programs(compiled: Compiled) -> int:
-    return sum(len(variants) for variants in compiled._variants.values())
+    return sum(len(specializations) for specializations in compiled._specializations.values())
 
 
 def made(sample: Any, dtype: str, seed: int) -> tuple[tuple, dict, list]:
@@ -986,7 +986,7 @@ def test_of_very_many_shapes_those_that_come_again_are_traced(monkeypatch: pytes
     for n in (7, 8, 9, 6):
         assert compiled(dt.ones(n)).shape == (n,)
     assert programs(compiled) == 6
-    assert {v.facts["shapes of arguments"] for vs in compiled._variants.values() for v in vs} >= {((6,),)}
+    assert {v.facts["shapes of arguments"] for vs in compiled._specializations.values() for v in vs} >= {((6,),)}
 
 
 def test_dynamic_false_gives_up_on_very_many_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1109,7 +1109,7 @@ def test_a_training_step_of_many_calls_has_few_programs(lr: Any) -> None:
     for _ in range(10):
         compiled(x, y)
     told = dt.compiler.explain(compiled)(x, y)
-    assert len(told.variants) <= 2 and not told.reasons, told.retraced
+    assert len(told.specializations) <= 2 and not told.reasons, told.retraced
 
 
 class _Alike:
@@ -1123,7 +1123,7 @@ def test_names_that_begin_alike_are_told_apart() -> None:
     held.x, held.xy = [1.0], [2.0]
     compiled = dt.compile(lambda t: t * held.x[0] + held.xy[0], fullgraph=True)
     assert [compiled(dt.ones(1)).item() for _ in range(3)] == [3.0] * 3
-    assert len(dt.compiler.explain(compiled)(dt.ones(1)).variants) == 1
+    assert len(dt.compiler.explain(compiled)(dt.ones(1)).specializations) == 1
     held.xy[0] = 5.0
     assert compiled(dt.ones(1)).item() == 6.0
 
@@ -1150,7 +1150,7 @@ def test_a_schedule_of_a_rate_that_is_a_tensor_needs_one_program(kind: str) -> N
     weight, _ = trained(False)
     found, run = trained(True)
     np.testing.assert_allclose(found.detach(), weight.detach(), rtol=1e-5)
-    assert len(dt.compiler.explain(run)(dt.ones(8, 3)).variants) == 1
+    assert len(dt.compiler.explain(run)(dt.ones(8, 3)).specializations) == 1
 
 
 def test_what_was_not_as_before_is_said_when_there_are_too_many_programs() -> None:

@@ -238,12 +238,12 @@ for k in range(60):
         result = compiled(x)
     if result.requires_grad:
         result.backward()
-    for variants in compiled._variants.values():
-        for variant in variants:
-            entries += [(i.only, n) for i in variant.forward._free if i.only is not None]
+    for specializations in compiled._specializations.values():
+        for specialization in specializations:
+            entries += [(i.only, n) for i in specialization.forward._free if i.only is not None]
     held.append((compiled, x, result.item()))
     rng.shuffle(held)
-    del held[20:], compiled, result, variants, variant, x
+    del held[20:], compiled, result, specializations, specialization, x
     if rng.random() < 0.3:
         dt.compiler.reset()
     if rng.random() < 0.3:

@@ -164,7 +164,7 @@ def test_a_compiled_loop_gives_what_the_loop_gives(function: Callable, backend: 
             compare(mine, theirs)
     with dt.no_grad():
         compare(*[dt.utils._pytree.tree_leaves(f(*inputs)) for f in (compiled, function)])
-    assert len(compiled._variants) == 2 and all(len(found) == 1 for found in compiled._variants.values())
+    assert len(compiled._specializations) == 2 and all(len(found) == 1 for found in compiled._specializations.values())
 
 
 @pytest.mark.parametrize("function", SAME[:1] + SAME[-6:], ids=lambda f: f.__name__)
@@ -200,11 +200,11 @@ def test_the_number_of_rounds_is_found_anew_at_each_call() -> None:
             slope = dt.autograd.grad(root, a)[0].item()
             assert abs(root.item() ** 2 / value - 1) < 1e-9 and abs(slope * 2 * root.item() - 1) < 1e-6
     assert len(counts) > 4
-    assert [len(found) for found in compiled._variants.values()] == [1]
+    assert [len(found) for found in compiled._specializations.values()] == [1]
     compiled = dt.compile(newton)
     for value in (1.0, 2.0, 3.0, 1.0):  # what a round does is not known as long as there was none
         compiled(dt.tensor(value, dtype=dt.float64))
-    assert [len(found) for found in compiled._variants.values()] == [2]
+    assert [len(found) for found in compiled._specializations.values()] == [2]
 
 
 def test_what_is_carried_on_as_it_is_is_what_went_in() -> None:

@@ -13,7 +13,7 @@ import dualtape as dt
 
 pytest.importorskip("llvmlite")
 
-from dualtape.compiler.native import instances, memory  # noqa: E402
+from dualtape.compiler.native import executable, memory  # noqa: E402
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def square() -> Iterator[dt.Tensor]:
 
 
 def idle() -> list[int]:
-    return [len(block) for block in instances.blocks._free]
+    return [len(block) for block in executable.blocks._free]
 
 
 def test_programs_that_do_not_run_at_once_share_their_memory(square: dt.Tensor) -> None:

@@ -23,9 +23,9 @@ EXTENDED = np.finfo(np.longdouble).nmant > 60  # a type that double precision ca
 
 
 def program_of(compiled: Any) -> Program:
-    (variants,) = compiled._variants.values()
-    assert isinstance(variants[0].forward, Program), variants[0].facts
-    return variants[0].forward
+    (specializations,) = compiled._specializations.values()
+    assert isinstance(specializations[0].forward, Program), specializations[0].facts
+    return specializations[0].forward
 
 
 def native(function: Callable, *args: Any) -> Any:
@@ -505,8 +505,8 @@ def test_a_step_keeps_what_its_backward_needs_and_no_more() -> None:
     compiled = dt.compile(step, fullgraph=True)
     for got, true in zip(tree_leaves(compiled(*weights)), tree_leaves(step(*weights)), strict=True):
         assert np.allclose(got.numpy(), true.numpy(), 1e-3, 1e-6)
-    (variant,) = [v for variants in compiled._variants.values() for v in variants]
-    assert variant.facts["native forward"]["arena"] <= (2 * layers + 3) * rows * width * 4
+    (specialization,) = [v for specializations in compiled._specializations.values() for v in specializations]
+    assert specialization.facts["native forward"]["arena"] <= (2 * layers + 3) * rows * width * 4
 
 
 def test_what_is_computed_again_is_not_what_was_written_over() -> None:
@@ -546,5 +546,5 @@ def test_a_loop_that_nothing_is_left_of_is_gone() -> None:
     compiled = dt.compile(f, fullgraph=True)
     compiled(x, w)
     assert np.allclose(compiled(x * 2, w).numpy(), f(x * 2, w).numpy())
-    (variant,) = [v for variants in compiled._variants.values() for v in variants]
-    assert variant.facts["native forward"]["clusters"] == 6
+    (specialization,) = [v for specializations in compiled._specializations.values() for v in specializations]
+    assert specialization.facts["native forward"]["clusters"] == 6

@@ -220,20 +220,26 @@ def random_rows(seed: int, shape: tuple, x: dt.Tensor, y: dt.Tensor, w: dt.Tenso
             z[..., 1:3] = b[..., 0:2]
             pool.append(z)
         else:
-            # B023: each is called at once
-            pool.append([
-                lambda: (a * 0.1).exp(), lambda: a.tanh() * b, lambda: a * w + b, lambda: a.softmax(-1),  # noqa: B023
-                lambda: a * sums[-1] * 0.1, lambda: dt.where(a > b, a, b * 0.5), lambda: a.flip(-1) * 1.5,  # noqa: B023
-                lambda: a.flip(0) + b * sums[-1], lambda: b - a[:1] * 0.1,  # noqa: B023 - of another row
-            ][kind - 4]())  # fmt: skip
+            combine = [
+                lambda a, b, s: (a * 0.1).exp(),
+                lambda a, b, s: a.tanh() * b,
+                lambda a, b, s: a * w + b,
+                lambda a, b, s: a.softmax(-1),
+                lambda a, b, s: a * s * 0.1,
+                lambda a, b, s: dt.where(a > b, a, b * 0.5),
+                lambda a, b, s: a.flip(-1) * 1.5,
+                lambda a, b, s: a.flip(0) + b * s,
+                lambda a, b, s: b - a[:1] * 0.1,  # of another row
+            ][kind - 4]
+            pool.append(combine(a, b, sums[-1]))
     return [*pool[-3:], pool[-1].sum(0), sums[-1]]
 
 
 @pytest.mark.parametrize("seed", range(36))
 def test_random_programs_of_rows_and_their_gradients(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_SHORT", "_MANY"):
-        monkeypatch.setattr(f"dualtape.compiler.native.nests.{name}", 2)
-    monkeypatch.setattr("dualtape.compiler.native.recompute._LARGE", [1, 1 << 30][seed % 2])
+        monkeypatch.setattr(f"dualtape.compiler.native.row_fusion.{name}", 2)
+    monkeypatch.setattr("dualtape.compiler.native.rematerialize._LARGE", [1, 1 << 30][seed % 2])
     shape, dtype = SHAPES[seed % len(SHAPES)], ["f4", "f8"][seed // 2 % 2]
 
     def step(*given: dt.Tensor) -> list:

@@ -82,7 +82,7 @@ def check(function: Callable, numbers: list, programs: int | None = None, backwa
         if programs is not None:
             assert not [w for w in caught if "runs as it is" in str(w.message)], number
     if programs is not None:
-        assert sum(map(len, compiled._variants.values())) <= programs
+        assert sum(map(len, compiled._specializations.values())) <= programs
 
 
 class Held:
@@ -259,7 +259,7 @@ def test_that_a_learning_rate_and_a_step_count_are_inputs() -> None:
         ours = compiled(ours.detach().requires_grad_(), x, rate, count)
         theirs = step(theirs.detach().requires_grad_(), x, rate, count)
         np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12)
-    assert sum(map(len, compiled._variants.values())) == 2
+    assert sum(map(len, compiled._specializations.values())) == 2
 
 
 def test_that_large_integers_and_other_types_are_told_apart() -> None:
@@ -305,7 +305,7 @@ def test_that_numbers_inside_containers_change_too() -> None:
     compiled = dt.compile(lambda x, options: x * options["scale"] + options["shift"][0])
     for k in (0.5, 1.5, 2.5, 3.5):
         assert compiled(dt.ones(2), {"scale": k, "shift": (k, 1)}).tolist() == [2 * k] * 2
-    assert sum(map(len, compiled._variants.values())) == 2
+    assert sum(map(len, compiled._specializations.values())) == 2
 
 
 def test_that_numbers_vary_under_vmap_and_forward_mode() -> None:

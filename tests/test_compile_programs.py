@@ -172,9 +172,9 @@ def test_what_is_computed_again_is_what_it_was(part: int, monkeypatch: pytest.Mo
     """Whole steps, forward and back, in which every cheap array is computed again where it is read, and all loops that
     can be run row by row are.
     """
-    monkeypatch.setattr("dualtape.compiler.native.recompute._LARGE", 1)
+    monkeypatch.setattr("dualtape.compiler.native.rematerialize._LARGE", 1)
     for name in ("_SHORT", "_MANY"):
-        monkeypatch.setattr(f"dualtape.compiler.native.nests.{name}", 2)
+        monkeypatch.setattr(f"dualtape.compiler.native.row_fusion.{name}", 2)
     for seed in range(part, COUNT, 3):
         writer = Writer(seed)
 

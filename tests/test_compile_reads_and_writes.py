@@ -30,7 +30,7 @@ BACKENDS = ("numpy", "native") if importlib.util.find_spec("llvmlite") else ("nu
 
 
 def traces(compiled: Any) -> int:
-    return sum(len(variants) for variants in compiled._variants.values())
+    return sum(len(specializations) for specializations in compiled._specializations.values())
 
 
 def numbers(dtype: str) -> dt.Tensor:
@@ -193,12 +193,12 @@ def test_an_internal_error_of_lowering_falls_back_to_numpy(monkeypatch: pytest.M
 
 
 def test_an_internal_error_of_tracing_leaves_the_function_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dualtape.compiler import variant
+    from dualtape.compiler import specialization
 
     def fails(*args: Any) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(variant, "sort_results", fails)
+    monkeypatch.setattr(specialization, "sort_results", fails)
     compiled = dt.compile(lambda x: x.add_(1) * 2)
     x = dt.zeros(3)
     with pytest.warns(UserWarning, match="internal error.*a defect.*report"):

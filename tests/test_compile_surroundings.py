@@ -412,4 +412,4 @@ def test_that_an_array_from_outside_is_an_input_as_a_tensor_too(name: str) -> No
             outcomes.append((f(dt.arange(3.0)), CAPTURED.copy()))
         (right, memory), (ours, own) = outcomes
         assert ours.dtype is right.dtype and ours.tolist() == right.tolist() and own.tolist() == memory.tolist()
-    assert sum(map(len, compiled._variants.values())) == 1
+    assert sum(map(len, compiled._specializations.values())) == 1

@@ -114,7 +114,7 @@ def test_gradients_are_those_of_the_engine(program, backend):
             same(a, b)
     if program is not indexed:  # its shapes depend on values
         (structure,) = context._programs._known.values()
-        assert len(structure.variants) == 1, "one program for all of them"
+        assert len(structure.specializations) == 1, "one program for all of them"
 
 
 def test_programs_run_from_the_second_time_on(monkeypatch):
@@ -208,7 +208,7 @@ def test_hooks_made_anew_are_the_same_code_with_what_they_close_over():
             x.sum().backward()
             assert (x.grad == factor).all()
     (structure,) = context._programs._known.values()
-    assert len(structure.variants) == 2
+    assert len(structure.specializations) == 2
 
 
 def _tenfold(leaf):

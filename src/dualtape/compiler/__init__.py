@@ -9,6 +9,14 @@ from .graphs import compiled_autograd
 from .module import OptimizedModule
 
 __all__ = [
-    "Compiled", "OptimizedModule", "compile", "compiled_autograd", "disable", "draw", "explain", "fuse_eager",
-    "is_compiling", "reset",
-]  # fmt: skip
+    "Compiled",
+    "OptimizedModule",
+    "compile",
+    "compiled_autograd",
+    "disable",
+    "draw",
+    "explain",
+    "fuse_eager",
+    "is_compiling",
+    "reset",
+]

@@ -44,9 +44,13 @@ def chosen(backend: str | None) -> str:
 
 
 def program(
-    name: str, backend: str, instructions: Sequence[Instruction], inputs: Sequence[Value], outputs: Sequence[Value],
+    name: str,
+    backend: str,
+    instructions: Sequence[Instruction],
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
     facts: dict[str, Any],
-) -> Callable[..., tuple]:  # fmt: skip
+) -> Callable[..., tuple]:
     """A function of arrays that does what ``instructions`` do; what was made goes into ``facts``."""
     made = _program(name, backend, instructions, inputs, outputs, facts)
     if (watched := shown.get()) is not None:
@@ -55,9 +59,13 @@ def program(
 
 
 def _program(
-    name: str, backend: str, instructions: Sequence[Instruction], inputs: Sequence[Value], outputs: Sequence[Value],
+    name: str,
+    backend: str,
+    instructions: Sequence[Instruction],
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
     facts: dict[str, Any],
-) -> Callable[..., tuple]:  # fmt: skip
+) -> Callable[..., tuple]:
     if backend == NATIVE:
         from .native.lower import NotNative
         from .native.program import Program
@@ -80,8 +88,8 @@ def _program(
 
 def forget_memory() -> None:
     """Let go of the memory that native programs share between their calls."""
-    if (instances := sys.modules.get(f"{__package__}.native.instances")) is not None:
-        instances.blocks.clear()
+    if (executable := sys.modules.get(f"{__package__}.native.executable")) is not None:
+        executable.blocks.clear()
 
 
 @contextmanager
@@ -103,17 +111,17 @@ def watched(recorder: Any) -> Iterator[None]:
             native.watching[thread] = before
 
 
-def in_rounds(run: Callable) -> bool:
+def can_iterate(run: Callable) -> bool:
     """Whether what runs a program can do so natively again and again."""
     if isinstance(run, functools.partial):  # it runs over NumPy
         return False
-    from .native.program import Rounds
+    from .native.program import Iterations
 
-    return Rounds.takes(run)
+    return Iterations.takes(run)
 
 
-def rounds(run: Any, moves: list[tuple[int, int, int]], flag: int) -> Callable[[Sequence, int, int], int]:
+def iterations(run: Any, moves: list[tuple[int, int, int]], flag: int) -> Callable[[Sequence, int, int], int]:
     """What runs a program natively again and again, on places of arrays that move on."""
-    from .native.program import Rounds
+    from .native.program import Iterations
 
-    return Rounds(run, moves, flag)
+    return Iterations(run, moves, flag)

@@ -17,7 +17,7 @@ from ..autograd.node import Freed, Node, check_not_freed, edge_of, next_sequence
 from ..autograd.saved import output_entry, saved_entry, unpack_raw
 from ..autograd.versions import caller
 from . import backends, replay
-from .again import Again
+from .rerun import Rerun
 
 
 class InputBackward(Node):
@@ -65,11 +65,11 @@ def cut_off(inputs: list[Tensor]) -> Iterator[None]:
             node._edges = ()
         yield
     finally:
-        for node, way in zip(ends, edges, strict=True):
-            node._edges = way
+        for node, kept in zip(ends, edges, strict=True):
+            node._edges = kept
 
 
-class Way:
+class BackwardProgram:
     """The way back from some results of a function, as it was traced; as a program, once that is asked for.
 
     Attributes
@@ -113,13 +113,13 @@ class Way:
 
 
 class Derivative:
-    """How gradients go back through the calls of one variant.
+    """How gradients go back through the calls of one specialization.
 
     Attributes
     ----------
-    again : Again
+    rerun : Rerun
         How the function is run once more.
-    ways : list of Way
+    backwards : list of BackwardProgram
         Back from all results together; then, if there are several, from each alone.
     places : list of int
         Where what is saved is found: among what the forward gives, or (negative) among the inputs.
@@ -135,26 +135,34 @@ class Derivative:
     """
 
     def __init__(
-        self, again: Again, ways: list[Way], places: list[int], external: list[int], results: list[int],
-        inputs: list[int], outputs: list[tuple], pick: Callable[[Any], list[Tensor]], calls: bool,
-    ) -> None:  # fmt: skip
-        self.again, self.ways, self.pick = again, ways, pick
+        self,
+        rerun: Rerun,
+        backwards: list[BackwardProgram],
+        places: list[int],
+        external: list[int],
+        results: list[int],
+        inputs: list[int],
+        outputs: list[tuple],
+        pick: Callable[[Any], list[Tensor]],
+        calls: bool,
+    ) -> None:
+        self.rerun, self.backwards, self.pick = rerun, backwards, pick
         self.places, self.external, self.inputs, self.outputs = places, external, inputs, outputs
         self.results, self.calls = results, calls
 
-    def way(self, grads: list) -> Way | None:
+    def backward_for(self, grads: list) -> BackwardProgram | None:
         """The way for the gradients that have come: what has none gives none, rather than zero."""
         if all([g is not None for g in grads]):
-            return self.ways[0]
+            return self.backwards[0]
         there = [k for k, g in enumerate(grads) if g is not None]
-        return self.ways[1 + there[0]] if len(there) == 1 and len(self.ways) > 1 else None
+        return self.backwards[1 + there[0]] if len(there) == 1 and len(self.backwards) > 1 else None
 
     def attach(
         self, results: list[Tensor], recorded: list[int], found: tuple, arrays: tuple, call: tuple, before: Any
     ) -> None:
         """Give the ``recorded`` ones of ``results``, of a call with the arguments ``call``, a node.
 
-        ``before`` is what the call has changed, if it changes anything (:class:`.again.Again`).
+        ``before`` is what the call has changed, if it changes anything (:class:`.rerun.Rerun`).
         """
         node = object.__new__(CompiledBackward)
         node._edges = tuple([edge_of(found[k]) for k in self.inputs])
@@ -163,7 +171,7 @@ class Derivative:
         if self.results:
             entries += tuple([output_entry(results[k]) for k in self.results])
         saved = tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places])
-        node._saved = (entries, saved, found, call, before, self.again.versions(found))
+        node._saved = (entries, saved, found, call, before, self.rerun.versions(found))
         node._extra = None
         node._derivative = self
         node._seq = next_sequence()
@@ -204,21 +212,21 @@ class CompiledBackward(Node):
         entries, saved, found, call, *_ = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
-        if derivative.calls and not derivative.again.holds(found, call):
+        if derivative.calls and not derivative.rerun.holds(found, call):
             return None
         if any([g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in grads]) or reports_errors():
             return None
-        way = derivative.way(grads)
-        if way is None:
+        backward = derivative.backward_for(grads)
+        if backward is None:
             return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in saved]
         coming = [np.asarray(g) for g in grads if g is not None]
         try:
             recorder = modes.current().profiler
             if recorder is None:
-                return way.back(arrays, coming)
+                return backward.back(arrays, coming)
             with backends.watched(recorder):
-                return way.back(arrays, coming)
+                return backward.back(arrays, coming)
         except replay.Mismatch:
             return None
 
@@ -238,7 +246,7 @@ class CompiledBackward(Node):
         entries, _, found, call, before, versions = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
-        args, kwargs = derivative.again.arguments(found, call, versions)
+        args, kwargs = derivative.rerun.arguments(found, call, versions)
         inputs = [found[k] for k in derivative.inputs]
         edges = [x._edge for x in inputs]
         with modes.enable_grad(), hooks_hidden(inputs):
@@ -247,8 +255,8 @@ class CompiledBackward(Node):
                     if x._edge is not None:
                         x._edge = (InputBackward(x, _nothing), 0)
                 cut = [x._edge for x in inputs]
-                with derivative.again.as_then(found, before):
-                    outputs = derivative.pick(derivative.again.function(*args, **kwargs))
+                with derivative.rerun.as_then(found, before):
+                    outputs = derivative.pick(derivative.rerun.function(*args, **kwargs))
                 outputs = [y for y, g in zip(outputs, grads, strict=True) if g is not None]
                 cotangents = [
                     g if isinstance(g, Tensor) else wrap(np.asarray(g) if isinstance(g, np.generic) else g)

@@ -27,10 +27,10 @@ from .backends import forget_memory, shown, watched
 from .guards import kinds
 from .module import OptimizedModule
 from .replay import Mismatch, Raised
-from .variant import Refusal, Unfinished, Variant, trace
+from .specialization import Refusal, Specialization, Unfinished, trace
 
 _tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
-_LIMIT = 8  # variants of one function for arguments of the same shapes
+_LIMIT = 8  # specializations of one function for arguments of the same shapes
 _AGAIN = 2  # calls that may change Python objects before others are traced
 _KEPT = 256  # shapes whose programs are kept
 _SHAPES = 64  # shapes from which on a new one is traced when it comes again; that are traced at all with dynamic=False
@@ -46,9 +46,14 @@ class Compiled:
     """A compiled function: made by :func:`compile`, called like the function."""
 
     def __init__(
-        self, function: Callable, fullgraph: bool, backend: str, limit: int, name: str | None = None,
+        self,
+        function: Callable,
+        fullgraph: bool,
+        backend: str,
+        limit: int,
+        name: str | None = None,
         dynamic: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         functools.update_wrapper(self, function, updated=() if isinstance(function, Module) else ("__dict__",))
         self._function = function
         self._fullgraph = fullgraph
@@ -56,8 +61,8 @@ class Compiled:
         self._limit = limit
         self._given_name = name
         self._dynamic = dynamic
-        self._by_shape = bool(dynamic)  # whether variants are found by the shapes of arguments
-        self._variants: dict[Any, list[Variant]] = {}
+        self._by_shape = bool(dynamic)  # whether specializations are found by the shapes of arguments
+        self._specializations: dict[Any, list[Specialization]] = {}
         self._once: dict[Any, None] = {}  # what has come once, when there were many shapes already
         self._eager: dict[Any, str] = {}  # kinds of calls that run as they are, and why
         self._tries: dict[Any, int] = {}
@@ -86,13 +91,13 @@ class Compiled:
         if kwargs or not _FLAT.issuperset(map(type, args)):
             leaves, spec = tree_flatten((args, kwargs))
             kind = (spec, *kind[1:])
-        variants = self._variants.get((kind, _shapes(leaves)) if self._by_shape else kind, ())
-        tried, raised = len(variants), False
-        for variant in variants:
-            found = variant.guard.check(self._function, leaves)
+        specializations = self._specializations.get((kind, _shapes(leaves)) if self._by_shape else kind, ())
+        tried, raised = len(specializations), False
+        for specialization in specializations:
+            found = specialization.guard.check(self._function, leaves)
             if found is not None:
                 try:
-                    return variant.run(found, (leaves, spec))
+                    return specialization.run(found, (leaves, spec))
                 except Raised:
                     raised = True
                     break
@@ -108,16 +113,20 @@ class Compiled:
             shapes = _shapes(leaves)
             if self._dynamic is None and not self._by_shape:
                 self._find_by_shape(shapes)
-                tried = min(tried, len(self._variants.get((kind, shapes), ()))) if self._by_shape else tried
+                tried = min(tried, len(self._specializations.get((kind, shapes), ()))) if self._by_shape else tried
             key = (kind, shapes) if self._by_shape else kind
-            known = self._variants.get(key, [])
+            known = self._specializations.get(key, [])
             if len(known) > tried:  # another thread has traced in the meantime
                 return self(*args, **kwargs)
             if self._by_shape and not known and not self._is_wanted(key):
                 return self._function(*args, **kwargs)
-            alike = sum(variant.facts["shapes of arguments"] == shapes for variant in known)
-            nearest = known or (next(reversed(self._variants.values()), []) if self._by_shape else [])
-            changed = max(variant.guard.why(self._function, leaves) for variant in nearest)[1] if nearest else ""
+            alike = sum(specialization.facts["shapes of arguments"] == shapes for specialization in known)
+            nearest = known or (next(reversed(self._specializations.values()), []) if self._by_shape else [])
+            changed = (
+                max(specialization.guard.why(self._function, leaves) for specialization in nearest)[1]
+                if nearest
+                else ""
+            )
             if alike >= self._limit or len(known) >= _SHAPES:
                 count, what = (alike, "values") if alike >= self._limit else (len(known), "shapes")
                 self._give_up(
@@ -131,60 +140,69 @@ class Compiled:
                 _log.info("%s: traced again: %s", self._name, changed)
             varying = self._varying(kind, nearest, leaves)
             constants = self._constants.get(kind, frozenset())
-            variant: Any
+            specialization: Any
             try:
-                result, variant = trace(self._backend, self._function, args, kwargs, leaves, spec, varying)
+                result, specialization = trace(self._backend, self._function, args, kwargs, leaves, spec, varying)
             except Unfinished:
-                result, variant = None, None
+                result, specialization = None, None
             except BaseException:
                 self._constants[kind] = constants | varying
                 raise
-            if variant is None:  # what is written in C need not take a traced number for one
+            if specialization is None:  # what is written in C need not take a traced number for one
                 self._constants[kind] = constants | varying
                 return self._function(*args, **kwargs)
-            if isinstance(variant, Refusal) and variant.numbers_read:
-                self._constants[kind] = constants | variant.numbers_read
-            elif isinstance(variant, str):
+            if isinstance(specialization, Refusal) and specialization.numbers_read:
+                self._constants[kind] = constants | specialization.numbers_read
+            elif isinstance(specialization, str):
                 # what a first call makes once (the state of an optimizer, a cache) is there in the next
                 self._tries[kind] = self._tries.get(kind, 0) + 1
-                if not getattr(variant, "again", False) or self._tries[kind] > _AGAIN:
-                    self._give_up(kind, variant)
+                if not getattr(specialization, "retry", False) or self._tries[kind] > _AGAIN:
+                    self._give_up(kind, specialization)
             else:
-                variant.facts["shapes of arguments"] = shapes
-                variant.numbers = {k: leaf for k, leaf in enumerate(leaves) if k not in varying and can_vary(leaf)}
-                self._variants.setdefault(key, []).append(variant)
-                if variant.arena > _MUCH:
+                specialization.facts["shapes of arguments"] = shapes
+                specialization.numbers = {
+                    k: leaf for k, leaf in enumerate(leaves) if k not in varying and can_vary(leaf)
+                }
+                self._specializations.setdefault(key, []).append(specialization)
+                if specialization.arena > _MUCH:
                     gc.collect()
                     give_back()  # of what the traced run took, the program takes a part
-                while len(self._variants) > _KEPT:
-                    self._variants.pop(next(iter(self._variants)))
+                while len(self._specializations) > _KEPT:
+                    self._specializations.pop(next(iter(self._specializations)))
                 _log.info(
-                    "%s: traced, %s instructions, %s kept", self._name, variant.facts["traced"], variant.facts["kept"]
+                    "%s: traced, %s instructions, %s kept",
+                    self._name,
+                    specialization.facts["traced"],
+                    specialization.facts["kept"],
                 )
             return result
 
-    def _varying(self, kind: Any, nearest: list[Variant], leaves: list) -> frozenset[int]:
+    def _varying(self, kind: Any, nearest: list[Specialization], leaves: list) -> frozenset[int]:
         """Return the indices of the numbers among a call's arguments that have changed since they were traced."""
         changed: set[int] = set()
-        for variant in nearest:
+        for specialization in nearest:
             for k, leaf in enumerate(leaves):
-                if can_vary(leaf) and (k not in variant.numbers or variant.numbers[k] != leaf):
+                if can_vary(leaf) and (k not in specialization.numbers or specialization.numbers[k] != leaf):
                     changed.add(k)
         return frozenset(changed - self._constants.get(kind, frozenset()))
 
     def _find_by_shape(self, shapes: tuple) -> None:
         """From its second shape on, have a function's programs found by the shapes of arguments."""
-        if all(v.facts["shapes of arguments"] == shapes for variants in self._variants.values() for v in variants):
+        if all(
+            v.facts["shapes of arguments"] == shapes
+            for specializations in self._specializations.values()
+            for v in specializations
+        ):
             return
-        sorted_out: dict[Any, list[Variant]] = {}
-        for kind, variants in self._variants.items():
-            for variant in variants:
-                sorted_out.setdefault((kind, variant.facts["shapes of arguments"]), []).append(variant)
-        self._variants, self._by_shape = sorted_out, True
+        sorted_out: dict[Any, list[Specialization]] = {}
+        for kind, specializations in self._specializations.items():
+            for specialization in specializations:
+                sorted_out.setdefault((kind, specialization.facts["shapes of arguments"]), []).append(specialization)
+        self._specializations, self._by_shape = sorted_out, True
 
     def _is_wanted(self, key: Any) -> bool:
         """Whether a call with new shapes is worth a program: with very many of them, only if it comes again."""
-        if self._fullgraph or len(self._variants) < _SHAPES:
+        if self._fullgraph or len(self._specializations) < _SHAPES:
             return True
         if not self._once and self._dynamic is None:
             warnings.warn(
@@ -216,7 +234,7 @@ class Compiled:
 
     def _reset(self) -> None:
         with _tracing:
-            self._variants.clear()
+            self._specializations.clear()
             self._by_shape = bool(self._dynamic)
             self._once.clear()
             self._eager.clear()
@@ -235,11 +253,19 @@ def _shapes(leaves: Any) -> tuple:
 
 
 def compile(
-    model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-    backend: str | None = None, mode: str | None = None, options: dict | None = None, name: str | None = None,
-    disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False,
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
     shapes_spec: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A function that does what ``model`` does, by a program that is traced at its first call.
 
     The program is what the function did with arrays, forward and backward, without tensors, dispatch and tape in
@@ -291,10 +317,18 @@ def compile(
     """
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
-            disable=disable, recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles,
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            name=name,
+            disable=disable,
+            recompile_limit=recompile_limit,
+            isolate_recompiles=isolate_recompiles,
             shapes_spec=shapes_spec,
-        )  # fmt: skip
+        )
     if not callable(model):
         raise TypeError(f"compile: expected a function, got a {type(model).__name__}")
     if mode not in _MODES:
@@ -349,9 +383,9 @@ def disable(fn: Callable | None = None, recursive: bool = True) -> Any:
 
     @functools.wraps(fn)
     def untraced(*args: Any, **kwargs: Any) -> Any:
-        session = modes.current().tracing
-        if session is not None:
-            session.tape.fail(f"it calls {getattr(fn, '__qualname__', fn)}, which is not to be compiled")
+        tracer = modes.current().tracing
+        if tracer is not None:
+            tracer.tape.fail(f"it calls {getattr(fn, '__qualname__', fn)}, which is not to be compiled")
         return fn(*args, **kwargs)
 
     return untraced
@@ -445,32 +479,36 @@ class Explanation:
 
     def __init__(self, compiled: Compiled) -> None:
         self.name = compiled._name
-        self.variants = [v for variants in compiled._variants.values() for v in variants]
+        self.specializations = [v for specializations in compiled._specializations.values() for v in specializations]
         self.reasons = list(compiled._eager.values())
-        last = self.variants[-1].facts if self.variants else {}
+        last = self.specializations[-1].facts if self.specializations else {}
         self.traced, self.kept = last.get("traced", 0), last.get("kept", 0)
         self.backward, self.saved_bytes = last.get("backward", 0), last.get("saved bytes", 0)
         self.guards, self.checks = last.get("guards", []), last.get("checks", [])
         self.seconds = last.get("seconds", 0.0)
         self.retraced = list(compiled._traced)
-        native = self.variants[-1].native if self.variants else []
+        native = self.specializations[-1].native if self.specializations else []
         self.kernels, self.calls, self.bytes = (sum(f[key] for f in native) for key in ("kernels", "calls", "arena"))
         planning, code = (sum(f[key] for f in native) for key in ("planning", "code"))
         self.phases = {"tracing": max(self.seconds - planning - code, 0.0), "planning": planning, "machine code": code}
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.variants)} programs"]
+        lines = [f"{self.name}: {len(self.specializations)} programs"]
         lines += [f"runs as it is: {reason}" for reason in self.reasons]
         lines += [f"traced again: {reason}" for reason in self.retraced]
-        if self.variants:
+        if self.specializations:
             lines += [
                 f"instructions: {self.traced} traced, {self.kept} kept, {self.backward} on the way back",
                 f"kernels: {self.kernels}, calls of libraries: {self.calls}, memory: {self.bytes} bytes",
-                f"saved for the way back: {self.saved_bytes} bytes", f"time of the first call: {self.seconds:.3f} s ("
-                + ", ".join(f"{name} {time:.3f}" for name, time in self.phases.items()) + ")",
-                f"guards: {len(self.guards)}", *[f"  {line}" for line in self.guards],
-                f"values looked at: {len(self.checks)}", *[f"  {where}" for where in self.checks],
-            ]  # fmt: skip
+                f"saved for the way back: {self.saved_bytes} bytes",
+                f"time of the first call: {self.seconds:.3f} s ("
+                + ", ".join(f"{name} {time:.3f}" for name, time in self.phases.items())
+                + ")",
+                f"guards: {len(self.guards)}",
+                *[f"  {line}" for line in self.guards],
+                f"values looked at: {len(self.checks)}",
+                *[f"  {where}" for where in self.checks],
+            ]
         return "\n".join(lines)
 
     __repr__ = __str__

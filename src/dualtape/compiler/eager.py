@@ -96,6 +96,6 @@ def convolution(what: str, code: str, key: tuple, biased: bool) -> Callable | No
 
 def momentum(code: str, decays: bool, nesterov: bool) -> Callable:
     """A function of a size that gives the kernel of a step with momentum."""
-    from .native import steps
+    from .native import optimizer_kernels
 
-    return steps.momentum(code, decays, nesterov)
+    return optimizer_kernels.momentum(code, decays, nesterov)

@@ -2,7 +2,7 @@
 
 A graph is looked through from its roots: what its nodes are and how they hang together is the key of its programs;
 what they saved, their leaves, their hooks and the gradients that come are the inputs. The engine runs once over
-traced arrays (:mod:`.session`); a later graph of the same structure, whose inputs pass the guard, runs the program.
+traced arrays (:mod:`.tracer`); a later graph of the same structure, whose inputs pass the guard, runs the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .backends import chosen as chosen_backend
 from .compiled import _AGAIN, _tracing
 from .graph_match import given_gradient, matcher
 from .replay import Mismatch
-from .variant import Variant, trace
+from .specialization import Specialization, trace
 
 _LIMIT = 8  # programs for graphs of one structure
 _NO_MATCH: tuple = ((), [])
@@ -119,12 +119,12 @@ class Programs:
 
     def _replayed(self, structure: _Structure, nodes: Sequence[Node], leaves: list, task: engine.GraphTask) -> bool:
         """Run one of the programs of a structure, if one holds, and do what else the engine does."""
-        for variant in structure.variants:
-            found = variant.guard.check(structure, leaves)
+        for specialization in structure.specializations:
+            found = specialization.guard.check(structure, leaves)
             if found is None:
                 continue
             try:
-                results = variant.run(found, ())
+                results = specialization.run(found, ())
             except Mismatch:
                 continue
             if task.captures is not None:
@@ -140,31 +140,31 @@ class Programs:
         return False
 
     def _trace(self, structure: _Structure, graph: Graph, roots: Any, task: engine.GraphTask) -> bool:
-        if len(structure.variants) >= _LIMIT:
+        if len(structure.specializations) >= _LIMIT:
             structure.failed = True
             self._tell(f"graphs of one structure were traced {_LIMIT} times, and each time something else differed")
             return False
         match = None
-        if not structure.variants and task.captures is None and task.targets is None:
+        if not structure.specializations and task.captures is None and task.targets is None:
             match = matcher(graph.nodes, [edge[:2] for edge, _ in roots])
         structure.now = (graph, roots, task)
         if not task.keep:
             task.freed = Freed(caller())
         try:
             _, flat = tree_flatten(((0,) * len(graph.leaves), {}))
-            results, variant = trace(self._backend, structure, tuple(graph.leaves), {}, graph.leaves, flat)
+            results, specialization = trace(self._backend, structure, tuple(graph.leaves), {}, graph.leaves, flat)
         finally:
             structure.now = None
-        if isinstance(variant, Variant):
-            structure.variants.append(variant)
+        if isinstance(specialization, Specialization):
+            structure.specializations.append(specialization)
             if match is not None:
                 structure.match = match
                 self._matched = [structure, *self._matched][:_MATCHED]
         else:
             structure.tries += 1
-            if not getattr(variant, "again", False) or structure.tries > _AGAIN:
+            if not getattr(specialization, "retry", False) or structure.tries > _AGAIN:
                 structure.failed = True
-                self._tell(variant)
+                self._tell(specialization)
         if task.captures is not None:
             task.results[:] = results
         return True
@@ -181,7 +181,7 @@ class _Structure:
     """Graphs of one structure: their programs, and what is called to trace one."""
 
     def __init__(self) -> None:
-        self.variants: list[Variant] = []
+        self.specializations: list[Specialization] = []
         self.failed = False
         self.tries = 0
         self.match: Any = None  # finds graphs of this structure quickly

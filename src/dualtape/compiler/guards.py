@@ -18,7 +18,7 @@ import numpy as np
 from .. import nn
 from .._tensor.tensor import Tensor
 from ..arrays.traced.number import INTEGER_BOUND, array_of_number
-from .environment import IN_BYTES, PLAIN, Environment, Place, is_spelled
+from .dependencies import IN_BYTES, PLAIN, Dependencies, Dependency, is_spelled
 from .purity import is_library
 from .states import stream_of
 
@@ -26,12 +26,25 @@ _IN_PLACE = (list, dict, set, frozenset, deque, bytearray, types.MappingProxyTyp
 _APART = (list, dict, deque, types.FunctionType)  # what is known by what it holds, not by which one it is
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
 _ABOUT_STRIDES = frozenset({"stride", "strides", "__array_interface__"})
-_OF_MODULES = frozenset({
-    "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_pre_hooks", "_backward_hooks",
-    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
-    "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks",
-})  # fmt: skip
+_OF_MODULES = frozenset(
+    {
+        "_parameters",
+        "_buffers",
+        "_modules",
+        "_non_persistent_buffers_set",
+        "_backward_pre_hooks",
+        "_backward_hooks",
+        "_forward_hooks",
+        "_forward_hooks_with_kwargs",
+        "_forward_hooks_always_called",
+        "_forward_pre_hooks",
+        "_forward_pre_hooks_with_kwargs",
+        "_state_dict_hooks",
+        "_state_dict_pre_hooks",
+        "_load_state_dict_pre_hooks",
+        "_load_state_dict_post_hooks",
+    }
+)
 _CONTAINERS = (dict, set)
 _ATTRIBUTE = re.compile(r"(.*\.__dict__)\['(\w+)'\]")
 _ENDS = ("", ".", "[", "(", ")", ",", " ")
@@ -52,25 +65,25 @@ class Guard:
         What is checked, for people.
     """
 
-    def __init__(self, environment: Environment, leaves: Sequence = (), varying: Container[int] = ()) -> None:
+    def __init__(self, dependencies: Dependencies, leaves: Sequence = (), varying: Container[int] = ()) -> None:
         self.inputs: list[Any] = []
         self.sources: list[str] = []
         # by leaf: the input that holds a number that may be another one at each call, and the number's type
         self.numbers: dict[int, tuple[int, type]] = {}
-        self.places = environment.places
-        self._keys = environment.keys
-        self.watches_grads = environment.every_name or not _ABOUT_GRADS.isdisjoint(environment.names)
-        self._strides = environment.every_name or not _ABOUT_STRIDES.isdisjoint(environment.names)
-        self._compares = environment.compares or any(
-            [isinstance(key, types.FunctionType) for key in environment.keys.values()]
+        self.dependencies = dependencies.found
+        self._keys = dependencies.keys
+        self.watches_grads = dependencies.every_name or not _ABOUT_GRADS.isdisjoint(dependencies.names)
+        self._strides = dependencies.every_name or not _ABOUT_STRIDES.isdisjoint(dependencies.names)
+        self._compares = dependencies.compares or any(
+            [isinstance(key, types.FunctionType) for key in dependencies.keys.values()]
         )
         self.check: Callable[[Any, Any], Any] = lambda f, leaves: None
         known: dict[int, int] = {}
-        for place in self.places:
-            if isinstance(place.value, (Tensor, np.ndarray)) and id(place.value) not in known:
-                known[id(place.value)] = len(self.inputs)
-                self.inputs.append(place.value)
-                self.sources.append(place.path)
+        for dependency in self.dependencies:
+            if isinstance(dependency.value, (Tensor, np.ndarray)) and id(dependency.value) not in known:
+                known[id(dependency.value)] = len(self.inputs)
+                self.inputs.append(dependency.value)
+                self.sources.append(dependency.source)
         self._numbers = known
         for k, leaf in enumerate(leaves):
             if k in varying:
@@ -78,14 +91,14 @@ class Guard:
                 self.inputs.append(array_of_number(leaf))
                 self.sources.append(f"leaves[{k}]")
         paths = {f"leaves[{k}]" for k in self.numbers}
-        self.places = [place for place in self.places if place.path not in paths]
+        self.dependencies = [dependency for dependency in self.dependencies if dependency.source not in paths]
         self._states = [_state(thing) for thing in self.inputs]  # before the program runs
 
     def compare_setting(self, setting: Callable[[], str]) -> None:
         """Have the check compare what a function without arguments gives."""
         name = f"_setting{len(self._keys)}"
         self._keys[name] = setting
-        self.places.append(Place(f"{name}()", setting()))
+        self.dependencies.append(Dependency(f"{name}()", setting()))
 
     def write(self, used: set[int], grads: set[int]) -> None:
         """Write the check: for the inputs whose numbers are in ``used``, and in ``grads`` those whose ``.grad`` counts.
@@ -111,8 +124,8 @@ class Guard:
                 body.append(f"a{k} = _array_of_number(n{k})")
                 names[f"the array of leaves[{k}]"] = named[input_index] = f"a{k}"
         apart: list[str] = []  # things that were different ones
-        for place in self.places:
-            value, path = place.value, place.path
+        for dependency in self.dependencies:
+            value, path = dependency.value, dependency.source
             number = self._numbers.get(id(value)) if isinstance(value, (Tensor, np.ndarray)) else None
             if (
                 path in names
@@ -215,34 +228,36 @@ class Guard:
         ``written`` has the numbers of the inputs that the program writes to.
         """
         space = {**self._keys, "f": function, "leaves": leaves}
-        grads = [p.path for p in self.places if p.path.endswith("._grad") and _now(p.path, space) is not p.value]
-        for place in self.places:
-            if any([path in place.path for path in grads]):
+        grads = [
+            d.source for d in self.dependencies if d.source.endswith("._grad") and _now(d.source, space) is not d.value
+        ]
+        for dependency in self.dependencies:
+            if any([path in dependency.source for path in grads]):
                 continue  # gradients are set by programs, and set again by what replays them
             try:
-                now = eval(place.path, space)
+                now = eval(dependency.source, space)
             except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-                return place.path
-            if now is not place.value and not (isinstance(now, PLAIN) and _same_plain(now, place.value)):
-                return place.path
+                return dependency.source
+            if now is not dependency.value and not (isinstance(now, PLAIN) and _same_plain(now, dependency.value)):
+                return dependency.source
             if stream_of(now) != self._streams.get(id(now)):
-                return f"{place.path}, a generator"
+                return f"{dependency.source}, a generator"
             if id(now) in self._contents and self._numbers.get(id(now)) not in written:
                 if _content(now) != self._contents[id(now)]:
-                    return place.path
+                    return dependency.source
         return None
 
     def put_back(self, function: Any, leaves: list) -> Callable[[], None]:
         """What makes everything what it is now, as far as that can be done: lists, dictionaries, sets, attributes."""
-        held = [(p.value, p.value.copy()) for p in self.places if isinstance(p.value, (list, dict, set, deque))]
+        held = [(d.value, d.value.copy()) for d in self.dependencies if isinstance(d.value, (list, dict, set, deque))]
         space = {**self._keys, "f": function, "leaves": leaves}
-        places = [(p.path, p.value) for p in self.places if not isinstance(p.value, (list, dict, set, deque))]
+        others = [(d.source, d.value) for d in self.dependencies if not isinstance(d.value, (list, dict, set, deque))]
 
         def restore() -> None:
             for container, copy in held:
                 container.clear()
                 container.extend(copy) if isinstance(container, (list, deque)) else container.update(copy)
-            for path, value in places:
+            for path, value in others:
                 if path.endswith(("]", ".cell_contents")) and _now(path, space) is not value:
                     exec(f"{path} = _value", {**space, "_value": value})
 
@@ -250,28 +265,36 @@ class Guard:
 
     def remember(self) -> None:
         """Note what may change in place, and where generators are in their streams."""
-        self._streams = {id(p.value): stream_of(p.value) for p in self.places if stream_of(p.value) is not None}
-        self._contents = {id(p.value): _content(p.value) for p in self.places if isinstance(p.value, _IN_PLACE)}
+        self._streams = {id(d.value): stream_of(d.value) for d in self.dependencies if stream_of(d.value) is not None}
+        self._contents = {id(d.value): _content(d.value) for d in self.dependencies if isinstance(d.value, _IN_PLACE)}
 
     def forget(self) -> None:
         """Let go of what the program was traced with."""
-        self.places, self.inputs, self._keys = [], [], {}
+        self.dependencies, self.inputs, self._keys = [], [], {}
         self._contents, self._streams = {}, {}
 
 
 def readable(path: str) -> str:
     """The path of something that a function depends on, for people."""
     for old, new in (
-        (".__dict__['", "."), (".__globals__['", ": the global "), ("['", "."), ("']", ""), (".cell_contents", ""),
-    ):  # fmt: skip
+        (".__dict__['", "."),
+        (".__globals__['", ": the global "),
+        ("['", "."),
+        ("']", ""),
+        (".cell_contents", ""),
+    ):
         path = path.replace(old, new)
     return path.replace("leaves[", "argument [")
 
 
 _WORDS = (
-    ("requires_grad", "requires_grad"), ("_grad is None", ".grad"), ("_edge is None", "is (not) a leaf"),
-    ("_view is None", "is (not) a view"), ("type(", "is of another type"), (" is not ", "is another object"),
-)  # fmt: skip
+    ("requires_grad", "requires_grad"),
+    ("_grad is None", ".grad"),
+    ("_edge is None", "is (not) a leaf"),
+    ("_view is None", "is (not) a view"),
+    ("type(", "is of another type"),
+    (" is not ", "is another object"),
+)
 
 
 def _changed(part: str, space: dict) -> str:
@@ -343,10 +366,15 @@ def _state(thing: Any) -> dict[str, Any]:
         return {}
     array = thing._array
     return {
-        "shape": array.shape, "dtype": array.dtype.str, "strides": array.strides, "view": thing._view is not None,
+        "shape": array.shape,
+        "dtype": array.dtype.str,
+        "strides": array.strides,
+        "view": thing._view is not None,
         "kind": type(thing),
-        "requires_grad": thing.requires_grad, "leaf": thing._edge is None, "bare": thing._grad is None,
-    }  # fmt: skip
+        "requires_grad": thing.requires_grad,
+        "leaf": thing._edge is None,
+        "bare": thing._grad is None,
+    }
 
 
 def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict, strides: bool) -> list[str]:

@@ -24,47 +24,151 @@ import numpy as np
 LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "dualtape", "torch", "jax", "llvmlite", "builtins"}
 
 # Names of builtins whose result depends on more than their arguments, or that reach objects by a name put together.
-_IMPURE_BUILTINS = frozenset({
-    "open", "input", "id", "eval", "exec", "compile", "globals", "locals", "__import__", "breakpoint", "help",
-})  # fmt: skip
+_IMPURE_BUILTINS = frozenset(
+    {
+        "open",
+        "input",
+        "id",
+        "eval",
+        "exec",
+        "compile",
+        "globals",
+        "locals",
+        "__import__",
+        "breakpoint",
+        "help",
+    }
+)
 
 # Modules of the standard library, as functions and classes name them in ``__module__``, and what is not pure in each.
 _PURE: dict[str, frozenset[str]] = {
     name: frozenset(exceptions.split())
     for name, exceptions in {
-        "_abc": "", "_bisect": "", "_codecs": "", "_collections": "", "_collections_abc": "", "_decimal": "",
-        "_functools": "", "_heapq": "", "_json": "", "_operator": "", "_sre": "", "_statistics": "", "_struct": "",
-        "_thread": "*", "_weakref": "", "abc": "", "argparse": "FileType", "array": "", "ast": "", "base64": "",
-        "binascii": "", "bisect": "", "builtins": "", "calendar": "", "cmath": "", "codecs": "open", "collections": "",
-        "collections.abc": "", "colorsys": "", "contextlib": "", "contextvars": "", "copy": "", "copyreg": "",
-        "dataclasses": "", "datetime": "", "decimal": "", "difflib": "", "enum": "", "fnmatch": "", "fractions": "",
-        "functools": "", "genericpath": "exists isfile isdir getsize getmtime getatime getctime samefile sameopenfile",
-        "graphlib": "", "hashlib": "file_digest", "_hashlib": "", "heapq": "", "html": "", "ipaddress": "",
-        "itertools": "", "json": "load dump", "json.decoder": "", "json.encoder": "", "keyword": "",
-        "logging": "", "math": "", "numbers": "", "operator": "", "pathlib": "",
+        "_abc": "",
+        "_bisect": "",
+        "_codecs": "",
+        "_collections": "",
+        "_collections_abc": "",
+        "_decimal": "",
+        "_functools": "",
+        "_heapq": "",
+        "_json": "",
+        "_operator": "",
+        "_sre": "",
+        "_statistics": "",
+        "_struct": "",
+        "_thread": "*",
+        "_weakref": "",
+        "abc": "",
+        "argparse": "FileType",
+        "array": "",
+        "ast": "",
+        "base64": "",
+        "binascii": "",
+        "bisect": "",
+        "builtins": "",
+        "calendar": "",
+        "cmath": "",
+        "codecs": "open",
+        "collections": "",
+        "collections.abc": "",
+        "colorsys": "",
+        "contextlib": "",
+        "contextvars": "",
+        "copy": "",
+        "copyreg": "",
+        "dataclasses": "",
+        "datetime": "",
+        "decimal": "",
+        "difflib": "",
+        "enum": "",
+        "fnmatch": "",
+        "fractions": "",
+        "functools": "",
+        "genericpath": "exists isfile isdir getsize getmtime getatime getctime samefile sameopenfile",
+        "graphlib": "",
+        "hashlib": "file_digest",
+        "_hashlib": "",
+        "heapq": "",
+        "html": "",
+        "ipaddress": "",
+        "itertools": "",
+        "json": "load dump",
+        "json.decoder": "",
+        "json.encoder": "",
+        "keyword": "",
+        "logging": "",
+        "math": "",
+        "numbers": "",
+        "operator": "",
+        "pathlib": "",
         "posixpath": "abspath realpath expanduser expandvars ismount lexists islink relpath",
         "ntpath": "abspath realpath expanduser expandvars ismount lexists islink relpath isdir isfile exists",
-        "pprint": "", "re": "", "re._compiler": "", "re._parser": "", "reprlib": "", "statistics": "", "string": "",
-        "struct": "", "textwrap": "", "traceback": "print_exc format_exc print_stack extract_stack format_stack",
-        "types": "", "typing": "get_type_hints", "unicodedata": "", "uuid": "uuid1 uuid4 getnode",
-        "warnings": "", "weakref": "WeakKeyDictionary WeakValueDictionary WeakSet finalize", "zlib": "",
+        "pprint": "",
+        "re": "",
+        "re._compiler": "",
+        "re._parser": "",
+        "reprlib": "",
+        "statistics": "",
+        "string": "",
+        "struct": "",
+        "textwrap": "",
+        "traceback": "print_exc format_exc print_stack extract_stack format_stack",
+        "types": "",
+        "typing": "get_type_hints",
+        "unicodedata": "",
+        "uuid": "uuid1 uuid4 getnode",
+        "warnings": "",
+        "weakref": "WeakKeyDictionary WeakValueDictionary WeakSet finalize",
+        "zlib": "",
         "inspect": "stack trace currentframe getframeinfo getouterframes getinnerframes getsource getsourcelines"
-                   " getsourcefile getfile findsource getcomments getmodule",
-        "posix": "*", "nt": "*", "os": "*", "time": "*", "sys": "*",
+        " getsourcefile getfile findsource getcomments getmodule",
+        "posix": "*",
+        "nt": "*",
+        "os": "*",
+        "time": "*",
+        "sys": "*",
     }.items()
-}  # fmt: skip
+}
 _PURE_OF = {
-    "posix": frozenset({"fspath"}), "nt": frozenset({"fspath"}), "sys": frozenset({"intern"}),
+    "posix": frozenset({"fspath"}),
+    "nt": frozenset({"fspath"}),
+    "sys": frozenset({"intern"}),
     "os": frozenset({"fspath", "fsencode", "fsdecode", "getenv", "PathLike"}),  # os.environ is looked at itself
-}  # fmt: skip
+}
 
 # Names in NumPy's and SciPy's public modules that read files, settings, the machine or random numbers.
-_IMPURE_NUMPY = frozenset({
-    "load", "save", "savez", "savez_compressed", "savetxt", "loadtxt", "genfromtxt", "fromfile", "memmap",
-    "open_memmap", "fromregex", "DataSource", "geterr", "geterrcall", "getbufsize", "get_printoptions", "info",
-    "show_config", "show_runtime", "get_include", "test", "array2string", "array_repr", "array_str", "errstate",
-    "printoptions", "get_state",
-})  # fmt: skip
+_IMPURE_NUMPY = frozenset(
+    {
+        "load",
+        "save",
+        "savez",
+        "savez_compressed",
+        "savetxt",
+        "loadtxt",
+        "genfromtxt",
+        "fromfile",
+        "memmap",
+        "open_memmap",
+        "fromregex",
+        "DataSource",
+        "geterr",
+        "geterrcall",
+        "getbufsize",
+        "get_printoptions",
+        "info",
+        "show_config",
+        "show_runtime",
+        "get_include",
+        "test",
+        "array2string",
+        "array_repr",
+        "array_str",
+        "errstate",
+        "printoptions",
+        "get_state",
+    }
+)
 _IMPURE_PACKAGES = ("numpy.random", "numpy.testing", "numpy.f2py", "scipy.io", "scipy.datasets", "numpy.ctypeslib")
 
 # Methods of pure classes that are not pure.
@@ -72,8 +176,15 @@ _CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp", "timestamp", "as
 _OF_FILES = frozenset(dir(pathlib.Path)) - frozenset(dir(pathlib.PurePath))
 # Generators draw from where they are, and begin anywhere unless they are told where.
 _SOURCES: tuple[str, ...] = (
-    "default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"
-)  # fmt: skip
+    "default_rng",
+    "RandomState",
+    "SeedSequence",
+    "PCG64",
+    "PCG64DXSM",
+    "MT19937",
+    "Philox",
+    "SFC64",
+)
 
 
 def is_library(value: Any) -> bool:
@@ -193,13 +304,52 @@ def unknown_builtins(names: Iterable[str]) -> list[str]:
 # --- objects of libraries' classes ----------------------------------------------------------------
 
 # Packages whose objects are values, or hold all that they depend on in attributes that can be looked at.
-_FOLLOWED = frozenset({
-    "_collections_abc", "_weakrefset", "abc", "argparse", "ast", "collections", "contextlib", "dataclasses", "dualtape",
-    "enum", "fractions", "functools", "inspect", "ipaddress", "jax", "json", "llvmlite", "numbers", "numpy", "operator",
-    "os", "pathlib", "scipy", "statistics", "string", "torch", "types", "typing", "uuid", "warnings", "builtins",
-    "contextvars", "weakref", "copyreg", "copy", "textwrap", "difflib", "graphlib", "importlib", "zipimport",
-    "_frozen_importlib", "_frozen_importlib_external",
-})  # fmt: skip
+_FOLLOWED = frozenset(
+    {
+        "_collections_abc",
+        "_weakrefset",
+        "abc",
+        "argparse",
+        "ast",
+        "collections",
+        "contextlib",
+        "dataclasses",
+        "dualtape",
+        "enum",
+        "fractions",
+        "functools",
+        "inspect",
+        "ipaddress",
+        "jax",
+        "json",
+        "llvmlite",
+        "numbers",
+        "numpy",
+        "operator",
+        "os",
+        "pathlib",
+        "scipy",
+        "statistics",
+        "string",
+        "torch",
+        "types",
+        "typing",
+        "uuid",
+        "warnings",
+        "builtins",
+        "contextvars",
+        "weakref",
+        "copyreg",
+        "copy",
+        "textwrap",
+        "difflib",
+        "graphlib",
+        "importlib",
+        "zipimport",
+        "_frozen_importlib",
+        "_frozen_importlib_external",
+    }
+)
 _NOT_FOLLOWED = frozenset({"WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize", "memmap", "DirEntry"})
 
 

@@ -277,10 +277,16 @@ def function(
             if last[id(value)] == at and id(value) not in lasting and value.constant is None
         }
         own = {
-            key for key in dead
-            if any(id(v) == key and looked_at[id(v.memory)] == 1 and not v.memory.external
-                   and v.dtype.itemsize * int(np.prod(v.shape)) >= _REUSED for v in operands)
-        }  # fmt: skip
+            key
+            for key in dead
+            if any(
+                id(v) == key
+                and looked_at[id(v.memory)] == 1
+                and not v.memory.external
+                and v.dtype.itemsize * int(np.prod(v.shape)) >= _REUSED
+                for v in operands
+            )
+        }
         writer.write(instruction, own)
         gone = sorted({writer.names[key] for key in dead} - {"_"})
         if gone:

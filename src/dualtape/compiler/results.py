@@ -12,9 +12,9 @@ from ..arrays.traced.number import is_traced
 from ..arrays.traced.tape import Value
 from ..autograd.views import DEFAULT, MULTI_OUTPUT
 from ..pytree import tree_flatten, tree_holds_all
-from .environment import PLAIN
+from .dependencies import PLAIN
 from .records import as_tree, is_record
-from .session import Session, Untraceable
+from .tracer import Tracer, Untraceable
 
 # where a result comes from
 ARRAY, TENSOR, INPUT, VIEW, PART, NUMBER, PLAIN_VALUE = "array", "tensor", "input", "view", "part", "number", "plain"
@@ -24,20 +24,20 @@ _DETACH = SimpleNamespace(function=Tensor.detach)
 _DATA = SimpleNamespace(function=lambda tensor: tensor.data)
 
 
-def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tensor], list[Value]]:
+def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list[Tensor], list[Value]]:
     """Sort what the function gave: tensors of its own, its inputs, plain values."""
     found: list[Any] = []
     if isinstance(result, Tensor):
-        found, variant.spec = [result], None
+        found, specialization.spec = [result], None
     else:
         nodes: list[Any] = []
-        found, variant.spec = tree_flatten(as_tree(result, nodes))
-        _check_containers(session, nodes)
+        found, specialization.spec = tree_flatten(as_tree(result, nodes))
+        _check_containers(tracer, nodes)
     tensors: list[Tensor] = []
     values: list[Value] = []
     known: dict[int, int] = {}
-    numbers = {id(thing): k for k, thing in enumerate(session.inputs)}
-    arrays = {id(traced): k for k, traced in enumerate(session.traced)}
+    numbers = {id(thing): k for k, thing in enumerate(tracer.inputs)}
+    arrays = {id(traced): k for k, traced in enumerate(tracer.traced)}
     uses = Counter(
         id(array.value.memory) for array in {id(a): a for a in map(_array_of, found)}.values() if array is not None
     )
@@ -51,52 +51,52 @@ def sort_results(variant: Any, session: Session, result: Any) -> tuple[list[Tens
 
     for leaf in found:
         if id(leaf) in numbers:
-            variant.results.append((INPUT, numbers[id(leaf)]))
+            specialization.results.append((INPUT, numbers[id(leaf)]))
         elif id(leaf) in arrays:
-            variant.results.append((INPUT, arrays[id(leaf)]))
+            specialization.results.append((INPUT, arrays[id(leaf)]))
         elif isinstance(leaf, (Tensor, Traced)):
             array = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(leaf, Tensor) and (type(leaf) is not Tensor or type(array) is not Traced):
                 raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
             if isinstance(leaf, Tensor):
                 _check_bare(leaf)
-            if array.value.memory.external or _is_of_input(leaf, session):
-                variant.results.append((VIEW, _as_view(leaf, session)))
+            if array.value.memory.external or _is_of_input(leaf, tracer):
+                specialization.results.append((VIEW, _as_view(leaf, tracer)))
                 continue
             if isinstance(leaf, Tensor):
                 steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 or not _is_dense_part(leaf) else None
                 if steps is None:
-                    variant.results.append((TENSOR, number(leaf)))
+                    specialization.results.append((TENSOR, number(leaf)))
                 else:
                     assert leaf._view is not None
-                    variant.results.append((PART, (number(leaf._view.base), steps)))
+                    specialization.results.append((PART, (number(leaf._view.base), steps)))
                 continue
             if id(leaf) not in known:
                 known[id(leaf)] = len(tensors)
                 tensors.append(wrap(leaf))
                 values.append(array.value)
-            variant.results.append((ARRAY, known[id(leaf)]))
+            specialization.results.append((ARRAY, known[id(leaf)]))
         elif is_traced(leaf):
             copy = leaf.array.copy()  # what is given itself is an input
             known[id(leaf)] = len(tensors)
             tensors.append(wrap(copy))
             values.append(copy.value)
-            variant.results.append((NUMBER, (known[id(leaf)], leaf.kind)))
+            specialization.results.append((NUMBER, (known[id(leaf)], leaf.kind)))
         elif isinstance(leaf, PLAIN):
-            variant.results.append((PLAIN_VALUE, leaf))
+            specialization.results.append((PLAIN_VALUE, leaf))
         else:
             raise Untraceable(f"it returns a {type(leaf).__name__}")
     return tensors, values
 
 
-def _check_containers(session: Session, nodes: list[Any]) -> None:
+def _check_containers(tracer: Tracer, nodes: list[Any]) -> None:
     """Refuse results whose containers or objects are known elsewhere: each replay makes them anew."""
     found = {id(node): node for node in nodes if not isinstance(node, tuple)}
     if not all(tree_holds_all(node) or is_record(node) for node in nodes):
         raise Untraceable("it returns an object that holds more than it is registered to hold")
     if len(found) < sum(not isinstance(node, tuple) for node in nodes):
         raise Untraceable("it returns one list, dictionary or object twice")
-    if not session.containers.isdisjoint(found):
+    if not tracer.containers.isdisjoint(found):
         raise Untraceable("it returns a list, dictionary or object that it was given or refers to, and no new one")
 
 
@@ -111,12 +111,12 @@ def _check_bare(tensor: Tensor) -> None:
         raise Untraceable("it returns a tensor with hooks, or with another dtype of gradients")
 
 
-def _is_of_input(leaf: Any, session: Session) -> bool:
+def _is_of_input(leaf: Any, tracer: Tracer) -> bool:
     """Whether a result is a view of an input: one without elements has memory of its own, but a base."""
     if not isinstance(leaf, Tensor) or leaf._view is None:
         return False
     base = leaf._view.base
-    tensors = [x for x in session.inputs if isinstance(x, Tensor)]
+    tensors = [x for x in tracer.inputs if isinstance(x, Tensor)]
     return any([x is base or x._view is not None and x._view.base is base for x in tensors])
 
 
@@ -163,13 +163,13 @@ def input_of(kind: str, what: Any) -> int | None:
     return what if kind is INPUT else what[0] if kind is VIEW else None
 
 
-def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
+def _as_view(leaf: Any, tracer: Tracer) -> tuple[int, list]:
     """A result that is a view of an input: which, and the ops that lead from there to it."""
     if isinstance(leaf, Tensor) and leaf._view is not None:
         steps: list = []
         step = leaf._view.step
         while True:
-            for k, x in enumerate(session.inputs):
+            for k, x in enumerate(tracer.inputs):
                 if isinstance(x, Tensor) and (
                     x is leaf._view.base if step is None else x._view is not None and x._view.step is step
                 ):
@@ -179,8 +179,8 @@ def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
             steps.append(step[1:])
             step = step[0]
     elif isinstance(leaf, Tensor) and leaf._edge is None and not leaf._requires_grad and leaf._grad is None:
-        for k, x in enumerate(session.inputs):
-            if isinstance(x, Tensor) and _is_whole(leaf, session, k):
+        for k, x in enumerate(tracer.inputs):
+            if isinstance(x, Tensor) and _is_whole(leaf, tracer, k):
                 if leaf._version_counter is x._shared_counter:
                     return k, [(_DETACH, (), None)]
                 if leaf._version_counter is None:
@@ -188,9 +188,9 @@ def _as_view(leaf: Any, session: Session) -> tuple[int, list]:
     raise Untraceable("it returns memory of a tensor from outside that is no view of it")
 
 
-def _is_whole(tensor: Tensor, session: Session, k: int) -> bool:
+def _is_whole(tensor: Tensor, tracer: Tracer, k: int) -> bool:
     """Return whether a tensor looks at all of the memory of input ``k``, as the input does."""
-    own, other = tensor._array.value, session.values[k]
+    own, other = tensor._array.value, tracer.values[k]
     return own.memory is other.memory and all(getattr(own, name) == getattr(other, name) for name in _LOCATION)
 
 

@@ -68,10 +68,18 @@ def number(value: Any, recorded: bool = False) -> Any:
 
 
 def run(
-    update: Update, rule: Rule, options: tuple, params: Sequence[Tensor], grads: Sequence[Tensor],
-    slots: Sequence[list | None], numbers: Sequence[Sequence[Tensor]] = (), *, foreach: bool | None = None,
-    differentiable: bool = False, capturable: bool = False,
-) -> None:  # fmt: skip
+    update: Update,
+    rule: Rule,
+    options: tuple,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    slots: Sequence[list | None],
+    numbers: Sequence[Sequence[Tensor]] = (),
+    *,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+) -> None:
     """Change parameters, and what belongs to them.
 
     Parameters
@@ -137,9 +145,12 @@ def run(
 
 
 def _one_bucket(
-    params: Sequence[Tensor], grads: Sequence[Tensor], slots: Sequence[list | None],
-    numbers: Sequence[Sequence[Tensor]], most: int,
-) -> list[tuple[list[int], tuple | None]]:  # fmt: skip
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    slots: Sequence[list | None],
+    numbers: Sequence[Sequence[Tensor]],
+    most: int,
+) -> list[tuple[list[int], tuple | None]]:
     """All parameters in one bucket, where they are small, all there, and of a kind: looked through column by column,
     which takes a fraction of the time. Empty if they are not.
     """
@@ -173,9 +184,13 @@ def _one_bucket(
 
 
 def _buckets(
-    params: Sequence[Tensor], grads: Sequence[Tensor], slots: Sequence[list | None],
-    numbers: Sequence[Sequence[Tensor]], most: int, capturable: bool,
-) -> Iterable[tuple[list[int], tuple | None]]:  # fmt: skip
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    slots: Sequence[list | None],
+    numbers: Sequence[Sequence[Tensor]],
+    most: int,
+    capturable: bool,
+) -> Iterable[tuple[list[int], tuple | None]]:
     """Which parameters are changed together, and the numbers they have in common; None for what goes by tensors."""
     found: dict[Any, tuple[list[int], tuple | None]] = {}
     owners: set[int] = set()

@@ -22,12 +22,19 @@ _LARGEST = 1 << 62
 _WEAK: dict[type, Any] = {float: np.float64, int: np.int64}
 NUMBERS = (float, int, np.float64, np.float32, np.int64, np.int32)
 _ARITHMETIC = {
-    operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.true_divide,
-}  # fmt: skip
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.truediv: np.true_divide,
+}
 _COMPARISONS = {
-    operator.lt: np.less, operator.le: np.less_equal, operator.gt: np.greater, operator.ge: np.greater_equal,
-    operator.eq: np.equal, operator.ne: np.not_equal,
-}  # fmt: skip
+    operator.lt: np.less,
+    operator.le: np.less_equal,
+    operator.gt: np.greater,
+    operator.ge: np.greater_equal,
+    operator.eq: np.equal,
+    operator.ne: np.not_equal,
+}
 # Ops that compute the same with a number as with a 0-d tensor of their result's dtype.
 OPERAND_OPS = frozenset({"add", "sub", "mul", "true_divide", "rsub", "eq", "ne", "lt", "le", "gt", "ge"})
 _UFUNCS = {*_ARITHMETIC.values(), *_COMPARISONS.values()}
@@ -312,7 +319,7 @@ _READING = [
         "xor",
         "rxor",
         "invert",
-    )  # fmt: skip
+    )
 ]
 
 

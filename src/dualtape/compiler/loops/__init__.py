@@ -1,11 +1,11 @@
 """Loops of a program: ``scan``, ``map`` and ``while_loop`` in a traced function, as one instruction each.
 
-The first two rounds run as they are. If both do the same, what a round does becomes a program of its own, which is run
-round by round. Its way back is another such program, from the last round to the first: what a round has computed is
-computed again from the state that it began with.
+The first two iterations run as they are. If both do the same, the body of the loop becomes a program of its own, which
+is run once for each iteration. The backward is another such program, from the last iteration to the first: what an
+iteration has computed is computed again from the state that it began with.
 
-Where rounds are not the same, or may not be (they look at values, draw random numbers, write to what they have not
-made), the loop goes on as it is, and is traced round by round, as a loop of Python's is.
+Where iterations are not the same, or may not be (they look at values, draw random numbers, write to what they have not
+made), the loop goes on as it is, and is traced one iteration at a time, as a loop of Python's is.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 from ... import modes
 from ..._tensor.tensor import Tensor
 from ...arrays.traced.array import Traced
-from ..environment import Environment
+from ..dependencies import Dependencies
 from ..guards import Guard
-from .body import Body, Part, Round
+from .backward import trace_backward
+from .body import Body, Iteration, Part
 from .loop import Loop
 from .node import written_down
-from .way import way_back
 
 
 class Begun(NamedTuple):
-    """A loop after its first rounds, or at its end."""
+    """A loop after its first iterations, or at its end."""
 
     state: list
-    results: list  # those of each round; at the end, stacked
+    results: list  # those of each iteration; at the end, stacked
     ended: bool = False
 
 
@@ -39,14 +39,14 @@ def _traceable(tensors: list) -> bool:
 
 
 def _watched(*functions: Callable) -> Callable[[], bool]:
-    """What says whether all that ``functions`` can reach is as it was: a round that changes Python objects is not
+    """What says whether all that ``functions`` can reach is as it was: an iteration that changes Python objects is not
     the same as the next.
     """
     guards = []
     try:
         held = [cell.cell_contents for function in functions for cell in function.__closure__ or ()]
         for function in filter(callable, held):  # what the user gave, inside of what calls it
-            guards.append((function, Guard(Environment(function, []))))
+            guards.append((function, Guard(Dependencies(function, []))))
             guards[-1][1].remember()
     except Exception:  # whatever cannot be followed, for whatever reason, may have changed
         return lambda: False
@@ -54,13 +54,18 @@ def _watched(*functions: Callable) -> Callable[[], bool]:
 
 
 def scan(
-    session: Any, step: Callable[[list, list], tuple[list, list]], carry: list, xs: list, reverse: bool, every: int,
-    again: Callable[[list, list], tuple[list, list]],
-) -> Begun:  # fmt: skip
-    """Go through the first dimension of ``xs``; ``again`` does it round by round."""
+    tracer: Any,
+    step: Callable[[list, list], tuple[list, list]],
+    carry: list,
+    xs: list,
+    reverse: bool,
+    every: int,
+    step_by_step: Callable[[list, list], tuple[list, list]],
+) -> Begun:
+    """Go through the first dimension of ``xs``; ``step_by_step`` does it one iteration at a time."""
     if not _traceable([*carry, *xs]):
         return Begun(carry, [])
-    tape, many, length = session.tape, len(carry), xs[0].shape[0]
+    tape, many, length = tracer.tape, len(carry), xs[0].shape[0]
     at = len(tape.instructions)
 
     def one(given: list) -> list:
@@ -69,30 +74,30 @@ def scan(
 
     unchanged = _watched(step)
     elements = [[x[k] for x in xs] for k in ((-1, -2) if reverse else (0, 1))]
-    first = Round(session, one, [*carry, *elements[0]])
+    first = Iteration(tracer, one, [*carry, *elements[0]])
     if not first.fits:
         return Begun(first.found[:many], [first.found[many:]])
-    second = Round(session, one, [*first.found[:many], *elements[1]])
+    second = Iteration(tracer, one, [*first.found[:many], *elements[1]])
     so_far = Begun(second.found[:many], [first.found[many:], second.found[many:]])
     if not first.like(second) or not unchanged():
         return so_far
-    loop = _loop(session, one, [*carry, *xs], [*carry, *elements[0]], many, second, at, (length, reverse, every))
+    loop = _loop(tracer, one, [*carry, *xs], [*carry, *elements[0]], many, second, at, (length, reverse, every))
     if loop is None:
         return so_far
-    found = written_down(session, loop, [*carry, *xs], again)
+    found = written_down(tracer, loop, [*carry, *xs], step_by_step)
     return Begun(found[:many], found[many:], True)
 
 
 def repeat(
-    session: Any, test: Callable[[list], Any], step: Callable[[list], list], carry: list, again: Callable
+    tracer: Any, test: Callable[[list], Any], step: Callable[[list], list], carry: list, step_by_step: Callable
 ) -> Begun:
     """Go on with ``step`` as long as ``test`` says."""
     if not carry or not _traceable(carry):
         return Begun(carry, [])
-    tape = session.tape
+    tape = tracer.tape
     at = len(tape.instructions)
     unchanged = _watched(step, test)
-    asking = Round(session, lambda given: [test(given)], carry)
+    asking = Iteration(tracer, lambda given: [test(given)], carry)
     if not asking.fits or not _goes_on(asking.found[0]):
         return _after(carry, asking)
 
@@ -100,18 +105,18 @@ def repeat(
         state = step(given)
         return [*state, test(state)]
 
-    rounds = [asking]
+    iterations = [asking]
     for _ in range(2):
-        rounds.append(Round(session, one, carry if len(rounds) == 1 else rounds[-1].found[:-1]))
-        if not rounds[-1].fits or not _goes_on(rounds[-1].found[-1]):
-            return _after(rounds[-1].found[:-1], *rounds)
-    so_far = _after(rounds[-1].found[:-1], *rounds)
-    if not rounds[1].like(rounds[2]) or not unchanged():
+        iterations.append(Iteration(tracer, one, carry if len(iterations) == 1 else iterations[-1].found[:-1]))
+        if not iterations[-1].fits or not _goes_on(iterations[-1].found[-1]):
+            return _after(iterations[-1].found[:-1], *iterations)
+    so_far = _after(iterations[-1].found[:-1], *iterations)
+    if not iterations[1].like(iterations[2]) or not unchanged():
         return so_far
-    asked = Body(session, lambda given: [test(given)], [x._array.values for x in carry], [False] * len(carry))
+    asked = Body(tracer, lambda given: [test(given)], [x._array.values for x in carry], [False] * len(carry))
     begin = Part([*asked.instructions, *asked.copying], [x._array for x in asked.given], asked.dense, asked.born)
-    loop = _loop(session, one, carry, carry, len(carry), rounds[2], at, (None, False, 0), begin)
-    return so_far if loop is None else Begun(written_down(session, loop, carry, again), [], True)
+    loop = _loop(tracer, one, carry, carry, len(carry), iterations[2], at, (None, False, 0), begin)
+    return so_far if loop is None else Begun(written_down(tracer, loop, carry, step_by_step), [], True)
 
 
 def _goes_on(answer: Tensor) -> bool:
@@ -120,22 +125,29 @@ def _goes_on(answer: Tensor) -> bool:
     return values.size == 1 and bool(values)
 
 
-def _after(state: list, *rounds: Round) -> Begun:
-    """The loop after some rounds, whose tests have all been looked at."""
-    return Begun(state, [bool(x.found[-1]) for x in rounds])
+def _after(state: list, *iterations: Iteration) -> Begun:
+    """The loop after some iterations, whose tests have all been looked at."""
+    return Begun(state, [bool(x.found[-1]) for x in iterations])
 
 
 def _loop(
-    session: Any, one: Callable, tensors: list[Tensor], given: list[Tensor], many: int, like: Round, at: int,
-    how: tuple, test: Part | None = None,
-) -> Loop | None:  # fmt: skip
-    """The loop whose rounds are ``like`` this one, if its way back can be traced; what is on the tape since ``at``
+    tracer: Any,
+    one: Callable,
+    tensors: list[Tensor],
+    given: list[Tensor],
+    many: int,
+    like: Iteration,
+    at: int,
+    how: tuple,
+    test: Part | None = None,
+) -> Loop | None:
+    """The loop whose iterations are ``like`` this one, if its way back can be traced; what is on the tape since ``at``
     has been part of it.
     """
-    tape = session.tape
+    tape = tracer.tape
     records = [modes.current().grad and x.requires_grad for x in tensors]
     while True:
-        body = Body(session, one, [x._array.values for x in given], records)
+        body = Body(tracer, one, [x._array.values for x in given], records)
         if not body.fits or not like.like(body):
             tape.fail("the body of a loop does not do the same each time that it is called")
             return None
@@ -143,12 +155,12 @@ def _loop(
         if flags == records[:many]:
             break
         records[:many] = flags
-    way = None
+    backward = None
     if modes.current().grad and any([x.requires_grad for x in body.found]):
         results = len(body.found) - many - (test is not None)
-        way = way_back(tape, body, many, results)
-        if way is None:
+        backward = trace_backward(tape, body, many, results)
+        if backward is None:
             return None
     del tape.instructions[at:]
     length, reverse, every = how
-    return Loop(session.backend, body, many, length, reverse, every, way, test)
+    return Loop(tracer.backend, body, many, length, reverse, every, backward, test)

@@ -1,4 +1,4 @@
-"""What a round of a loop does: as it runs, and once more on arrays of its own, cut out of the tape."""
+"""What an iteration of a loop does: as it runs, and once more on arrays of its own, cut out of the tape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...arrays.traced.array import Traced, recorded
 from ...arrays.traced.tape import DRAW, METHOD, READ, SHAPE, Instruction, Memory, Tape, Value, next_number
 from ...autograd.node import AccumulateGrad, edge_of, next_sequence
 from .. import backends, replay
-from .rounds import Rounds
+from .iterations import Iterations
 
 
 class Part:
@@ -31,34 +31,38 @@ class Part:
         self._instructions = replay.live(instructions, self._results)
         own = {id(value) for value in (*self._begins, *[value for i in self._instructions for value in i.gives])}
         self.metas = [(x.shape, x.dtype) for x in results]
-        self.outside = list({
-            id(value): value for i in self._instructions for value in i.reads
-            if id(value) not in own and value.memory.number < born and not replay.is_constant(value)
-        }.values())  # fmt: skip
+        self.outside = list(
+            {
+                id(value): value
+                for i in self._instructions
+                for value in i.reads
+                if id(value) not in own and value.memory.number < born and not replay.is_constant(value)
+            }.values()
+        )
 
-    def rounds(self, backend: str, *how: Any) -> Rounds:
-        return Rounds(self.program(backend), *how)
+    def iterations(self, backend: str, *how: Any) -> Iterations:
+        return Iterations(self.program(backend), *how)
 
     def program(self, backend: str) -> Callable[..., tuple]:
         return backends.program("loop", backend, self._instructions, [*self._begins, *self.outside], self._results, {})
 
 
-class Round:
-    """One round, as it runs: what stands on the tape for it.
+class Iteration:
+    """One iteration, as it runs: what stands on the tape for it.
 
     Attributes
     ----------
     found : list of Tensor
         What it gives: the next state, and results.
     fits : bool
-        Whether every round can be like this one, as far as one can tell from it.
+        Whether every iteration can be like this one, as far as one can tell from it.
     """
 
-    def __init__(self, session: Any, step: Callable[[list], list], given: list[Tensor]) -> None:
-        tape = session.tape
+    def __init__(self, tracer: Any, step: Callable[[list], list], given: list[Tensor]) -> None:
+        tape = tracer.tape
         self.at, begun = len(tape.instructions), next_number()
         self.begins = [x._array.value for x in given]
-        gradients = [x._grad for x in session.inputs if isinstance(x, Tensor)]
+        gradients = [x._grad for x in tracer.inputs if isinstance(x, Tensor)]
         self.found = step(given)
         self.instructions = tape.instructions[self.at :]
         self.fits = (
@@ -67,11 +71,11 @@ class Round:
             and all([isinstance(x, Tensor) and type(x._array) is Traced for x in self.found])
             and not any([i.kind in (READ, SHAPE, DRAW) for i in self.instructions])
             and not any([v.memory.number < begun for i in self.instructions for v in replay.written_by(i)])
-            and all([a is b._grad for a, b in zip(gradients, _tensors(session.inputs), strict=True)])
+            and all([a is b._grad for a, b in zip(gradients, _tensors(tracer.inputs), strict=True)])
         )
         self.results = [x._array.value for x in self.found] if self.fits else []
 
-    def like(self, other: Round) -> bool:
+    def like(self, other: Iteration) -> bool:
         """Whether both do the same."""
         pairs = dict(zip([id(value) for value in self.begins], other.begins, strict=True))
         return (
@@ -83,8 +87,8 @@ class Round:
         )
 
 
-class Body(Round):
-    """One more round, on arrays of its own, cut out of the tape.
+class Body(Iteration):
+    """One more iteration, on arrays of its own, cut out of the tape.
 
     Attributes
     ----------
@@ -98,17 +102,17 @@ class Body(Round):
         Where gradients leave it, beside to what it begins with.
     """
 
-    def __init__(self, session: Any, step: Callable[[list], list], arrays: list, records: list[bool]) -> None:
-        tape, outer = session.tape, session.used
+    def __init__(self, tracer: Any, step: Callable[[list], list], arrays: list, records: list[bool]) -> None:
+        tape, outer = tracer.tape, tracer.used
         self.born, self._sequence = next_number(), next_sequence()
         self.given = [wrap(stand_in(array, tape)) for array in arrays]
         for tensor, record in zip(self.given, records, strict=True):
             tensor._requires_grad = record
-        used = session.used = []
+        used = tracer.used = []
         try:
-            super().__init__(session, step, self.given)
+            super().__init__(tracer, step, self.given)
         finally:
-            session.used = outer
+            tracer.used = outer
             if outer is not None:
                 outer.extend(used)
         if self.fits:
@@ -119,14 +123,14 @@ class Body(Round):
         del tape.instructions[self.at :]
 
     def let_go(self) -> None:
-        """Keep no array of this round."""
+        """Keep no array of this iteration."""
         self.given, self.found, self.dense = [], [], []
 
     def _is_outside(self, tensor: Tensor) -> bool:
         return tensor._array.value.memory.number < self.born
 
     def _leaving(self) -> Iterator[tuple]:
-        """The edges from the nodes of this round to others, each once."""
+        """The edges from the nodes of this iteration to others, each once."""
         seen: set[tuple[int, int]] = set()
         waiting = [edge_of(x) for x in self.found]
         while waiting:
@@ -149,7 +153,7 @@ def _tensors(things: list) -> list[Tensor]:
 
 
 def stand_in(array: np.ndarray, tape: Tape) -> Traced:
-    """A new array of the program, dense, with the values of ``array``: what a round begins with."""
+    """A new array of the program, dense, with the values of ``array``: what an iteration begins with."""
     values = np.array(array, order="C")
     return Traced(values, Value(values, Memory(values.__array_interface__["data"][0], external=True)), tape)
 
@@ -167,13 +171,13 @@ def _alike(a: Instruction, b: Instruction, pairs: dict[int, Value]) -> bool:
 
 
 def _same(a: Any, b: Any, pairs: dict[int, Value]) -> bool:
-    """Whether two arguments of instructions are the same, the values of one round standing for those of the other."""
+    """Return whether two arguments of instructions agree; ``pairs`` maps values of one iteration to the other's."""
     if type(a) is not type(b):
         return False
     if type(a) is Value:
         known = pairs.get(id(a))
         if known is None and a is not b and a.constant is not None and b.constant is not None:
-            known = pairs[id(a)] = b  # an array that both rounds make, of the same numbers
+            known = pairs[id(a)] = b  # an array that both iterations make, of the same numbers
             return _same(a.constant, b.constant, pairs)
         return (a if known is None else known) is b
     if isinstance(a, np.ndarray):

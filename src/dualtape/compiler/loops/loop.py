@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .backward import IterationBackward
 from .body import Body, Part
-from .rounds import Rounds
-from .way import Way
+from .iterations import Iterations
 
-_KEPT = 64  # rounds, at least, between two states that the way back of a while_loop keeps
+_KEPT = 64  # iterations, at least, between two states that the way back of a while_loop keeps
 
 
 class Loop:
@@ -30,16 +30,23 @@ class Loop:
     """
 
     def __init__(
-        self, backend: str, body: Body, carried: int, length: int | None, reverse: bool, every: int, way: Way | None,
+        self,
+        backend: str,
+        body: Body,
+        carried: int,
+        length: int | None,
+        reverse: bool,
+        every: int,
+        backward: IterationBackward | None,
         test: Part | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._backend, self.body, self.carried, self.length, self._reverse = backend, body, carried, length, reverse
-        self.every, self.way, self._test, self.moving = every, way, test, len(body.begins) - carried
+        self.every, self.backward, self._test, self.moving = every, backward, test, len(body.begins) - carried
         begins = [x._array for x in body.given]
         self._forward = Part([*body.instructions, *body.copying], begins, body.dense, body.born)
         self.fixed = frozenset([k for k in range(carried) if body.found[k] is body.given[k]])
         self.outside = [*self._forward.outside]
-        for part in (test, None if way is None else way.part):
+        for part in (test, None if backward is None else backward.part):
             self.outside += [] if part is None else part.outside
         self.outside = list({id(value): value for value in self.outside}.values())
         self._given = self._forward.metas[carried : len(body.results) - (test is not None)]
@@ -47,11 +54,11 @@ class Loop:
     def like(self, other: Any) -> bool:
         return (
             isinstance(other, Loop)
-            and (self.carried, self.length, self._reverse, self.every) == (
-                other.carried, other.length, other._reverse, other.every)
-            and (self.way is None) == (other.way is None)
+            and (self.carried, self.length, self._reverse, self.every)
+            == (other.carried, other.length, other._reverse, other.every)
+            and (self.backward is None) == (other.backward is None)
             and self.body.like(other.body)
-        )  # fmt: skip
+        )
 
     def _staying(self, part: Part, arrays: Sequence) -> list:
         """Those of the arrays from outside that ``part`` reads."""
@@ -59,13 +66,13 @@ class Loop:
         return [arrays[places[id(value)]] for value in part.outside]
 
     @functools.cached_property
-    def _rounds(self) -> Rounds:
-        return self._forward.rounds(self._backend, self.carried, self._test is not None, self.fixed)
+    def _iterations(self) -> Iterations:
+        return self._forward.iterations(self._backend, self.carried, self._test is not None, self.fixed)
 
     @functools.cached_property
-    def _rounds_back(self) -> Rounds:
-        assert self.way is not None
-        return self.way.part.rounds(self._backend, len(self.way.carried) + len(self.way.sums))
+    def _iterations_back(self) -> Iterations:
+        assert self.backward is not None
+        return self.backward.part.iterations(self._backend, len(self.backward.carried) + len(self.backward.sums))
 
     @functools.cached_property
     def _begun(self) -> Callable[..., tuple]:
@@ -73,28 +80,28 @@ class Loop:
         return self._test.program(self._backend)
 
     def _turned(self, arrays: Sequence[np.ndarray], back: bool = False) -> list[np.ndarray]:
-        """Elements, each dense, in the order of the rounds."""
+        """Elements, each dense, in the order of the iterations."""
         order = slice(None, None, -1 if self._reverse is not back else 1)
         return [np.ascontiguousarray(x)[order] for x in arrays]
 
     def __call__(self, *arrays: np.ndarray) -> tuple:
-        """The last state, what the rounds gave, and, for the way back, states, or how many rounds there were."""
+        """Return the last state, the results of all iterations, and what the backward needs: states or their count."""
         first, elements = arrays[: self.carried], arrays[self.carried : self.carried + self.moving]
         outside = arrays[self.carried + self.moving :]
         staying = self._staying(self._forward, outside)
         if self.length is None:
             assert self._test is not None
             test = np.array(self._begun(*first, *self._staying(self._test, outside))[0])
-            state, count = self._rounds.until(first, staying, test)
+            state, count = self._iterations.until(first, staying, test)
             return (*[x.copy() for x in state], np.array(count))
         elements = tuple(self._turned(elements))
         given = [np.empty((self.length, *shape), dtype) for shape, dtype in self._given]
         turned = [y[::-1] if self._reverse else y for y in given]
-        if self.way is None:
-            state = self._rounds.go(first, elements, staying, turned, self.length)
+        if self.backward is None:
+            state = self._iterations.go(first, elements, staying, turned, self.length)
             return (*[x.copy() for x in state], *given)
         if self.every == 1:
-            states = self._rounds.go(first, elements, staying, turned, self.length, keep=True)
+            states = self._iterations.go(first, elements, staying, turned, self.length, keep=True)
             kept = [x[:1] if k in self.fixed else x for k, x in enumerate(states)]
             return (*[x[-1].copy() for x in states], *given, *kept)
         state, kept = self._kept(first, elements, staying, turned, self.length, self.every)
@@ -103,7 +110,7 @@ class Loop:
     def _kept(
         self, first: Sequence, elements: Sequence, staying: list, given: Sequence, length: int, every: int
     ) -> tuple[list, list]:
-        """Run all rounds: the last state, and every so manieth."""
+        """Run all iterations: the last state, and every so manieth."""
         state = list(first)
         slots = [1 if k in self.fixed else -(-length // every) for k in range(self.carried)]
         kept = [np.empty((many, *x.shape), x.dtype) for many, x in zip(slots, first, strict=True)]
@@ -111,44 +118,47 @@ class Loop:
             for x, now in zip(kept, state, strict=True):
                 x[number if len(x) > 1 else 0] = now
             some, count = slice(start, start + every), min(every, length - start)
-            state = self._rounds.go(state, [x[some] for x in elements], staying, [y[some] for y in given], count)
+            state = self._iterations.go(state, [x[some] for x in elements], staying, [y[some] for y in given], count)
         return state, kept
 
     def back(self, *arrays: np.ndarray) -> tuple:
         """Gradients of the first state, of what is outside, and of the elements.
 
-        Of gradients of the last state and of results; states that were kept, or the first and the number of rounds;
+        Of gradients of the last state and of results; states that were kept, or the first and the number of iterations;
         elements; what is outside.
         """
-        way = self.way
-        assert way is not None
+        backward = self.backward
+        assert backward is not None
         rest = list(arrays)
         take = lambda many: [rest.pop(0) for _ in range(many)]
-        state, given = take(len(way.carried)), take(len(way.results))
+        state, given = take(len(backward.carried)), take(len(backward.results))
         states = take(self.carried)
         length, every = (int(take(1)[0]), 0) if self.length is None else (self.length, self.every)
         elements = self._turned(take(self.moving))
-        staying, staying_back = self._staying(self._forward, rest), self._staying(way.part, rest)
+        staying, staying_back = self._staying(self._forward, rest), self._staying(backward.part, rest)
         if self.length is None:
             every = max(_KEPT, math.isqrt(length))
             _, states = self._kept(states, (), staying, (), length, every)
-        given = [y[::-1] for y in self._turned(given)]  # from the last round to the first
-        slopes = [np.empty((length, *shape), dtype) for shape, dtype in way.part.metas[len(state) + len(way.sums) :]]
+        given = [y[::-1] for y in self._turned(given)]  # from the last iteration to the first
+        slopes = [
+            np.empty((length, *shape), dtype) for shape, dtype in backward.part.metas[len(state) + len(backward.sums) :]
+        ]
         turned = [x if self._reverse else x[::-1] for x in slopes]
-        state += [np.zeros(*meta) for meta in way.sums]
+        state += [np.zeros(*meta) for meta in backward.sums]
         for start in reversed(range(0, length, every)) if every > 1 else [0] if length else []:
             stop = min(start + every, length) if every > 1 else length
             here = [x[start:stop] for x in elements]
             if every > 1:
                 scratch = [np.empty((stop - start, *shape), dtype) for shape, dtype in self._given]
                 at = [x[start // every if len(x) > 1 else 0] for x in states]
-                between = self._rounds.go(at, here, staying, scratch, stop - start, keep=True)
+                between = self._iterations.go(at, here, staying, scratch, stop - start, keep=True)
             else:
                 between = [np.broadcast_to(x, (length, *x.shape[1:])) if len(x) == 1 else x for x in states]
             moving = [
-                *[x[: stop - start][::-1] for x in between], *[x[::-1] for x in here],
+                *[x[: stop - start][::-1] for x in between],
+                *[x[::-1] for x in here],
                 *[y[length - stop : length - start] for y in given],
-            ]  # fmt: skip
+            ]
             filled = [x[length - stop : length - start] for x in turned]
-            state = self._rounds_back.go(state, moving, staying_back, filled, stop - start)
+            state = self._iterations_back.go(state, moving, staying_back, filled, stop - start)
         return (*[x.copy() for x in state], *slopes)

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from . import runtime
+from .llvm_builder import KINDS, SIZES, Kernel, closed_loops, counted_loop, opened_loops
 from .maths import Library, constant, vector
-from .writer import KINDS, SIZES, Kernel, closed_loops, counted_loop, opened_loops
 
 _WIDE = 128  # bytes of two vectors
 _ROWS = 8  # channels at a time
@@ -49,9 +49,16 @@ class Lines:
     """
 
     def __init__(
-        self, code: str, groups: int, depth: int, sizes: tuple, before: tuple, after: tuple, stride: int = 1,
+        self,
+        code: str,
+        groups: int,
+        depth: int,
+        sizes: tuple,
+        before: tuple,
+        after: tuple,
+        stride: int = 1,
         seen: tuple = (0,),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.code, self.groups, self.depth, self.sizes, self.before = code, groups, depth, sizes, before
         self.stride, self.seen = stride, seen
         around = [n + b + a for n, b, a in zip(sizes, before, after, strict=True)]
@@ -83,9 +90,19 @@ class Geometry:
     """
 
     def __init__(
-        self, code: str, images: int, groups: int, depth: int, result: int, sizes: tuple, padding: tuple, kernel: tuple,
-        dilation: tuple, out: tuple, stride: tuple,
-    ) -> None:  # fmt: skip
+        self,
+        code: str,
+        images: int,
+        groups: int,
+        depth: int,
+        result: int,
+        sizes: tuple,
+        padding: tuple,
+        kernel: tuple,
+        dilation: tuple,
+        out: tuple,
+        stride: tuple,
+    ) -> None:
         self.code, self.images, self.groups, self.depth, self.result = code, images, groups, depth, result
         self.sizes, self.padding, self.kernel, self.out, self.stride = sizes, padding, kernel, out, stride
         self.dilation = dilation
@@ -290,9 +307,15 @@ def _forward(space: Geometry, biased: bool) -> Kernel:
         into = kernel.offset(results, code, _row(kernel, code, counters, of_out))
 
         def strip(
-            block: str, begin: Any, width: int, row: str = row, into: str = into, factors: str = factors,
-            some: int = some, made: str = made,
-        ) -> str:  # fmt: skip
+            block: str,
+            begin: Any,
+            width: int,
+            row: str = row,
+            into: str = into,
+            factors: str = factors,
+            some: int = some,
+            made: str = made,
+        ) -> str:
             wide = _lanes(width, space.wide)
             lanes, there = kernel.lanes(wide, kind), kernel.offset(row, code, begin)
 
@@ -372,9 +395,16 @@ def _images(space: Geometry, biased: bool) -> Kernel:
             into = kernel.offset(into, code, _row(kernel, code, counters, apart))
 
             def strip(
-                block: str, begin: Any, width: int, row: str = row, into: str = into, factors: str = factors,
-                some: int = some, made: str = made, terms: dict = terms,
-            ) -> str:  # fmt: skip
+                block: str,
+                begin: Any,
+                width: int,
+                row: str = row,
+                into: str = into,
+                factors: str = factors,
+                some: int = some,
+                made: str = made,
+                terms: dict = terms,
+            ) -> str:
                 held = _lanes(-(-width // stride), wide)
                 lanes = kernel.lanes(held, kind)
                 before = begin // stride if isinstance(begin, int) else kernel.emit(f"udiv i64 {begin}, {stride}")
@@ -489,9 +519,15 @@ def _weight(space: Geometry) -> Kernel:
             seen = kernel.offset("%l1", code, _row(kernel, code, counters, [n * width for n in of_out]))
 
             def add(
-                block: str, x: str, sums: list, row: str = row, seen: str = seen, places: list = places,
-                lanes: Any = lanes, width: int = width,
-            ) -> tuple[list, str]:  # fmt: skip
+                block: str,
+                x: str,
+                sums: list,
+                row: str = row,
+                seen: str = seen,
+                places: list = places,
+                lanes: Any = lanes,
+                width: int = width,
+            ) -> tuple[list, str]:
                 line = kernel.load(kernel.offset(seen, code, kernel.emit(f"mul i64 {x}, {width}")), code, width)
                 here, found = kernel.offset(row, code, x), []
                 for place, before in zip(places, sums, strict=True):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .looping import Loop, write_nest
+from .llvm_builder import Kernel
+from .loop_kernels import Loop, write_nest
 from .maths import Library
 from .products import write_product
-from .straight import Straight
-from .writer import Kernel
+from .register_kernels import Straight
 
 
 def written(plan: tuple, name: str, library: Library) -> str:

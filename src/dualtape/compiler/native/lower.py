@@ -39,18 +39,35 @@ from .ir import (
     Unsupported,
     dense,
     steps,
-)  # fmt: skip
+)
 from .maths import FLOAT_OPS, INT_OPS, PREDICATES
 from .rules import RULES
 
-_NAMES = {"true_divide": "divide", "abs": "absolute", "fabs": "absolute", "bitwise_and": "logical_and",
-          "bitwise_or": "logical_or", "invert": "logical_not", "bitwise_xor": "not_equal"}  # fmt: skip
+_NAMES = {
+    "true_divide": "divide",
+    "abs": "absolute",
+    "fabs": "absolute",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "invert": "logical_not",
+    "bitwise_xor": "not_equal",
+}
 _REDUCTIONS = {
-    np.sum: "add", np.prod: "multiply", np.max: "maximum", np.amax: "maximum", np.min: "minimum", np.amin: "minimum",
-    np.any: "logical_or", np.all: "logical_and",
-    np.add.reduce: "add", np.multiply.reduce: "multiply", np.maximum.reduce: "maximum", np.minimum.reduce: "minimum",
-    np.logical_or.reduce: "logical_or", np.logical_and.reduce: "logical_and",
-}  # fmt: skip
+    np.sum: "add",
+    np.prod: "multiply",
+    np.max: "maximum",
+    np.amax: "maximum",
+    np.min: "minimum",
+    np.amin: "minimum",
+    np.any: "logical_or",
+    np.all: "logical_and",
+    np.add.reduce: "add",
+    np.multiply.reduce: "multiply",
+    np.maximum.reduce: "maximum",
+    np.minimum.reduce: "minimum",
+    np.logical_or.reduce: "logical_or",
+    np.logical_and.reduce: "logical_and",
+}
 _WITHOUT_DTYPE = {np.max, np.amax, np.min, np.amin, np.any, np.all}
 
 

@@ -17,27 +17,88 @@ from typing import Any
 
 FLOAT, DOUBLE = "float", "double"
 _LIBM = {
-    "expm1": "expm1", "log1p": "log1p", "exp2": "exp2", "log2": "log2", "log10": "log10", "tan": "tan",
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "arcsinh": "asinh",
-    "arccosh": "acosh", "arctanh": "atanh", "cbrt": "cbrt", "erf": "erf", "erfc": "erfc", "power": "pow",
-    "arctan2": "atan2", "hypot": "hypot", "sin": "sin", "cos": "cos",
-}  # fmt: skip
+    "expm1": "expm1",
+    "log1p": "log1p",
+    "exp2": "exp2",
+    "log2": "log2",
+    "log10": "log10",
+    "tan": "tan",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "cbrt": "cbrt",
+    "erf": "erf",
+    "erfc": "erfc",
+    "power": "pow",
+    "arctan2": "atan2",
+    "hypot": "hypot",
+    "sin": "sin",
+    "cos": "cos",
+}
 _TWO = {"power", "arctan2", "hypot"}
 _DIRECT = {
-    "add", "subtract", "multiply", "divide", "negative", "absolute", "square", "reciprocal", "sqrt", "maximum",
-    "minimum", "fmax", "fmin", "sign", "floor", "ceil", "rint", "trunc", "copysign", "positive",
-}  # fmt: skip
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "negative",
+    "absolute",
+    "square",
+    "reciprocal",
+    "sqrt",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "sign",
+    "floor",
+    "ceil",
+    "rint",
+    "trunc",
+    "copysign",
+    "positive",
+}
 _COMPARISONS = {
-    "greater": ("ogt", "sgt"), "less": ("olt", "slt"), "greater_equal": ("oge", "sge"), "less_equal": ("ole", "sle"),
-    "equal": ("oeq", "eq"), "not_equal": ("une", "ne"),
-}  # fmt: skip
-PREDICATES = frozenset({
-    *_COMPARISONS, "isnan", "isinf", "isfinite", "signbit", "logical_not", "logical_and", "logical_or", "logical_xor",
-})  # fmt: skip
+    "greater": ("ogt", "sgt"),
+    "less": ("olt", "slt"),
+    "greater_equal": ("oge", "sge"),
+    "less_equal": ("ole", "sle"),
+    "equal": ("oeq", "eq"),
+    "not_equal": ("une", "ne"),
+}
+PREDICATES = frozenset(
+    {
+        *_COMPARISONS,
+        "isnan",
+        "isinf",
+        "isfinite",
+        "signbit",
+        "logical_not",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+    }
+)
 FLOAT_OPS = frozenset({*_DIRECT, *PREDICATES, *_LIBM, "exp", "log", "tanh", "expit", "logaddexp"})
-INT_OPS = frozenset({
-    *_COMPARISONS, "add", "subtract", "multiply", "negative", "maximum", "minimum", "positive", "absolute", "square",
-})  # fmt: skip
+INT_OPS = frozenset(
+    {
+        *_COMPARISONS,
+        "add",
+        "subtract",
+        "multiply",
+        "negative",
+        "maximum",
+        "minimum",
+        "positive",
+        "absolute",
+        "square",
+    }
+)
 
 
 def double_text(number: float) -> str:
@@ -61,10 +122,12 @@ def vector(lanes: int, kind: str) -> str:
 def constant(lanes: int, kind: str, number: Any) -> str:
     """A number in all lanes."""
     text = (
-        float_text(number) if kind == FLOAT
-        else double_text(number) if kind == DOUBLE
+        float_text(number)
+        if kind == FLOAT
+        else double_text(number)
+        if kind == DOUBLE
         else str(int(bool(number)) if kind == "i1" else int(number))
-    )  # fmt: skip
+    )
     return text if lanes == 1 else f"splat ({kind} {text})"
 
 
@@ -250,14 +313,20 @@ class Lanes:
             part = vector(whole, self.kind)
             name = f"@llvm.x86.avx512.mask.scalef.{short}.512"
             self.library.declare(f"{part} {name}({part}, {part}, {part}, {mask}, i32)")
-            return self.in_parts(whole, lambda x, k: self.emit(
-                f"call {part} {name}({part} {x}, {part} {k}, {part} zeroinitializer, {mask} -1, i32 4)"
-            ), a, n)  # fmt: skip
+            return self.in_parts(
+                whole,
+                lambda x, k: self.emit(
+                    f"call {part} {name}({part} {x}, {part} {k}, {part} zeroinitializer, {mask} -1, i32 4)"
+                ),
+                a,
+                n,
+            )
         i = self.to_whole(n)
         half = (
-            self.whole_two("ashr", i, 1) if self.kind == FLOAT
+            self.whole_two("ashr", i, 1)
+            if self.kind == FLOAT
             else self.to_whole(self.intrinsic("floor", self.mul(n, 0.5)))
-        )  # fmt: skip
+        )
         other = self.whole_two("sub", i, half)
         return self.mul(self.mul(a, self.power_of_two(half)), self.power_of_two(other))
 
@@ -387,9 +456,13 @@ class Lanes:
 
     def _of_masks(self, op: str, *a: Any) -> str:
         word = {
-            "logical_and": "and", "multiply": "and", "logical_or": "or", "add": "or", "logical_xor": "xor",
+            "logical_and": "and",
+            "multiply": "and",
+            "logical_or": "or",
+            "add": "or",
+            "logical_xor": "xor",
             "not_equal": "xor",
-        }.get(op)  # fmt: skip
+        }.get(op)
         if word is not None:
             return self.two(word, *a)
         if op == "logical_not":
@@ -431,8 +504,9 @@ def _exp(b: Lanes, x: str) -> str:
         n = b.intrinsic("rint", b.mul(y, 1.4426950408889634))
         r = b.fma(n, 2.12194440e-4, b.fma(n, -0.693359375, y))
         z = b.mul(r, r)
-        q = b.halved(r, [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
-                         5.0000001201e-1], z)  # fmt: skip
+        q = b.halved(
+            r, [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1], z
+        )
         p = b.add(b.fma(q, z, r), 1.0)
     else:
         y = b.select(b.compare("olt", x, -746.0), -746.0, b.select(b.compare("ogt", x, 710.0), 710.0, x))
@@ -452,9 +526,20 @@ def _exp(b: Lanes, x: str) -> str:
 def _log_single(b: Lanes, k: str, f: str, more: Any) -> str:
     """k ln(2) + log(1 + f) + more in single precision: f - f^2/2 + f^3 p(f), where a quotient would take longer."""
     z = b.mul(f, f)
-    p = b.halved(f, [-7.634492963552475e-2, 1.276157498359680e-1, -1.316018253564835e-1, 1.420175880193710e-1,
-                     -1.662335693836212e-1, 2.000122666358948e-1, -2.500081956386566e-1, 3.333333134651184e-1],
-                 z)  # fmt: skip
+    p = b.halved(
+        f,
+        [
+            -7.634492963552475e-2,
+            1.276157498359680e-1,
+            -1.316018253564835e-1,
+            1.420175880193710e-1,
+            -1.662335693836212e-1,
+            2.000122666358948e-1,
+            -2.500081956386566e-1,
+            3.333333134651184e-1,
+        ],
+        z,
+    )
     rest = b.fma(b.fma(f, p, -0.5), z, b.fma(k, 9.0580006145e-06, more))
     return b.fma(k, 6.9313812256e-01, b.add(f, rest))
 
@@ -463,9 +548,21 @@ def _log_double(b: Lanes, k: str, f: str, more: Any) -> str:
     """The same in double precision, by a polynomial in (f / (2 + f))^2."""
     s = b.div(f, b.add(f, 2.0))
     z = b.mul(s, s)
-    rest = b.mul(z, b.polynomial(z, [
-        1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
-        2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01]))  # fmt: skip
+    rest = b.mul(
+        z,
+        b.polynomial(
+            z,
+            [
+                1.479819860511658591e-01,
+                1.531383769920937332e-01,
+                1.818357216161805012e-01,
+                2.222219843214978396e-01,
+                2.857142874366239149e-01,
+                3.999999999940941908e-01,
+                6.666666666666735130e-01,
+            ],
+        ),
+    )
     h = b.mul(b.mul(f, 0.5), f)
     inner = b.sub(b.sub(h, b.fma(s, b.add(h, rest), b.fma(k, 1.90821492927058770002e-10, more))), f)
     return b.sub(b.mul(k, 6.93147180369123816490e-01), inner)
@@ -542,25 +639,52 @@ def _sin_cos(b: Lanes, x: str, name: str) -> str:
     near = b.select(far, 0.0, x)
     q = b.intrinsic("rint", b.mul(near, 0.63661977236758134))
     parts = (
-        [-1.5707962512969971, -7.5497894158615964e-08, -5.3903029534742384e-15] if single
+        [-1.5707962512969971, -7.5497894158615964e-08, -5.3903029534742384e-15]
+        if single
         else [-1.5707963267948966, -6.123233995736766e-17, 1.4973849048591833e-33]
-    )  # fmt: skip
+    )
     r = near
     for part in parts:
         r = b.fma(q, part, r)
     z = b.mul(r, r)
     if single:
         s = b.fma(b.mul(z, r), b.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), r)
-        c = b.fma(b.mul(z, z), b.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]),
-                  b.fma(z, -0.5, 1.0))  # fmt: skip
+        c = b.fma(
+            b.mul(z, z),
+            b.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]),
+            b.fma(z, -0.5, 1.0),
+        )
     else:
-        s = b.fma(b.mul(z, r), b.polynomial(z, [
-            1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
-            -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1]), r)  # fmt: skip
-        c = b.fma(b.mul(z, z), b.polynomial(z, [
-            -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
-            2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2]),
-                  b.fma(z, -0.5, 1.0))  # fmt: skip
+        s = b.fma(
+            b.mul(z, r),
+            b.polynomial(
+                z,
+                [
+                    1.58962301576546568060e-10,
+                    -2.50507477628578072866e-8,
+                    2.75573136213857245213e-6,
+                    -1.98412698295895385996e-4,
+                    8.33333333332211858878e-3,
+                    -1.66666666666666307295e-1,
+                ],
+            ),
+            r,
+        )
+        c = b.fma(
+            b.mul(z, z),
+            b.polynomial(
+                z,
+                [
+                    -1.13585365213876817300e-11,
+                    2.08757008419747316778e-9,
+                    -2.75573141792967388112e-7,
+                    2.48015872888517045348e-5,
+                    -1.38888888888730564116e-3,
+                    4.16666666666665929218e-2,
+                ],
+            ),
+            b.fma(z, -0.5, 1.0),
+        )
     i = b.to_whole(q)
     if name == "cos":
         i = b.whole_two("add", i, 1)
@@ -596,9 +720,17 @@ def _power_below_one(b: Lanes, q: str) -> str:
     """2^-q in single precision, for q of 0 to 126: to 2^-23, which is little of a number that is taken from 1."""
     whole = b.add(q, _MAGIC_SINGLE)  # its last bits are q, rounded
     r = b.sub(q, b.sub(whole, _MAGIC_SINGLE))
-    p = b.halved(r, [
-        -1.327647129073739e-3, 9.675540961325169e-3, -5.550713092088699e-2, 2.402212023735046e-1,
-        -6.931469440460205e-1, 1.000000119209290])  # fmt: skip
+    p = b.halved(
+        r,
+        [
+            -1.327647129073739e-3,
+            9.675540961325169e-3,
+            -5.550713092088699e-2,
+            2.402212023735046e-1,
+            -6.931469440460205e-1,
+            1.000000119209290,
+        ],
+    )
     return b.unbits(b.whole_two("sub", b.bits(p), b.whole_two("shl", b.bits(whole), 23)))
 
 
@@ -607,10 +739,21 @@ def _normal_share(b: Lanes, x: str) -> str:
     a part of 1.
     """
     a = b.abs(x)
-    q = b.halved(b.select(b.compare("ogt", a, 6.0), 6.0, a), [
-        -2.8268146934351535e-7, 6.311122888291720e-6, -5.658490772475489e-5, 2.303299988852814e-4,
-        7.400337199214846e-5, -7.013977039605379e-3, 5.247645825147629e-2, 4.592113196849823e-1, 1.151105165481567,
-        1.0])  # fmt: skip
+    q = b.halved(
+        b.select(b.compare("ogt", a, 6.0), 6.0, a),
+        [
+            -2.8268146934351535e-7,
+            6.311122888291720e-6,
+            -5.658490772475489e-5,
+            2.303299988852814e-4,
+            7.400337199214846e-5,
+            -7.013977039605379e-3,
+            5.247645825147629e-2,
+            4.592113196849823e-1,
+            1.151105165481567,
+            1.0,
+        ],
+    )
     below = b.select(b.compare("ogt", a, 6.0), 0.0, _power_below_one(b, q))
     return b.select(b.compare("olt", x, 0.0), below, b.sub(1.0, below))
 
@@ -622,34 +765,88 @@ def _erf(b: Lanes, x: str) -> str:
     a = b.abs(x)
     z = b.mul(x, x)
     if b.kind == FLOAT:
-        near = b.fma(x, b.polynomial(z, [
-            -6.270511075854301e-4, 5.043684039264917e-3, -2.679828181862831e-2, 1.128261834383011e-1,
-            -3.761256337165833e-1, 1.283791661262512e-1]), x)  # fmt: skip
+        near = b.fma(
+            x,
+            b.polynomial(
+                z,
+                [
+                    -6.270511075854301e-4,
+                    5.043684039264917e-3,
+                    -2.679828181862831e-2,
+                    1.128261834383011e-1,
+                    -3.761256337165833e-1,
+                    1.283791661262512e-1,
+                ],
+            ),
+            x,
+        )
         y = b.select(b.compare("ogt", a, 4.0), 4.0, a)
-        q = b.halved(y, [
-            -2.906870504375547e-4, 4.468395374715328e-3, -3.237484022974968e-2, 1.505751013755798e-1,
-            9.185450077056885e-1, 1.627311825752258, 1.818807359086350e-4])  # fmt: skip
+        q = b.halved(
+            y,
+            [
+                -2.906870504375547e-4,
+                4.468395374715328e-3,
+                -3.237484022974968e-2,
+                1.505751013755798e-1,
+                9.185450077056885e-1,
+                1.627311825752258,
+                1.818807359086350e-4,
+            ],
+        )
         rest = _power_below_one(b, q)
         far = b.intrinsic("copysign", b.sub(1.0, rest), x)
         return b.select(b.compare("ult", a, 0.86), near, far)  # NaN is near
     above, below = (
-        [9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3, 7.00332514112805075473e3,
-         5.55923013010394962768e4],
-        [1.0, 3.35617141647503099647e1, 5.21357949780152679795e2, 4.59432382970980127987e3, 2.26290000613890934246e4,
-         4.92673942608635921086e4],
-    )  # fmt: skip
+        [
+            9.60497373987051638749e0,
+            9.00260197203842689217e1,
+            2.23200534594684319226e3,
+            7.00332514112805075473e3,
+            5.55923013010394962768e4,
+        ],
+        [
+            1.0,
+            3.35617141647503099647e1,
+            5.21357949780152679795e2,
+            4.59432382970980127987e3,
+            2.26290000613890934246e4,
+            4.92673942608635921086e4,
+        ],
+    )
     # the quotient less 1, so that its rounding counts little
     less = [p - q for p, q in zip([0.0, *above], below, strict=True)]
     near = b.fma(x, b.div(b.polynomial(z, less), b.polynomial(z, below)), x)
     y = b.select(b.compare("olt", a, 6.5), a, 6.5)
     tail = b.div(
-        b.polynomial(y, [2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
-                         4.86371970985681366614e1, 1.96520832956077098242e2, 5.26445194995477358631e2,
-                         9.34528527171957607540e2, 1.02755188689515710272e3, 5.57535335369399327526e2]),
-        b.polynomial(y, [1.0, 1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2,
-                         9.75708501743205489753e2, 1.82390916687909736289e3, 2.24633760818710981792e3,
-                         1.65666309194161350182e3, 5.57535340817727675546e2]),
-    )  # fmt: skip
+        b.polynomial(
+            y,
+            [
+                2.46196981473530512524e-10,
+                5.64189564831068821977e-1,
+                7.46321056442269912687e0,
+                4.86371970985681366614e1,
+                1.96520832956077098242e2,
+                5.26445194995477358631e2,
+                9.34528527171957607540e2,
+                1.02755188689515710272e3,
+                5.57535335369399327526e2,
+            ],
+        ),
+        b.polynomial(
+            y,
+            [
+                1.0,
+                1.32281951154744992508e1,
+                8.67072140885989742329e1,
+                3.54937778887819891062e2,
+                9.75708501743205489753e2,
+                1.82390916687909736289e3,
+                2.24633760818710981792e3,
+                1.65666309194161350182e3,
+                5.57535340817727675546e2,
+            ],
+        ),
+    )
     far = b.intrinsic("copysign", b.sub(1.0, b.mul(b.call("exp", b.neg(b.mul(y, y))), tail)), x)
     return b.select(b.compare("ult", a, 1.0), near, far)
 
@@ -700,10 +897,17 @@ def _logaddexp(b: Lanes, x: str, y: str) -> str:
 
 
 _BODIES: dict[str, Callable] = {
-    "exp": _exp, "log": _log, "log1p": _log1p, "tanh": _tanh, "expit": _expit, "logaddexp": _logaddexp,
+    "exp": _exp,
+    "log": _log,
+    "log1p": _log1p,
+    "tanh": _tanh,
+    "expit": _expit,
+    "logaddexp": _logaddexp,
     **{name: _in_double(name) for name in ("expm1", "power")},
-    "erf": _erf, "normal_share": _normal_share,
-    "sin": lambda b, x: _sin_cos(b, x, "sin"), "cos": lambda b, x: _sin_cos(b, x, "cos"),
-}  # fmt: skip
+    "erf": _erf,
+    "normal_share": _normal_share,
+    "sin": lambda b, x: _sin_cos(b, x, "sin"),
+    "cos": lambda b, x: _sin_cos(b, x, "cos"),
+}
 _BRANCHING = frozenset({"sin", "cos"})
 FUNCTIONS = frozenset(_BODIES)  # those that are long

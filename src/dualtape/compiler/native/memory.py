@@ -12,7 +12,7 @@ from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from . import nests
+from . import row_fusion
 from .ir import CALL, CHECK, CONST, EMPTY, FILL, GIVEN, INPUT, REDUCE, SCALAR, TINY, TOUCHED, WRITE, is_whole
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def allocate(schedule: Schedule) -> None:
     schedule.root, schedule.needed, schedule.local = root, needed, {}
     for cluster in schedule.clusters:
         if cluster.kind == "nest":
-            schedule.local |= nests.local_rows(schedule, cluster, outside, readers)
+            schedule.local |= row_fusion.local_rows(schedule, cluster, outside, readers)
     elsewhere = {root[n] for n, *_ in schedule.outputs} | schedule.local.keys()
     spans: dict[int, tuple[int, int]] = {}
     for r in roots - elsewhere:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .kernel_key import WIDE
+from .llvm_builder import GIVEN, KINDS, SIZES, Kernel, counted_loop
 from .maths import constant, vector
-from .plans import WIDE
 from .schedule import BLOCK_BYTES, BLOCK_DEPTH, BLOCK_ROWS
-from .writer import GIVEN, KINDS, SIZES, Kernel, counted_loop
 
 
 def write_product(kernel: Kernel, plan: tuple) -> None:

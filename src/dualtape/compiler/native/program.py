@@ -16,14 +16,14 @@ import numpy as np
 from ...arrays.traced.tape import Instruction, Value
 from ..replay import Mismatch, quietly
 from . import runtime
-from .clean import Cleaned
-from .instances import Instance, Place, Round, Step, Watched
+from .executable import ArenaOffset, Executable, LoopExecutable, Segment, Watched
 from .ir import CONST, FILL, INPUT, MATMUL, REDUCE, Node
+from .kernel_key import plan_of, product_plan
 from .kernels import written
 from .lower import Lowering, NotNative
 from .maths import Library
-from .plans import plan_of, product_plan
 from .schedule import Cluster, Schedule
+from .simplify import Cleaned
 
 _known: dict[tuple, str] = {}  # kernels by their plans
 watching: dict[int, Any] = {}  # by thread: what takes a profile of the programs that run there
@@ -55,10 +55,15 @@ class Program:
             planned = time.perf_counter()
             self._link(len(inputs))
             self.facts = {
-                "nodes": len(low.nodes), "cleaned": len(cleaned.nodes), "clusters": len(self.schedule.clusters),
-                "calls": low.calls, "arena": self.schedule.bytes, "kernels": self._kernels,
-                "planning": planned - started, "code": time.perf_counter() - planned,
-            }  # fmt: skip
+                "nodes": len(low.nodes),
+                "cleaned": len(cleaned.nodes),
+                "clusters": len(self.schedule.clusters),
+                "calls": low.calls,
+                "arena": self.schedule.bytes,
+                "kernels": self._kernels,
+                "planning": planned - started,
+                "code": time.perf_counter() - planned,
+            }
         finally:
             if collecting:
                 gc.enable()
@@ -94,11 +99,11 @@ class Program:
         runtime.functions(texts, library)
         self._constants = self._filled()
         self._outputs = {n: many + k for k, (n, *_) in enumerate(schedule.outputs)}
-        self._steps = [Step()]
+        self._steps = [Segment()]
         for what, rest, self._named in work:
             if what == "call":
                 self._steps[-1].call = rest
-                self._steps.append(Step())
+                self._steps.append(Segment())
             elif what == "check":
                 (seen, first, _), (expected, _, _) = nodes[rest].operands
                 size = prod(nodes[rest].shape) * nodes[rest].dtype.itemsize
@@ -122,10 +127,8 @@ class Program:
         for step in self._steps:
             step.table.append(0)
         self._shapes = [(shape, dtype, order) for _, shape, dtype, order in schedule.outputs]
-        self._turned = [
-            None if order == sorted(order) else tuple(np.argsort(order)) for _, _, order in self._shapes
-        ]  # fmt: skip
-        self._free: list[Instance] = []
+        self._turned = [None if order == sorted(order) else tuple(np.argsort(order)) for _, _, order in self._shapes]
+        self._free: list[Executable] = []
         self._watched: list[Watched] = []
 
     def _kernel(self, plan: tuple, texts: dict[str, str], library: Library) -> str:
@@ -137,9 +140,7 @@ class Program:
         return name
 
     def _filled(self) -> dict[int, np.ndarray]:
-        return {
-            i: np.ascontiguousarray(node.attr) for i, node in enumerate(self.schedule.nodes) if node.op == CONST
-        }  # fmt: skip
+        return {i: np.ascontiguousarray(node.attr) for i, node in enumerate(self.schedule.nodes) if node.op == CONST}
 
     def _instruction(self, name: str, args: list) -> None:
         step = self._steps[-1]
@@ -148,7 +149,7 @@ class Program:
         for argument in args:
             self._argument(step, argument)
 
-    def _argument(self, step: Step, argument: Any) -> None:
+    def _argument(self, step: Segment, argument: Any) -> None:
         """A number, or a pointer: to memory of the arena (a negative address until that is there), or outside."""
         if not isinstance(argument, tuple):
             step.table.append(argument)
@@ -169,7 +170,7 @@ class Program:
         elif made.op == CONST:
             step.table.append(self._constants[root].ctypes.data + further)
         else:
-            step.table.append(Place(schedule.address[root] + further))
+            step.table.append(ArenaOffset(schedule.address[root] + further))
 
     def _blas(self, i: int) -> None:
         from .ir import indices
@@ -213,19 +214,19 @@ class Program:
             self._slowly(recorder, (*arrays, *outputs))
             return self._given(outputs)
         try:
-            instance = self._free.pop()
+            executable = self._free.pop()
         except IndexError:
-            instance = Instance(self)
+            executable = Executable(self)
         try:
-            instance.lend()
-            if instance.only is not None:
-                if not instance.only(*arrays, *outputs):
+            executable.borrow()
+            if executable.only is not None:
+                if not executable.only(*arrays, *outputs):
                     raise Mismatch
             else:
-                quietly(instance.run, (*arrays, *outputs))
+                quietly(executable.run, (*arrays, *outputs))
         finally:
-            instance.give_back()
-            self._free.append(instance)
+            executable.give_back()
+            self._free.append(executable)
         return self._given(outputs)
 
     def _given(self, outputs: list) -> tuple:
@@ -237,15 +238,15 @@ class Program:
     def _slowly(self, recorder: Any, everything: tuple) -> None:
         """Run it instruction by instruction, each an event of a profile."""
         try:
-            instance = self._watched.pop()
+            executable = self._watched.pop()
         except IndexError:
-            instance = Watched(self)
+            executable = Watched(self)
         try:
-            instance.lend()
-            quietly(instance.run_for, recorder, everything)
+            executable.borrow()
+            quietly(executable.run_for, recorder, everything)
         finally:
-            instance.give_back()
-            self._watched.append(instance)
+            executable.give_back()
+            self._watched.append(executable)
 
 
 def _turn(strides: tuple, rows: int, columns: int) -> tuple[str, int]:
@@ -269,7 +270,7 @@ def _short(node: Node) -> str:
     return {"multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg"}.get(node.op, node.op)
 
 
-class Rounds:
+class Iterations:
     """A program that is run again and again on places of its arrays that move on: the native part of a loop.
 
     Parameters
@@ -280,12 +281,12 @@ class Rounds:
         Of each array, inputs and outputs: bytes by which its place moves on in each round, which bits of the round's
         number count, and what is added to that before.
     flag : int
-        The number of the array that says whether to go on; -1: all rounds are run.
+        The number of the array that says whether to go on; -1: all iterations are run.
     """
 
     def __init__(self, program: Program, moves: list[tuple[int, int, int]], flag: int = -1) -> None:
         self._program, self.moves, self.flag = program, moves, flag
-        self._free: list[Round] = []
+        self._free: list[LoopExecutable] = []
 
     @staticmethod
     def takes(program: Any) -> bool:
@@ -295,15 +296,15 @@ class Rounds:
     def __call__(self, arrays: Sequence[np.ndarray], first: int, limit: int) -> int:
         """Run from round ``first`` to before ``limit``, or until the flag says so: the number of the next round."""
         try:
-            instance = self._free.pop()
+            executable = self._free.pop()
         except IndexError:
-            instance = Round(self._program, self)
+            executable = LoopExecutable(self._program, self)
         try:
-            instance.lend()
-            instance.control[:] = first, limit
-            if not instance.entries[0](*arrays):
+            executable.borrow()
+            executable.control[:] = first, limit
+            if not executable.entries[0](*arrays):
                 raise Mismatch
-            return int(instance.control[0])
+            return int(executable.control[0])
         finally:
-            instance.give_back()
-            self._free.append(instance)
+            executable.give_back()
+            self._free.append(executable)

@@ -178,6 +178,16 @@ def _tensordot(low: Lowering, result: Value, a: Any, b: Any, axes: Any = 2) -> N
         raise Unsupported
     m, n = [prod([v.shape[d] for d in ds]) for v, ds in ((a, left), (b, right))]
     k = a.shape[first[0]]
-    low._contract(a, b, result, lambda a, b: (
-        (), m, k, n, [(left[0] if left else -1, m), (first[0], k)], [(second[0], k), (right[0] if right else -1, n)],
-    ))  # fmt: skip
+    low._contract(
+        a,
+        b,
+        result,
+        lambda a, b: (
+            (),
+            m,
+            k,
+            n,
+            [(left[0] if left else -1, m), (first[0], k)],
+            [(second[0], k), (right[0] if right else -1, n)],
+        ),
+    )

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import memory, nests
-from .clean import Cleaned
+from . import memory, row_fusion
 from .ir import (
     CALL,
     CHECK,
@@ -34,9 +33,10 @@ from .ir import (
     Node,
     dense,
     is_whole,
-)  # fmt: skip
-from .parts import split
-from .recompute import Recompute
+)
+from .partial_reductions import split
+from .rematerialize import Recompute
+from .simplify import Cleaned
 
 TINY_NODES = 160  # of one straight piece of code
 LOOP_NODES = 400  # of one loop
@@ -199,17 +199,21 @@ class Schedule:
 
     def _cuts(self) -> set[int]:
         stream = [
-            i for i, node in enumerate(self.nodes)
+            i
+            for i, node in enumerate(self.nodes)
             if node.op not in (INPUT, CONST) and (self.tiny[i] or prod(node.shape) <= _REPEATED)
-        ]  # fmt: skip
+        ]
         if len(stream) <= TINY_NODES:
             return set()
         keys = []
         for i in stream:
             node = self.nodes[i]
-            reads = tuple([
-                o if o[0] == SCALAR else o[1:] if prod(self.nodes[o[0]].shape) <= TINY else o[2] for o in node.operands
-            ])  # fmt: skip
+            reads = tuple(
+                [
+                    o if o[0] == SCALAR else o[1:] if prod(self.nodes[o[0]].shape) <= TINY else o[2]
+                    for o in node.operands
+                ]
+            )
             attr = None if node.op in (WRITE, CALL) or isinstance(node.attr, np.ndarray) else str(node.attr)
             keys.append((node.op, node.dtype.char, node.shape, reads, attr))
         return {stream[c] for c in repetitions(keys, TINY_NODES) if c < len(stream)}
@@ -278,10 +282,12 @@ class Schedule:
                 inside = self.clusters[c].kind == "tiny" and maker.op not in (GIVEN, TOUCHED)
             else:
                 inside = (
-                    self.clusters[c].kind == "loop" and self.clusters[c].count == prod(node.space)
-                    and maker.op not in (*IN_PLACE, REDUCE, GIVEN) and access[2] is not None
+                    self.clusters[c].kind == "loop"
+                    and self.clusters[c].count == prod(node.space)
+                    and maker.op not in (*IN_PLACE, REDUCE, GIVEN)
+                    and access[2] is not None
                     and is_whole(access, node.space, maker)
-                )  # fmt: skip
+                )
             low = max(low, c if inside else c + 1)
         if node.op == WRITE and prod(node.shape) > TINY:  # in place: after all that read what was there
             for r in self.readers[node.operands[0][0]]:
@@ -304,7 +310,7 @@ class Schedule:
         number = {id(cluster): k for k, cluster in enumerate(self.clusters)}
         place: dict[int, int] = {-1: -1}
         clusters: list[Cluster] = []
-        for parts, rows, lead in nests.collect(self, self.clusters):
+        for parts, rows, lead in row_fusion.collect(self, self.clusters):
             place.update({number[id(part)]: len(clusters) for part in parts})
             if not rows:
                 clusters.extend(parts)

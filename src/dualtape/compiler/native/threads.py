@@ -156,9 +156,10 @@ def begin(start: int, worker: int, set_count: int) -> None:
     if not supported():
         return
     _state["functions"] = (
-        ctypes.CFUNCTYPE(None)(start), ctypes.CFUNCTYPE(None, ctypes.c_int64)(worker),
+        ctypes.CFUNCTYPE(None)(start),
+        ctypes.CFUNCTYPE(None, ctypes.c_int64)(worker),
         ctypes.CFUNCTYPE(None, ctypes.c_int64)(set_count),
-    )  # fmt: skip
+    )
     _state["functions"][0]()
     os.register_at_fork(after_in_child=_forked)
     set_threads(wanted())

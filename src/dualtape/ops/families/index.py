@@ -72,6 +72,13 @@ NAMES = {
         " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
         " take_along_dim"
     ),
+    "inplace_comparisons": (
+        " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
+        " set_ne"
+    ),
+    "inplace_views": (
+        " as_strided_"
+    ),
     "layers": (
         " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d embedding_renorm_"
         " feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
@@ -104,7 +111,7 @@ NAMES = {
         " linalg_cond linalg_matrix_norm linalg_norm"
     ),
     "memory": (
-        " as_strided_ resize_as_"
+        " resize_as_"
     ),
     "nn": (
         " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum linear linear_affine"
@@ -181,13 +188,6 @@ NAMES = {
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
     ),
-    "turning": (
-        ""
-    ),
-    "verdicts": (
-        " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
-        " set_ne"
-    ),
     "random": (
         ""
     ),
@@ -250,6 +250,14 @@ METHODS = {
         " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
         " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
     ),
+    "inplace_comparisons": (
+        " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"
+        " logical_xor_ lt_ ne_ not_equal_ set_eq_ set_ge_ set_gt_ set_le_ set_logical_and_ set_logical_not_"
+        " set_logical_or_ set_logical_xor_ set_lt_ set_ne_"
+    ),
+    "inplace_views": (
+        " as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_"
+    ),
     "layers": (
         ""
     ),
@@ -275,9 +283,8 @@ METHODS = {
         ""
     ),
     "memory": (
-        " apply_ as_strided_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as"
-        " resize_as_ set_ share_memory_ squeeze_ storage storage_type swapaxes_ swapdims_ t_ transpose_"
-        " unsqueeze_ untyped_storage"
+        " apply_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as resize_as_ set_"
+        " share_memory_ storage storage_type untyped_storage"
     ),
     "nn": (
         ""
@@ -335,14 +342,6 @@ METHODS = {
     ),
     "statistics": (
         " bincount corrcoef cov histc std var"
-    ),
-    "turning": (
-        ""
-    ),
-    "verdicts": (
-        " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"
-        " logical_xor_ lt_ ne_ not_equal_ set_eq_ set_ge_ set_gt_ set_le_ set_logical_and_ set_logical_not_"
-        " set_logical_or_ set_logical_xor_ set_lt_ set_ne_"
     ),
     "random": (
         ""

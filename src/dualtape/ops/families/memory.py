@@ -19,7 +19,7 @@ from ...autograd.views import check_change, check_write, views_of
 from ...errors import warn
 from ...overrides.active_overrides import explaining, overridable
 from ..dispatch import FUNCTIONS
-from .turning import turned
+from .inplace_views import turned
 
 # --- another size ---------------------------------------------------------------------------------
 

@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 
 from .ir import FILL, REDUCE, WRITE
+from .llvm_builder import GIVEN, SIZES, Kernel, closed_loops, kind_of, opened_loops
 from .maths import DOUBLE, FUNCTIONS, Lanes, constant, vector
-from .writer import GIVEN, SIZES, Kernel, closed_loops, kind_of, opened_loops
 
 _NEUTRAL = {
-    "add": 0, "multiply": 1, "maximum": -np.inf, "minimum": np.inf, "logical_or": 0, "logical_and": 1,
-}  # fmt: skip
+    "add": 0,
+    "multiply": 1,
+    "maximum": -np.inf,
+    "minimum": np.inf,
+    "logical_or": 0,
+    "logical_and": 1,
+}
 _FEW = 6  # functions of a loop that are written out in it
 
 

@@ -129,9 +129,12 @@ class Kernel:
             return self.emit(f"{word} {vector(count, source)} {value}, {constant(count, source, 0)}")
         if target in floats:
             word = (
-                ("fpext" if target == DOUBLE else "fptrunc") if source in floats
-                else "uitofp" if source == "i1" else "sitofp"
-            )  # fmt: skip
+                ("fpext" if target == DOUBLE else "fptrunc")
+                if source in floats
+                else "uitofp"
+                if source == "i1"
+                else "sitofp"
+            )
         else:
             word = "zext" if source == "i1" else "sext" if target == "i64" else "trunc"
         return self.emit(f"{word} {vector(count, source)} {value} to {vector(count, target)}")

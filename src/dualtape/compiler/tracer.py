@@ -22,8 +22,8 @@ from ..arrays.traced.tape import DRAW, Memory, Tape, Value
 from ..autograd.node import edge_of
 from ..ops.table import Op
 from . import loops
-from .again import Again, stream, version
 from .backward import InputBackward
+from .rerun import Rerun, stream, version
 
 _SLOTS = ("_edge", "_requires_grad", "_view", "_extra")
 
@@ -31,12 +31,12 @@ _SLOTS = ("_edge", "_requires_grad", "_view", "_extra")
 class Untraceable(Exception):
     """Why a function runs as it is: the reason, and the line."""
 
-    def __init__(self, reason: str, where: tuple[str, int] | None = None, again: bool = False) -> None:
+    def __init__(self, reason: str, where: tuple[str, int] | None = None, retry: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.where, self.again = reason, where, again
+        self.reason, self.where, self.retry = reason, where, retry
 
 
-class Session:
+class Tracer:
     """One traced run of a function.
 
     Attributes
@@ -235,9 +235,9 @@ class Session:
             self.tape.fail("it sets the state of a generator to one from outside")
         return plain(new)
 
-    def before(self, used: list[int], again: Again) -> tuple:
-        """What ``again`` keeps of a call whose inputs are the ``used`` ones: of this run."""
-        return list(self.drawn.values()), [self._copies[used[k]] for k in again.writes]
+    def before(self, used: list[int], rerun: Rerun) -> tuple:
+        """What ``rerun`` keeps of a call whose inputs are the ``used`` ones: of this run."""
+        return list(self.drawn.values()), [self._copies[used[k]] for k in rerun.writes]
 
     def scan(self, *loop: Any) -> loops.Begun:
         """A loop through the elements of tensors: all of it as one instruction, or its beginning (:mod:`.loops`)."""
@@ -267,7 +267,7 @@ class Session:
             if thing.__dict__.keys() != attributes.keys() or any(
                 [value is not attributes[name] for name, value in thing.__dict__.items()]
             ):
-                raise Untraceable("it sets an attribute of a tensor from outside", again=True)
+                raise Untraceable("it sets an attribute of a tensor from outside", retry=True)
             if version(thing) != count and id(thing._version_counter) not in counted:
                 counted.add(id(thing._version_counter))
                 writes.append((k, version(thing) - count))
@@ -286,18 +286,18 @@ def _hooks(tensor: Tensor) -> tuple | None:
 class _Source:
     """A generator's stream: what is drawn from it is drawn anew in every run."""
 
-    def __init__(self, generator: Any, session: Session) -> None:
+    def __init__(self, generator: Any, tracer: Tracer) -> None:
         self._generator = generator
-        self._session = session
+        self._tracer = tracer
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._generator._rng, name)
         if not callable(method):
-            self._session.tape.fail(f"the state of a generator is looked at ({name})")
+            self._tracer.tape.fail(f"the state of a generator is looked at ({name})")
             return method
 
         def draw(*args: Any, **kwargs: Any) -> Any:
-            tape = self._session.tape
+            tape = self._tracer.tape
             try:
                 result = method(*plain(args), **plain(kwargs))
             except ValueError:

@@ -1,4 +1,4 @@
-"""The way back through a round of a loop."""
+"""The way back through an iteration of a loop."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from .body import Body, Part, stand_in
 
 @contextmanager
 def ends_at(edges: list) -> Iterator[None]:
-    """No way further back from the nodes that ``edges`` lead to, and no hooks there: they run once, not every round."""
+    """Within the context a backward ends at the nodes that ``edges`` lead to, and skips their hooks.
+
+    Both belong to the backward of the whole loop, and not to that of one iteration.
+    """
     ends = list({id(edge[0]): edge[0] for edge in edges}.values())
     ends += [node.variable for node in ends if isinstance(node, AccumulateGrad)]
     kept = [(x._extra, getattr(x, "_edges", None)) for x in ends]
     try:
-        for x, (_, ways) in zip(ends, kept, strict=True):
+        for x, (_, next_edges) in zip(ends, kept, strict=True):
             x._extra = None
-            if ways:
+            if next_edges:
                 x._edges = ()
         yield
     finally:
-        for x, (extra, ways) in zip(ends, kept, strict=True):
+        for x, (extra, next_edges) in zip(ends, kept, strict=True):
             x._extra = extra
-            if ways:
-                x._edges = ways
+            if next_edges:
+                x._edges = next_edges
 
 
-class Way(NamedTuple):
-    """The way back through a round: from gradients of the next state, sums, the state, elements, and gradients of
+class IterationBackward(NamedTuple):
+    """The way back through an iteration: from gradients of the next state, sums, the state, elements, and gradients of
     results, to gradients of the state, sums, and gradients of elements.
     """
 
@@ -50,7 +53,7 @@ class Way(NamedTuple):
     sums: list[tuple]  # shape and dtype of each
 
 
-def way_back(tape: Tape, body: Body, many: int, results: int) -> Way | None:
+def trace_backward(tape: Tape, body: Body, many: int, results: int) -> IterationBackward | None:
     """Trace the way back through ``body``, which carries ``many`` on; None if it is not the same every time."""
     at = len(tape.instructions)
     begins = [x._array for x in body.given]
@@ -66,8 +69,9 @@ def way_back(tape: Tape, body: Body, many: int, results: int) -> Way | None:
         found = grad(
             [body.found[k] for k in recording],
             [*[body.given[k] for k in wanted], *[GradientEdge(*edge[:2]) for edge in body.edges]],
-            [wrap(coming[k]) for k in recording], allow_unused=True,
-        )  # fmt: skip
+            [wrap(coming[k]) for k in recording],
+            allow_unused=True,
+        )
     if not tape.open or any([g is not None and type(g._array) is not Traced for g in found]):
         return None
     arrays = [
@@ -84,4 +88,4 @@ def way_back(tape: Tape, body: Body, many: int, results: int) -> Way | None:
     entering = [*[coming[k] for k in carried], *totals, *begins, *[coming[k] for k in given]]
     part = Part(instructions, entering, copies, body.born)
     last = [k for k in recording if k < many and body.found[k] is not body.given[k]]
-    return Way(part, carried, elements, given, last, sums)
+    return IterationBackward(part, carried, elements, given, last, sums)

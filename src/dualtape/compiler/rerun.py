@@ -17,8 +17,8 @@ from ..pytree import tree_unflatten
 from .guards import Guard
 
 
-class Again:
-    """How the calls of one variant are run again.
+class Rerun:
+    """How the calls of one specialization are run again.
 
     Attributes
     ----------

@@ -6,8 +6,8 @@ from math import prod
 from typing import Any
 
 from .ir import CAST, FILL, MATMUL, REDUCE, WRITE, dense, indices
+from .llvm_builder import Kernel, kind_of
 from .maths import constant, vector
-from .writer import Kernel, kind_of
 
 
 class Straight:

@@ -28,23 +28,23 @@ from ..autograd.node import AccumulateGrad, Freed
 from ..autograd.versions import caller
 from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_holds_all, tree_nodes, tree_unflatten
 from . import backends, replay
-from .again import Again, go_to, stream, version
-from .backward import Derivative, InputBackward, Way, cut_off, free, hooks_hidden
-from .environment import Environment, only_computes
+from .backward import BackwardProgram, Derivative, InputBackward, cut_off, free, hooks_hidden
+from .dependencies import Dependencies, only_computes
 from .guards import Guard, kinds, readable
 from .purity import entropy_watched
 from .records import as_tree, is_record
+from .rerun import Rerun, go_to, stream, version
 from .results import ARRAY, INPUT, NUMBER, PART, TENSOR, VIEW, input_of, sort_results, viewed
-from .session import Session, Untraceable
+from .tracer import Tracer, Untraceable
 
 _OWNING, _WRITEABLE = 0x4, 0x400  # bits of NumPy's flags
 _SINGLE = 8  # results that have a way back of their own, for a backward that comes from one of them alone
 
 
 class Refusal(str):
-    """Why there is no program; ``again``: the next call may have one, if this one has only prepared something."""
+    """Why there is no program; ``retry``: the next call may have one, if this one has only prepared something."""
 
-    again = False
+    retry = False
     numbers_read: frozenset[int] = frozenset()  # the arguments that are to be constants of the next trace
 
 
@@ -52,7 +52,7 @@ class Unfinished(Exception):
     """A traced run has raised an error, perhaps since it was given traced numbers, and has changed nothing."""
 
 
-class Variant:
+class Specialization:
     """One way through a function, for one kind of arguments.
 
     Attributes
@@ -83,7 +83,7 @@ class Variant:
         self.linked: list[tuple[int, int]] = []  # results that count their writes together
         self.changes = self.single = False
         self.generators: list[Any] = []  # what it draws from
-        self.again: Again | None = None  # what must be kept for the function to be run again as it ran
+        self.rerun: Rerun | None = None  # what must be kept for the function to be run again as it ran
         self.shared: list[tuple[int, int]] = []  # of inputs that are written, which others look at the same memory
         self.forward: Callable[..., tuple]
         self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
@@ -106,7 +106,7 @@ class Variant:
         if self.writes and not self._may_write(given):
             raise replay.Mismatch
         drawn = [stream(g) for g in self.generators] if self.generators else []
-        before = None if self.again is None else self.again.before(found, drawn)
+        before = None if self.rerun is None else self.rerun.before(found, drawn)
         try:
             arrays = self.forward(*given)
         except Exception as error:  # memory is as it was, and so are the streams
@@ -167,15 +167,21 @@ class Variant:
     def tree(self, results: list, found: tuple) -> Any:
         """The results as the function gives them."""
         given = [
-            results[what] if kind is TENSOR
-            else results[what]._array if kind is ARRAY
-            else found[what] if kind is INPUT
-            else viewed(found[what[0]], what[1]) if kind is VIEW
-            else viewed(results[what[0]], what[1]) if kind is PART
-            else number_in(results[what[0]]._array, what[1]) if kind is NUMBER
+            results[what]
+            if kind is TENSOR
+            else results[what]._array
+            if kind is ARRAY
+            else found[what]
+            if kind is INPUT
+            else viewed(found[what[0]], what[1])
+            if kind is VIEW
+            else viewed(results[what[0]], what[1])
+            if kind is PART
+            else number_in(results[what[0]]._array, what[1])
+            if kind is NUMBER
             else what
             for kind, what in self.results
-        ]  # fmt: skip
+        ]
         return given[0] if self.spec is None else tree_unflatten(given, self.spec)
 
     def pick(self, result: Any) -> list[Tensor]:
@@ -187,81 +193,86 @@ class Variant:
 
 
 def trace(
-    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, spec: TreeSpec,
+    backend: str,
+    function: Any,
+    args: tuple,
+    kwargs: dict,
+    leaves_in: list,
+    spec: TreeSpec,
     varying: frozenset[int] = frozenset(),
-) -> tuple[Any, Variant | str]:  # fmt: skip
+) -> tuple[Any, Specialization | str]:
     """Run ``function`` once, as it is.
 
-    Returns what it gives, and the variant, or why there is none. The numbers among ``leaves_in`` whose indices are in
-    ``varying`` become inputs of the program.
+    Returns its result, and the specialization or a :class:`Refusal`. The numbers among ``leaves_in`` whose indices are
+    in ``varying`` become inputs of the program.
     """
     begun = time.perf_counter()
     try:
-        environment = Environment(function, leaves_in, spec)
+        dependencies = Dependencies(function, leaves_in, spec)
     except Exception as error:
         return function(*args, **kwargs), f"what it depends on could not be followed: {error}"
-    for place in environment.places:
-        if isinstance(place.value, Tensor) and (unknown := _unknown(place.value)) is not None:
+    for dependency in dependencies.found:
+        if isinstance(dependency.value, Tensor) and (unknown := _unknown(dependency.value)) is not None:
             return function(*args, **kwargs), f"it uses {unknown}"
-    guard = Guard(environment, leaves_in, frozenset() if environment.may_ask_for_types else varying)
+    guard = Guard(dependencies, leaves_in, frozenset() if dependencies.may_ask_for_types else varying)
     guard.remember()
-    session = Session(guard.inputs, backend, guard.numbers)
+    tracer = Tracer(guard.inputs, backend, guard.numbers)
     states = _foreign_states()
     collecting = gc.isenabled()
     default = dtypes.default_float()
     copies: list[tuple[Any, Any]] = []
     try:
         gc.disable()  # nothing of what is written down is garbage
-        session.begin()
+        tracer.begin()
         index = itertools.count()
-        given = tree_exchange((args, kwargs), spec, lambda leaf: session.leaf(next(index), leaf), copies)
-        session.containers = {id(node) for pair in ((args, kwargs), given) for node in tree_nodes(pair)}
-        known = [*leaves_in, *[place.value for place in guard.places]]
-        session.containers |= {id(v) for v in known if isinstance(v, (list, dict, deque)) or is_record(v)}
+        given = tree_exchange((args, kwargs), spec, lambda leaf: tracer.leaf(next(index), leaf), copies)
+        tracer.containers = {id(node) for pair in ((args, kwargs), given) for node in tree_nodes(pair)}
+        known = [*leaves_in, *[dependency.value for dependency in guard.dependencies]]
+        tracer.containers |= {id(v) for v in known if isinstance(v, (list, dict, deque)) or is_record(v)}
         if not all(map(tree_holds_all, tree_nodes(given))):
-            session.tape.fail("it is given an object that holds more than it is registered to hold")
+            tracer.tape.fail("it is given an object that holds more than it is registered to hold")
         leaves_given, spec_given = tree_flatten(given)
-        watched = entropy_watched(session.tape.fail) if environment.may_ask_for_entropy else nullcontext()
+        watched = entropy_watched(tracer.tape.fail) if dependencies.may_ask_for_entropy else nullcontext()
         try:
             with watched:
-                result = session.run(lambda: function(*given[0], **given[1]))
+                result = tracer.run(lambda: function(*given[0], **given[1]))
         except Exception as error:
-            if guard.numbers and _is_untouched(session, guard, function, leaves_in, states):
+            if guard.numbers and _is_untouched(tracer, guard, function, leaves_in, states):
                 raise Unfinished from error
             if _is_changed(given, leaves_given, spec_given):
                 _write_back(copies)
             raise
         if _is_changed(given, leaves_given, spec_given):
-            session.tape.fail("it changes a list or dictionary that it was given")
+            tracer.tape.fail("it changes a list or dictionary that it was given")
             _write_back(copies)
         if default is not dtypes.default_float():
-            session.tape.fail("it sets the default dtype")
+            tracer.tape.fail("it sets the default dtype")
         if _foreign_states(*states) != states:
-            session.tape.fail("it draws from a generator of Python's or NumPy's own: draw from dualtape's")
-        variant: Variant | str
+            tracer.tape.fail("it draws from a generator of Python's or NumPy's own: draw from dualtape's")
+        specialization: Specialization | str
         try:
-            variant = _built(backend, function, args, kwargs, leaves_in, guard, session, result)
+            specialization = _built(backend, function, args, kwargs, leaves_in, guard, tracer, result)
         except Untraceable as error:
-            variant = Refusal(_sentence(error.reason, error.where))
-            variant.again = error.again
-            variant.numbers_read = session.tape.numbers_read
+            specialization = Refusal(_sentence(error.reason, error.where))
+            specialization.retry = error.retry
+            specialization.numbers_read = tracer.tape.numbers_read
         except Exception as error:  # a defect of the compiler's, and no reason for the call to fail
-            variant = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
+            specialization = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
     finally:
-        session.tape.close()
-        session.end()
+        tracer.tape.close()
+        tracer.end()
         if collecting:
             gc.enable()
-    if isinstance(variant, str):
+    if isinstance(specialization, str):
         result = _settled(result)
-        _settle_others(session.tape)
-        return result, variant
-    result = _first_results(variant, session, (leaves_in, spec))
-    # The graph that the run recorded refers to the session, and these tensors to that graph.
-    session.results = []
+        _settle_others(tracer.tape)
+        return result, specialization
+    result = _first_results(specialization, tracer, (leaves_in, spec))
+    # The graph that the run recorded refers to the tracer, and these tensors to that graph.
+    tracer.results = []
     guard.forget()
-    variant.facts["seconds"] = time.perf_counter() - begun
-    return result, variant
+    specialization.facts["seconds"] = time.perf_counter() - begun
+    return result, specialization
 
 
 def _is_changed(given: Any, leaves: list, spec: TreeSpec) -> bool:
@@ -270,9 +281,9 @@ def _is_changed(given: Any, leaves: list, spec: TreeSpec) -> bool:
     return spec_now != spec or any(a is not b for a, b in zip(leaves_now, leaves, strict=True))
 
 
-def _is_untouched(session: Session, guard: Guard, function: Any, leaves: list, states: tuple) -> bool:
+def _is_untouched(tracer: Tracer, guard: Guard, function: Any, leaves: list, states: tuple) -> bool:
     """Return whether a run that has raised an error has left everything that the function can reach as it was."""
-    if any(value.memory.written for value in session.values) or session.drawn or _foreign_states(*states) != states:
+    if any(value.memory.written for value in tracer.values) or tracer.drawn or _foreign_states(*states) != states:
         return False
     return guard.same_objects(function, leaves, set()) is None
 
@@ -311,61 +322,61 @@ def _sentence(reason: str, where: tuple[str, int] | None) -> str:
 
 
 def _built(
-    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, guard: Guard, session: Session, result: Any
-) -> Variant:
-    """The variant of what was traced."""
-    tape = session.tape
+    backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, guard: Guard, tracer: Tracer, result: Any
+) -> Specialization:
+    """The specialization of what was traced."""
+    tape = tracer.tape
     _check(tape)
     if tape.numbers_read:
-        raise Untraceable("it depends on the value of a number that changes", again=True)
-    written = {k for k, value in enumerate(session.values) if value.memory.written}
+        raise Untraceable("it depends on the value of a number that changes", retry=True)
+    written = {k for k, value in enumerate(tracer.values) if value.memory.written}
     changed = guard.same_objects(function, leaves_in, written)
     if changed is not None:
         raise Untraceable(
-            f"it changes {readable(changed)!r}, which a replay would not do again", again="generator" not in changed
+            f"it changes {readable(changed)!r}, which a replay would not do again", retry="generator" not in changed
         )
-    changes = session.changes()
+    changes = tracer.changes()
     if isinstance(changes, str):
         raise Untraceable(changes)
     writes, grads = changes
-    variant = Variant(guard, tape)
-    outs, values = sort_results(variant, session, result)
-    variant.count = len(values)
-    variant.writes = writes
-    variant.generators = list(session.drawn)
+    specialization = Specialization(guard, tape)
+    outs, values = sort_results(specialization, tracer, result)
+    specialization.count = len(values)
+    specialization.writes = writes
+    specialization.generators = list(tracer.drawn)
     for k, new in grads:
         if new is None or any(new is out for out in outs):
-            variant.grads.append((k, None if new is None else [new is out for out in outs].index(True)))
+            specialization.grads.append((k, None if new is None else [new is out for out in outs].index(True)))
             continue
         if new._edge is not None or type(new._array) is not Traced or new._array.value.memory.external:
             raise Untraceable("a gradient from outside is given a history, or memory from outside")
-        variant.grads.append((k, len(values)))
+        specialization.grads.append((k, len(values)))
         values.append(new._array.value)
     for k, tensor in enumerate(outs):
         own = tensor._grad
         if own is None:
             continue
         if any(own is out for out in outs):
-            variant.own_grads.append((k, [own is out for out in outs].index(True)))
+            specialization.own_grads.append((k, [own is out for out in outs].index(True)))
             continue
         if own._edge is not None or type(own._array) is not Traced or own._array.value.memory.external:
             raise Untraceable("a result has a gradient with a history, or with memory from outside")
-        variant.own_grads.append((k, len(values)))
+        specialization.own_grads.append((k, len(values)))
         values.append(own._array.value)
-    computed = _told_apart(variant, outs, values)
+    computed = _told_apart(specialization, outs, values)
     ended = len(tape.instructions)
     filled = {id(value.memory) for i in tape.instructions for value in replay.written_by(i)}
     saved: list[Value] = []
-    ways: list[Way] = []
+    backwards: list[BackwardProgram] = []
     calls = False
     wanted: list[int] = []
     if outs:
-        variant.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
-        variant.requires = [k for k, t in enumerate(outs) if t._edge is None and t._requires_grad]
-        variant.counts = [(k, count) for k, t in enumerate(outs) if (count := version(t))]
-        variant.freed = [k for k in variant.differentiable if _is_freed(outs[k])]
-        variant.differentiable = [k for k in variant.differentiable if k not in variant.freed]
-    recorded = [outs[k] for k in variant.differentiable]
+        specialization.differentiable = [k for k, tensor in enumerate(outs) if tensor._edge is not None]
+        specialization.requires = [k for k, t in enumerate(outs) if t._edge is None and t._requires_grad]
+        specialization.counts = [(k, count) for k, t in enumerate(outs) if (count := version(t))]
+        specialization.freed = [k for k in specialization.differentiable if _is_freed(outs[k])]
+        specialization.differentiable = [k for k in specialization.differentiable if k not in specialization.freed]
+    recorded = [outs[k] for k in specialization.differentiable]
     if recorded:
         wanted = [k for k, x in enumerate(guard.inputs) if isinstance(x, Tensor) and x.requires_grad]
         needing = [guard.inputs[k] for k in wanted]
@@ -374,9 +385,9 @@ def _built(
         calls = bool(contexts) or any(map(_has_hooks, _behind(recorded)))
         restore = guard.put_back(function, leaves_in) if contexts else None
         before = [_attributes(node) for node in contexts]
-        ways = [_pulled_back(session, recorded, needing)]
+        backwards = [_trace_backward(tracer, recorded, needing)]
         if 1 < len(recorded) <= _SINGLE:
-            ways += [_pulled_back(session, [tensor], needing) for tensor in recorded]
+            backwards += [_trace_backward(tracer, [tensor], needing) for tensor in recorded]
         if restore is not None:  # the way back of a Function is Python's
             if (changed := guard.same_objects(function, leaves_in, written)) is not None:
                 restore()
@@ -384,77 +395,96 @@ def _built(
             for node, attributes in zip(contexts, before, strict=True):
                 if _put_back(node, attributes):
                     raise Untraceable("the backward of a Function changes its context, which a replay would not do")
-        for way in ways:
-            saved += _read_by(way, session, filled, saved)
+        for backward in backwards:
+            saved += _read_by(backward, tracer, filled, saved)
     forward = replay.live(tape.instructions[:ended], [*computed, *saved], strict=True)
     used = {id(value) for i in forward for value in i.reads} | {id(value) for value in saved}
-    numbers = {id(value): k for k, value in enumerate(session.values)}
+    numbers = {id(value): k for k, value in enumerate(tracer.values)}
     inputs = {k for key, k in numbers.items() if key in used}
-    inputs |= {input_of(kind, what) for kind, what in variant.results} - {None}  # type: ignore[arg-type]
-    inputs |= {k for k, _ in (*writes, *variant.grads)}
+    inputs |= {input_of(kind, what) for kind, what in specialization.results} - {None}  # type: ignore[arg-type]
+    inputs |= {k for k, _ in (*writes, *specialization.grads)}
     inputs |= set(wanted)
-    asked = {k for k, thing in enumerate(guard.inputs) if id(thing) in session.about_grads}
-    for setting in session.settings:
+    asked = {k for k, thing in enumerate(guard.inputs) if id(thing) in tracer.about_grads}
+    for setting in tracer.settings:
         guard.compare_setting(setting)
-    guard.write(inputs, asked.union([k for k, _ in variant.grads]))
+    guard.write(inputs, asked.union([k for k, _ in specialization.grads]))
     order = {k: place for place, k in enumerate(guard.used)}
-    variant.results = [
+    specialization.results = [
         (kind, order[what] if kind is INPUT else (order[what[0]], what[1]) if kind is VIEW else what)
-        for kind, what in variant.results
+        for kind, what in specialization.results
     ]
-    variant.writes = [(order[k], count) for k, count in writes]
-    variant.grads = [(order[k], place) for k, place in variant.grads]
-    raw = [session.traced[k].values for k in guard.used]
-    variant.shared = _sharing(raw, variant.writes)
+    specialization.writes = [(order[k], count) for k, count in writes]
+    specialization.grads = [(order[k], place) for k, place in specialization.grads]
+    raw = [tracer.traced[k].values for k in guard.used]
+    specialization.shared = _sharing(raw, specialization.writes)
     own_saved = [value for value in saved if id(value) not in numbers]
-    entering = [session.values[k] for k in guard.used]
-    variant.forward = backends.program("forward", backend, forward, entering, [*computed, *own_saved], variant.facts)
-    variant.changes = bool(
-        variant.requires
-        or variant.counts
-        or variant.linked
-        or variant.writes
-        or variant.grads
-        or variant.own_grads
-        or variant.freed
+    entering = [tracer.values[k] for k in guard.used]
+    specialization.forward = backends.program(
+        "forward", backend, forward, entering, [*computed, *own_saved], specialization.facts
     )
-    variant.single = variant.spec is None and variant.results[0][0] is TENSOR
-    variant.facts |= {
-        "kept": len(forward), "backward": len(ways[0].instructions) if ways else 0, "guards": guard.lines,
-        "checks": [i.where for i in forward if i.kind == READ], "shapes": sum(i.kind == SHAPE for i in forward),
+    specialization.changes = bool(
+        specialization.requires
+        or specialization.counts
+        or specialization.linked
+        or specialization.writes
+        or specialization.grads
+        or specialization.own_grads
+        or specialization.freed
+    )
+    specialization.single = specialization.spec is None and specialization.results[0][0] is TENSOR
+    specialization.facts |= {
+        "kept": len(forward),
+        "backward": len(backwards[0].instructions) if backwards else 0,
+        "guards": guard.lines,
+        "checks": [i.where for i in forward if i.kind == READ],
+        "shapes": sum(i.kind == SHAPE for i in forward),
         "saved bytes": sum(int(np.prod(v.shape)) * v.dtype.itemsize for v in own_saved),
-    }  # fmt: skip
+    }
     if recorded:
         places = [
             len(values) + own_saved.index(v) if id(v) not in numbers else -1 - order[numbers[id(v)]] for v in saved
         ]
-        ways[0].build(backend, saved, variant.facts)
-        for way in ways[1:]:
-            way.later(backend, saved)
+        backwards[0].build(backend, saved, specialization.facts)
+        for backward in backwards[1:]:
+            backward.later(backend, saved)
         external = [
             order[k]
-            for k, x in enumerate(session.values)
+            for k, x in enumerate(tracer.values)
             if k in order and isinstance(guard.inputs[k], Tensor) and any(v.memory is x.memory for v in saved)
         ]
-        read = {id(v.memory) for v in (*saved, *[v for way in ways for i in way.instructions for v in i.reads])}
-        results = [k for k, value in enumerate(values[: variant.count]) if id(value.memory) in read]
-        again = Again(
-            function, guard, variant.generators, [order[k] for k in guard.used if session.values[k].memory.written],
-            external, [guard.inputs[k] for k in guard.used],
-        )  # fmt: skip
-        variant.again = again if again.changes else None
-        variant.derivative = Derivative(
-            again, ways, places, external, results, [order[k] for k in wanted],
-            [(t._array.shape, t._array.dtype) for t in recorded], variant.pick, calls,
-        )  # fmt: skip
-        session.saved = [v.array for v in own_saved]
-        if any(array is None for array in session.saved):
+        read = {
+            id(v.memory)
+            for v in (*saved, *[v for backward in backwards for i in backward.instructions for v in i.reads])
+        }
+        results = [k for k, value in enumerate(values[: specialization.count]) if id(value.memory) in read]
+        rerun = Rerun(
+            function,
+            guard,
+            specialization.generators,
+            [order[k] for k in guard.used if tracer.values[k].memory.written],
+            external,
+            [guard.inputs[k] for k in guard.used],
+        )
+        specialization.rerun = rerun if rerun.changes else None
+        specialization.derivative = Derivative(
+            rerun,
+            backwards,
+            places,
+            external,
+            results,
+            [order[k] for k in wanted],
+            [(t._array.shape, t._array.dtype) for t in recorded],
+            specialization.pick,
+            calls,
+        )
+        tracer.saved = [v.array for v in own_saved]
+        if any(array is None for array in tracer.saved):
             raise Untraceable("its backward reads what its forward has let go of")
-    session.outputs, session.results = values, outs
-    return variant
+    tracer.outputs, tracer.results = values, outs
+    return specialization
 
 
-def _told_apart(variant: Variant, outs: list[Tensor], values: list[Value]) -> list[Value]:
+def _told_apart(specialization: Specialization, outs: list[Tensor], values: list[Value]) -> list[Value]:
     """The results that the program computes: each once, where several tensors stand for the same."""
     computed: list[Value] = []
     first: list[int] = []
@@ -463,7 +493,7 @@ def _told_apart(variant: Variant, outs: list[Tensor], values: list[Value]) -> li
         if known is None:
             computed.append(value)
             first.append(k)
-            variant.spread.append(len(computed) - 1)
+            specialization.spread.append(len(computed) - 1)
             continue
         other = computed[known]
         same = ("offset", "shape", "strides", "dtype")
@@ -471,10 +501,10 @@ def _told_apart(variant: Variant, outs: list[Tensor], values: list[Value]) -> li
             raise Untraceable("several of its results share their memory")
         counter = outs[k]._version_counter
         if counter is not None and counter is outs[first[known]]._version_counter:
-            variant.linked.append((k, first[known]))
-        variant.spread.append(known)
+            specialization.linked.append((k, first[known]))
+        specialization.spread.append(known)
     if len(computed) == len(values):
-        variant.spread = []
+        specialization.spread = []
     return computed
 
 
@@ -546,9 +576,9 @@ def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int
     ]
 
 
-def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) -> Way:
+def _trace_backward(tracer: Tracer, outputs: list[Tensor], inputs: list[Tensor]) -> BackwardProgram:
     """Trace the way back from ``outputs`` to ``inputs``."""
-    tape = session.tape
+    tape = tracer.tape
     begun = len(tape.instructions)
     cotangents = []
     for tensor in outputs:
@@ -560,7 +590,7 @@ def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) 
             return grad(outputs, inputs, [wrap(c) for c in cotangents], retain_graph=True, allow_unused=True)
 
     try:
-        given = session.run(back)
+        given = tracer.run(back)
     except Exception as error:
         raise Untraceable(f"its backward cannot be traced: {error}") from error
     _check(tape)
@@ -569,20 +599,20 @@ def _pulled_back(session: Session, outputs: list[Tensor], inputs: list[Tensor]) 
         if g is not None and type(g._array) is not Traced:
             raise Untraceable(f"its backward gives a gradient of another kind ({type(g._array).__name__})")
         gradients.append(None if g is None else g._array.value)
-    return Way(tape.instructions[begun:], [c.value for c in cotangents], gradients)
+    return BackwardProgram(tape.instructions[begun:], [c.value for c in cotangents], gradients)
 
 
-def _read_by(way: Way, session: Session, filled: set[int], known: list[Value]) -> list[Value]:
+def _read_by(backward: BackwardProgram, tracer: Tracer, filled: set[int], known: list[Value]) -> list[Value]:
     """What a way back reads of the way forward, beside the ``known``; of each memory, all that there is."""
     found: list[Value] = []
-    made = {id(value) for i in way.instructions for value in i.gives}
-    made |= {id(value) for value in (*way.cotangents, *known)}
-    for value in [*[value for i in way.instructions for value in i.reads], *way.leaving]:
+    made = {id(value) for i in backward.instructions for value in i.gives}
+    made |= {id(value) for value in (*backward.cotangents, *known)}
+    for value in [*[value for i in backward.instructions for value in i.reads], *backward.leaving]:
         if id(value) in made or not (value.constant is None or id(value.memory) in filled):
             continue
         whole = value.memory.maker  # views of it are found again
         if value.memory.external:
-            whole = next((x for x in session.values if x.memory is value.memory and x.holds(value)), None)
+            whole = next((x for x in tracer.values if x.memory is value.memory and x.holds(value)), None)
             if whole is None:
                 raise Untraceable("its backward reads beyond a tensor from outside")
         if id(whole) not in made:
@@ -628,26 +658,28 @@ def _replace(number: TracedNumber, plain: Any) -> None:
             holder.cell_contents = plain
 
 
-def _first_results(variant: Variant, session: Session, call: tuple) -> Any:
+def _first_results(specialization: Specialization, tracer: Tracer, call: tuple) -> Any:
     """The results of the traced run, as a replay gives them."""
-    arrays = _given_away(session.outputs)
-    results = [wrap(array) for array in arrays[: variant.count]]
-    variant.mark(results)
-    for k in variant.freed:
+    arrays = _given_away(tracer.outputs)
+    results = [wrap(array) for array in arrays[: specialization.count]]
+    specialization.mark(results)
+    for k in specialization.freed:
         free(results[k])
-    found = tuple(variant.guard.inputs[k] for k in variant.guard.used)
-    for k, place in variant.grads:
-        if place is not None and place < variant.count:
+    found = tuple(specialization.guard.inputs[k] for k in specialization.guard.used)
+    for k, place in specialization.grads:
+        if place is not None and place < specialization.count:
             found[k]._grad = results[place]
         elif place is not None:
             found[k]._grad._array = arrays[place]
-    for k, place in variant.own_grads:
-        results[k]._grad = results[place] if place < variant.count else wrap(arrays[place])
-    if variant.derivative is not None:
-        saved = session.saved
-        before = None if variant.again is None else session.before(variant.guard.used, variant.again)
-        variant.derivative.attach(results, variant.differentiable, found, (*arrays, *saved), call, before)
-    return variant.tree(results, found)
+    for k, place in specialization.own_grads:
+        results[k]._grad = results[place] if place < specialization.count else wrap(arrays[place])
+    if specialization.derivative is not None:
+        saved = tracer.saved
+        before = (
+            None if specialization.rerun is None else tracer.before(specialization.guard.used, specialization.rerun)
+        )
+        specialization.derivative.attach(results, specialization.differentiable, found, (*arrays, *saved), call, before)
+    return specialization.tree(results, found)
 
 
 def _given_away(values: list[Value]) -> list[Any]:

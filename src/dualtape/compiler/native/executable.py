@@ -1,6 +1,6 @@
 """Instances: programs with memory to compute in, so that several threads may run one at once.
 
-Little memory is an instance's own. More is lent to it for a call, out of blocks that all programs share: they take as
+Little memory is an executable's own. More is lent to it for a call, out of blocks that all programs share: they take as
 much as those that run at the same time need, however many there are.
 """
 
@@ -20,17 +20,17 @@ from .ir import CONST, INPUT
 from .lower import ViewOf
 
 if TYPE_CHECKING:
-    from .program import Program, Rounds
+    from .program import Iterations, Program
 
-_OWN = 1 << 20  # bytes that are kept by an instance
+_OWN = 1 << 20  # bytes that are kept by an executable
 _ALIGN = 64
 
 
-class Place(int):
+class ArenaOffset(int):
     """A place in the arena."""
 
 
-class Step:
+class Segment:
     """A stretch of the table, or a call between two."""
 
     __slots__ = ("table", "relocations", "names", "call")
@@ -41,12 +41,12 @@ class Step:
         self.names: list[str] = []  # of its instructions, for people
         self.call: Any = None
 
-    def alone(self) -> Iterator[Step]:
+    def alone(self) -> Iterator[Segment]:
         """Each instruction as a stretch of its own."""
         at = 0
         for name in self.names:
             end = at + 2 + self.table[at + 1]
-            one = Step()
+            one = Segment()
             one.table, one.names = [*self.table[at:end], 0], [name]
             one.relocations = [(where - at, k, off) for where, k, off in self.relocations if at <= where < end]
             yield one
@@ -82,7 +82,7 @@ class _Blocks:
 blocks = _Blocks()
 
 
-class Instance:
+class Executable:
     """A program with memory to compute in, and its table with the addresses of that memory."""
 
     def __init__(self, program: Program) -> None:
@@ -95,9 +95,9 @@ class Instance:
         self.entries = []
         self.calls = []
         self._held = []
-        for step in self._stretches():
+        for step in self._segments():
             table = np.array([int(t) & 0xFFFFFFFFFFFFFFFF for t in step.table], np.uint64)
-            places = [k for k, t in enumerate(step.table) if isinstance(t, Place)]
+            places = [k for k, t in enumerate(step.table) if isinstance(t, ArenaOffset)]
             self._tables.append((table, np.array(places, np.intp)))
             function, held = self._entry(table, step.relocations)
             self.entries.append(function)
@@ -107,7 +107,7 @@ class Instance:
         if not self._lent:
             self._use(np.empty(self._size, np.uint8))
 
-    def lend(self) -> None:
+    def borrow(self) -> None:
         """Have memory for one call."""
         if self._lent:
             self._use(blocks.take(self._size))
@@ -128,7 +128,7 @@ class Instance:
                 table[places] += by
             self._start = start
 
-    def _stretches(self) -> Iterable[Step]:
+    def _segments(self) -> Iterable[Segment]:
         return self.program._steps
 
     def _entry(self, table: np.ndarray, relocations: list[tuple[int, int, int]]) -> tuple[Any, Any]:
@@ -204,17 +204,17 @@ class Instance:
                 call(everything)
 
 
-class Watched(Instance):
+class Watched(Executable):
     """A program that is run instruction by instruction."""
 
-    def _stretches(self) -> Iterable[Step]:
+    def _segments(self) -> Iterable[Segment]:
         self._names: list[str] = []
         for step in self.program._steps:
             for one in step.alone():
                 self._names.append(one.names[0])
                 yield one
             if step.call is not None:
-                called = Step()
+                called = Segment()
                 called.table, called.call = [0], step.call
                 instruction = self.program.schedule.nodes[step.call].attr[0]
                 self._names.append(f"call: {getattr(instruction.function, '__name__', instruction.function)}")
@@ -233,17 +233,17 @@ class Watched(Instance):
                 recorder.end(event)
 
 
-class Round(Instance):
+class LoopExecutable(Executable):
     """A program with memory of its own and places that move on."""
 
-    def __init__(self, program: Program, rounds: Rounds) -> None:
-        self._rounds = rounds
+    def __init__(self, program: Program, iterations: Iterations) -> None:
+        self._iterations = iterations
         self.control = np.zeros(2, np.int64)
         super().__init__(program)
 
     def _entry(self, table: np.ndarray, relocations: list[tuple[int, int, int]]) -> tuple[Any, Any]:
-        moved = np.array([(*r, *self._rounds.moves[r[1]]) for r in relocations], np.int64)
-        return runtime.loop(table, moved, len(relocations), self.control, self._rounds.flag)
+        moved = np.array([(*r, *self._iterations.moves[r[1]]) for r in relocations], np.int64)
+        return runtime.loop(table, moved, len(relocations), self.control, self._iterations.flag)
 
 
 def _called(instruction: Instruction, args: tuple, kwargs: dict) -> Any:

@@ -1,4 +1,4 @@
-"""Rounds: a program that is run again and again, natively where it is one native stretch, else from Python."""
+"""Iterations: a program that is run again and again, natively where it is one native stretch, else from Python."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from numpy.lib.stride_tricks import as_strided
 
 from .. import backends
 
-_AT_ONCE = 1 << 16  # rounds of an endless loop between two chances to interrupt it
+_AT_ONCE = 1 << 16  # iterations of an endless loop between two chances to interrupt it
 
 
-class Rounds:
-    """A program whose arrays are carried on from round to round, move on with it, or stay.
+class Iterations:
+    """A program whose arrays are carried on from iteration to iteration, move on with it, or stay.
 
     Parameters
     ----------
     run : callable
         Of the carried arrays, one element of each of those that move on, and those that stay. It gives the carried
-        arrays, one element of each result, and, if it is ``tested``, whether there is another round.
+        arrays, one element of each result, and, if it is ``tested``, whether there is another iteration.
     carried : int
         How many arrays are carried on.
     fixed : frozenset of int
@@ -30,32 +30,41 @@ class Rounds:
 
     def __init__(self, run: Callable, carried: int, tested: bool = False, fixed: frozenset[int] = frozenset()) -> None:
         self._run, self._carried, self._tested, self._fixed = run, carried, tested, fixed
-        self._natively = backends.in_rounds(run)
+        self._natively = backends.can_iterate(run)
         self._native: dict[tuple, Callable] = {}
 
     def go(
         self, first: Sequence, moving: Sequence, staying: Sequence, results: Sequence, length: int, keep: bool = False
     ) -> list[np.ndarray]:
-        """Run ``length`` rounds from the state ``first``, and fill the ``results``: the state after the last round, or
-        all states, if they are to be kept.
+        """Run ``length`` iterations from the state ``first`` and fill ``results``.
+
+        Returns the state after the last iteration, or with ``keep`` all states.
         """
         states = self._begun(first, length + 1 if keep else 2)
         if length:
             test = np.empty((), bool) if self._tested else None
-            self._rounds(states, moving, staying, results, test, 0, length, -1 if keep else 1, until=False)
+            self._iterations(states, moving, staying, results, test, 0, length, -1 if keep else 1, until=False)
         return states if keep else [state[length & 1, ...] for state in states]
 
     def until(self, first: Sequence, staying: Sequence, test: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """Run as long as the ``test`` says: the state after the last round, and how many there were."""
+        """Run as long as the ``test`` says: the state after the last iteration, and how many there were."""
         states, count = self._begun(first, 2), 0
         while test:
-            count = self._rounds(states, (), staying, (), test, count, count + _AT_ONCE, 1, until=True)
+            count = self._iterations(states, (), staying, (), test, count, count + _AT_ONCE, 1, until=True)
         return [state[count & 1, ...] for state in states], count
 
-    def _rounds(
-        self, states: Sequence, moving: Sequence, staying: Sequence, results: Sequence, test: np.ndarray | None,
-        first: int, limit: int, mask: int, until: bool,
-    ) -> int:  # fmt: skip
+    def _iterations(
+        self,
+        states: Sequence,
+        moving: Sequence,
+        staying: Sequence,
+        results: Sequence,
+        test: np.ndarray | None,
+        first: int,
+        limit: int,
+        mask: int,
+        until: bool,
+    ) -> int:
         if self._natively:
             arrays = [*states, *moving, *staying, *states, *results, *(() if test is None else (test,))]
             key = (mask, until, *[x.strides[0] for x in (*moving, *results)])
@@ -63,10 +72,14 @@ class Rounds:
                 sizes = [state.strides[0] for state in states]
                 steps = [(x.strides[0], -1, 0) for x in (*moving, *results)]
                 moves = [
-                    *[(size, mask, 0) for size in sizes], *steps[: len(moving)], *[(0, 0, 0)] * len(staying),
-                    *[(size, mask, 1) for size in sizes], *steps[len(moving) :], (0, 0, 0),
-                ]  # fmt: skip
-                self._native[key] = backends.rounds(self._run, moves, len(arrays) - 1 if until else -1)
+                    *[(size, mask, 0) for size in sizes],
+                    *steps[: len(moving)],
+                    *[(0, 0, 0)] * len(staying),
+                    *[(size, mask, 1) for size in sizes],
+                    *steps[len(moving) :],
+                    (0, 0, 0),
+                ]
+                self._native[key] = backends.iterations(self._run, moves, len(arrays) - 1 if until else -1)
             return self._native[key](arrays, first, limit)
         for k in range(first, limit):
             # with ...: an element of an array with one axis is an array, too

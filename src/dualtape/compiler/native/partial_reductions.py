@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from .ir import REDUCE, Node, dense
-from .nests import dims_of, on_dims
+from .row_fusion import dims_of, on_dims
 
 if TYPE_CHECKING:
     from .schedule import Cluster, Schedule

@@ -15,11 +15,36 @@ from .ir import CAST, COPY, FILL, SCALAR, SELECT, TOUCHED, WRITE, Node, dense, i
 if TYPE_CHECKING:
     from .schedule import Schedule
 
-_CHEAP = frozenset({
-    "add", "subtract", "multiply", "divide", "negative", "absolute", "maximum", "minimum", "sqrt", "square",
-    "reciprocal", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or",
-    "logical_not", "isnan", "sign", SELECT, CAST, COPY, FILL,
-})  # fmt: skip
+_CHEAP = frozenset(
+    {
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "negative",
+        "absolute",
+        "maximum",
+        "minimum",
+        "sqrt",
+        "square",
+        "reciprocal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "equal",
+        "not_equal",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "isnan",
+        "sign",
+        SELECT,
+        CAST,
+        COPY,
+        FILL,
+    }
+)
 _LARGE = 1 << 16  # bytes of arrays from which on memory is what takes the time
 _STEPS = 12  # that are taken again for one array
 _SMALLER = 8  # times smaller, what is read does not count beside what is not stored
@@ -35,10 +60,11 @@ class Recompute:
         self._outside = {n for n, *_ in schedule.outputs} | {n for _, n, _ in schedule.back}
         self._written = {node.operands[0][0] for node in self.nodes if node.op in (WRITE, TOUCHED)}
         self._last = [
-            _FOREVER if place < 0 or i in self._outside
+            _FOREVER
+            if place < 0 or i in self._outside
             else max([self.place[r] for r in schedule.readers.get(i, ())], default=-1)
             for i, place in enumerate(self.place)
-        ]  # fmt: skip
+        ]
         self._stored: set[int] = set()
         self._free = [self._is_free(i) for i in range(len(self.nodes))]
 
@@ -186,7 +212,5 @@ class Recompute:
 
 def _moved(node: Node, copies: dict[int, int]) -> Node:
     """A node that reads copies in the place of what they are copies of."""
-    operands = tuple([
-        (copies[o[0]], 0, dense(node.space)) if o[0] in copies else o for o in node.operands
-    ])  # fmt: skip
+    operands = tuple([(copies[o[0]], 0, dense(node.space)) if o[0] in copies else o for o in node.operands])
     return Node(node.op, node.dtype, node.shape, operands, node.attr)

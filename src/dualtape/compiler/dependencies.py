@@ -62,31 +62,93 @@ from .purity import (
 from .states import decimal_settings, level_of, stream_of
 
 PLAIN = (
-    int, float, complex, str, bytes, bool, type(None), type(Ellipsis), Size, dtypes.dtype, np.dtype, np.generic,
-    device, layout, memory_format, range, slice,
-)  # fmt: skip
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bool,
+    type(None),
+    type(Ellipsis),
+    Size,
+    dtypes.dtype,
+    np.dtype,
+    np.generic,
+    device,
+    layout,
+    memory_format,
+    range,
+    slice,
+)
 # objects of libraries that nothing a program computes hangs on, or that do not change
 FIXED: tuple[Any, ...] = (
-    logging.Handler, re.Pattern, np.ufunc, np.finfo, np.iinfo,
-    type, type(type[int]), types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
-    types.MethodDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.CodeType, property,
-    staticmethod, classmethod,
-    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction,
-    pathlib.PurePath, enum.Enum, enum.EnumMeta, frozenset, operator.attrgetter, operator.itemgetter,
-    operator.methodcaller, type(np.sum), modes.ModeContext, Generator, Op, types.NotImplementedType,
+    logging.Handler,
+    re.Pattern,
+    np.ufunc,
+    np.finfo,
+    np.iinfo,
+    type,
+    type(type[int]),
+    types.BuiltinFunctionType,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.UnionType,
+    types.CodeType,
+    property,
+    staticmethod,
+    classmethod,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    datetime.tzinfo,
+    decimal.Decimal,
+    fractions.Fraction,
+    pathlib.PurePath,
+    enum.Enum,
+    enum.EnumMeta,
+    frozenset,
+    operator.attrgetter,
+    operator.itemgetter,
+    operator.methodcaller,
+    type(np.sum),
+    modes.ModeContext,
+    Generator,
+    Op,
+    types.NotImplementedType,
     typing.TypeVar,
     type(vars(namedtuple("_Pair", "field"))["field"]),
-)  # fmt: skip
+)
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Semaphore, threading.Event)
 COMPARED = (np.ndarray, set, bytearray)  # by guards, or inputs
 _OF_C = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer, ctypes._CFuncPtr)  # type: ignore[attr-defined]
 IN_BYTES = (array.array, memoryview, *_OF_C)  # what their memory holds
 # with which code reaches attributes that it does not name
-_ALL_NAMES = frozenset({
-    "getattr", "setattr", "hasattr", "vars", "__dict__", "__getattribute__", "dir", "attrgetter", "methodcaller",
-    "format", "format_map", "astuple", "asdict", "deepcopy", "getmembers", "getattr_static", "__getstate__",
-    "__reduce__", "__reduce_ex__", "dumps",
-})  # fmt: skip
+_ALL_NAMES = frozenset(
+    {
+        "getattr",
+        "setattr",
+        "hasattr",
+        "vars",
+        "__dict__",
+        "__getattribute__",
+        "dir",
+        "attrgetter",
+        "methodcaller",
+        "format",
+        "format_map",
+        "astuple",
+        "asdict",
+        "deepcopy",
+        "getmembers",
+        "getattr_static",
+        "__getstate__",
+        "__reduce__",
+        "__reduce_ex__",
+        "dumps",
+    }
+)
 _OF_HOOKS = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks"})
 _OF_GRAPHS = frozenset({"grad_fn", "output_nr", "retains_grad"})
 _SPELLED = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -101,25 +163,25 @@ class TooMuch(Exception):
     """More than can be looked at in every call."""
 
 
-class Place:
+class Dependency:
     """Something that a function depends on.
 
     Attributes
     ----------
-    path : str
+    source : str
         A Python expression for it; ``f`` is the function, ``leaves`` what its arguments hold.
     value : object
         What stood there when it was looked at.
     """
 
-    __slots__ = ("path", "value")
+    __slots__ = ("source", "value")
 
-    def __init__(self, path: str, value: Any) -> None:
-        self.path = path
+    def __init__(self, source: str, value: Any) -> None:
+        self.source = source
         self.value = value
 
 
-class Environment:
+class Dependencies:
     """The places that ``function`` depends on, arguments included."""
 
     def __init__(self, function: Any, leaves: list, spec: TreeSpec | None = None) -> None:
@@ -141,7 +203,7 @@ class Environment:
         self.compares = False  # whether there is code that asks whether two things are one
         while True:  # until no code is found that was not known: its names lead to more
             known = len(self._codes), self.every_name, len(self._escaped)
-            self.places: list[Place] = []
+            self.found: list[Dependency] = []
             self._seen: dict[int, Any] = {}
             self._unmade: dict[int, type] = {}  # classes of which only instances were met
             self._missing: dict[int, tuple[str, set[str]]] = {}  # of globals: how they are reached, names not in them
@@ -154,7 +216,7 @@ class Environment:
                 break
         self._add_states()
         for path, names in self._missing.values():
-            self.places.append(Place(f"{path}.keys().isdisjoint({self._key(frozenset(names))})", True))
+            self.found.append(Dependency(f"{path}.keys().isdisjoint({self._key(frozenset(names))})", True))
 
     def _add_states(self) -> None:
         """Add what is compared by value: builtins, the context of decimal numbers, the registrations of classes."""
@@ -163,20 +225,20 @@ class Environment:
                 continue
             held = self._key(space)
             same = " and ".join(f"{held}[{name!r}] is {self._key(space[name])}" for name in sorted(names))
-            self.places.append(Place(f"({same})", True))
+            self.found.append(Dependency(f"({same})", True))
         if self._decimals:
-            self.places.append(Place(f"{self._key(decimal_settings)}()", decimal_settings()))
+            self.found.append(Dependency(f"{self._key(decimal_settings)}()", decimal_settings()))
         if self._asks_classes:
-            self.places.append(Place(f"{self._key(get_cache_token)}()", get_cache_token()))
+            self.found.append(Dependency(f"{self._key(get_cache_token)}()", get_cache_token()))
 
     def _follow(self, path: str, value: Any) -> None:
         waiting = [(path, value)]
         while waiting:
             path, value = waiting.pop()
-            if len(self.places) > _LIMIT:
+            if len(self.found) > _LIMIT:
                 raise TooMuch(f"it depends on more than {_LIMIT} Python objects")
             if isinstance(value, PLAIN):
-                self.places.append(Place(path, value))
+                self.found.append(Dependency(path, value))
                 if type(value) is slice and not all(map(_is_end, (value.start, value.stop, value.step))):
                     raise TooMuch("it refers to a slice whose ends are no numbers")
                 if not is_library(type(value)) and id(value) not in self._seen:
@@ -184,12 +246,12 @@ class Environment:
                     waiting.extend(self._of_object(path, value))
                 continue
             if id(value) in self._seen and not isinstance(value, (Tensor, np.ndarray)):
-                self.places.append(Place(path, value))
+                self.found.append(Dependency(path, value))
                 if id(value) in self._unmade and not path.startswith("type("):
                     waiting.extend(self._makers_of(path, self._unmade.pop(id(value))))
                 continue
             self._seen[id(value)] = value
-            self.places.append(Place(path, value))
+            self.found.append(Dependency(path, value))
             waiting.extend(self._behind(path, value))
             if isinstance(value, _BUILTIN) and not is_library(type(value)):
                 waiting.extend(self._of_object(path, value))
@@ -585,17 +647,19 @@ def _beside_leaves(spec: TreeSpec | None) -> list[Any]:
 def only_computes(function: Any) -> bool:
     """Whether what a function reaches cannot be changed by it: numbers, tensors, functions like itself."""
     try:
-        around = Environment(function, [])
+        around = Dependencies(function, [])
     except Exception:  # whatever cannot be followed, for whatever reason, may change something
         return False
     stores = any([i.opname in STORES for code in around._codes for i in dis.get_instructions(code)])
-    return not stores and all([isinstance(place.value, _STILL) or place.value is function for place in around.places])
+    return not stores and all(
+        [isinstance(dependency.value, _STILL) or dependency.value is function for dependency in around.found]
+    )
 
 
 def _depends_on_nothing(function: Any) -> bool:
     """Whether a function's results are those of its arguments: what it reaches are functions like itself."""
-    places = Environment(function, []).places
-    return all([isinstance(p.value, _CODE) or p.value is None or "isdisjoint(" in p.path for p in places])
+    places = Dependencies(function, []).found
+    return all([isinstance(d.value, _CODE) or d.value is None or "isdisjoint(" in d.source for d in places])
 
 
 def _is_module(value: Any) -> bool:

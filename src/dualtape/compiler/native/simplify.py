@@ -33,7 +33,7 @@ from .ir import (
     dense,
     is_whole,
     steps,
-)  # fmt: skip
+)
 
 # not maximum and minimum: of 0.0 and -0.0, they give the second
 _COMMUTATIVE = frozenset({"add", "multiply", "logical_and", "logical_or", "equal", "not_equal"})

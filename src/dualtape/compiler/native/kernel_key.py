@@ -12,9 +12,9 @@ from math import prod
 from typing import Any
 
 from .ir import EMPTY, FILL, REDUCE, SCALAR, TINY, WRITE, dense, indices
-from .nests import dims_of, on_dims, result_strides
+from .llvm_builder import SIZES
+from .row_fusion import dims_of, on_dims, result_strides
 from .schedule import BLOCK_BYTES, BLOCK_ROWS, Cluster, Schedule
-from .writer import SIZES
 
 LANES = {1: 32, 4: 32, 8: 16}
 WIDE = {"f4": 16, "f8": 8}  # of products
@@ -97,9 +97,12 @@ def _members(
                 base = operands[0][0]
                 below = nodes[base]
                 first = (
-                    ("r", local[base], 0, dense(below.shape)) if base in local
-                    else _exact(below.attr or 0) if below.op in (FILL, EMPTY) else read((base, 0, dense(below.shape)))
-                )  # fmt: skip
+                    ("r", local[base], 0, dense(below.shape))
+                    if base in local
+                    else _exact(below.attr or 0)
+                    if below.op in (FILL, EMPTY)
+                    else read((base, 0, dense(below.shape)))
+                )
                 store = (slot(i, 0), dense(node.shape)) if i in schedule.needed else None
                 members.append(
                     (
@@ -128,10 +131,12 @@ def _without_numbers(parts: list[list[tuple]]) -> tuple[list[list[tuple]], list[
         changed.append([])
         for op, code, shape, reads, store, attr in members:
             if op in _PASSED and code in ("f4", "f8"):
-                reads = tuple([
-                    ("n", found.setdefault(r, len(found)), code) if r[0] == "s" and r[1] not in _USUAL else r
-                    for r in reads
-                ])  # fmt: skip
+                reads = tuple(
+                    [
+                        ("n", found.setdefault(r, len(found)), code) if r[0] == "s" and r[1] not in _USUAL else r
+                        for r in reads
+                    ]
+                )
             changed[-1].append((op, code, shape, reads, store, attr))
     if len(found) > _MOST:
         return parts, []
@@ -176,9 +181,12 @@ def _loop_plan(members: list[tuple], bounds: Any, first: int, rows: int = 1) -> 
         at = first + len(outer) * ways.setdefault(tuple(steps), len(ways))
         return (*r[:3], tuple([at + d if s else -1 for d, s in enumerate(steps)]), last)
 
-    plan = tuple([
-        (op, code, tuple([placed(r) for r in inputs]), placed(target), attr) for op, code, inputs, target, attr in found
-    ])  # fmt: skip
+    plan = tuple(
+        [
+            (op, code, tuple([placed(r) for r in inputs]), placed(target), attr)
+            for op, code, inputs, target, attr in found
+        ]
+    )
     numbers = [step for steps in ways for step in steps]
     facts = (width, count % width != 0, count > _LONG, prod(dims) * len(members) >= MUCH)
     shape = (lead if rows > 1 else 0, len(outer), 0 if chunks > 1 else count)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from . import runtime
+from .llvm_builder import GIVEN, KINDS, SIZES, Kernel, counted_loop
 from .maths import Library
-from .writer import GIVEN, KINDS, SIZES, Kernel, counted_loop
 
 BYTES = 256  # of a parameter that are changed at a time
 
