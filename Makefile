@@ -13,16 +13,21 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-# What runs with the oldest versions that pyproject.toml allows.
-OLDEST := $(addprefix tests/test_,$(addsuffix .py,compile_native compile_cache scipy hips array_api numpy_functions \
+# The quick part of the tests: with the oldest versions that pyproject.toml allows, on other interpreters, from the sdist.
+QUICK := $(addprefix tests/test_,$(addsuffix .py,compile_native compile_cache scipy hips array_api numpy_functions \
           numpy_namespace engine views forward_ad func nn_module optim serialization random special))
 
-.PHONY: run test test-oldest lint docs bench bench-scaling bench-peers oracle clean help
+.PHONY: run generate test test-oldest test-others test-sdist coverage lint docs bench bench-scaling bench-peers oracle \
+        clean help
 
 help:
 	@echo "make run      set up .venv, install dualtape, run 'dualtape tour'"
 	@echo "make test     run the tests            (PYTEST_ARGS='-k views' WORKERS=4)"
 	@echo "make test-oldest   a quick part of them, with the oldest versions that pyproject.toml allows"
+	@echo "make test-others   the same part, on the other supported Python interpreters of this machine"
+	@echo "make test-sdist    the same part, from a built and unpacked source distribution"
+	@echo "make coverage lines of src/dualtape that the tests run, in percent"
+	@echo "make generate write what is generated from the source: the index of families, type stubs, parts of docs"
 	@echo "make lint     ruff and mypy"
 	@echo "make docs     the documentation site, into docs/_build/html   (BENCH=FILE of make bench --json)"
 	@echo "make bench    dualtape and its peers side by side   (BENCH_ARGS=--quick, see docs/performance.md)"
@@ -36,13 +41,42 @@ help:
 run: $(STAMPS)/package
 	$(BIN)/dualtape tour
 
+generate: $(STAMPS)/test
+	$(BIN)/python -m dualtape.ops.reindex
+	$(BIN)/python -m tools.stubs
+	$(BIN)/python -m tools.layers
+	$(BIN)/python -m tools.generated_code
+
 test: $(STAMPS)/test
-	@$(BIN)/python -m dualtape.ops.reindex
-	@$(BIN)/python -m tools.stubs
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 test-oldest: $(STAMPS)/oldest
-	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider $(OLDEST)
+	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider $(QUICK)
+
+test-others: $(STAMPS)/package
+	@for python in $$($(BIN)/python -m tools.interpreters); do \
+	    echo "$$python"; \
+	    $(MAKE) --no-print-directory test-other OTHER=$$python || exit 1; \
+	done
+
+# One interpreter in an environment of its own, named after its version.
+test-other:
+	set -e; venv=$(VENV)-$$($(OTHER) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	[ -x $$venv/bin/python ] || $(OTHER) -m venv $$venv; \
+	$$venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'; \
+	$$venv/bin/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider $(QUICK)
+
+# The unpacked archive has to bring all that its own Makefile and tests read.
+test-sdist: $(STAMPS)/dev
+	rm -rf build/sdist && mkdir -p build/sdist
+	$(BIN)/python -m build --no-isolation --sdist --outdir build/sdist .
+	tar -xzf build/sdist/*.tar.gz -C build/sdist --strip-components=1
+	cd build/sdist && PYTHONPATH=src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider \
+	    tests/test_import.py tests/test_layers.py tests/test_stubs.py tests/test_pages.py tests/test_engine.py
+	$(MAKE) --no-print-directory -C build/sdist help > build/sdist/help.txt
+
+coverage: $(STAMPS)/test $(STAMPS)/dev
+	$(BIN)/python -m pytest -n $(WORKERS) -q --cov=dualtape --cov-report=term $(PYTEST_ARGS)
 
 lint: $(STAMPS)/dev
 	$(BIN)/ruff check .
@@ -101,5 +135,5 @@ $(STAMPS)/oracle: | $(STAMPS)/venv
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist dualtape-tour docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist dualtape-tour docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

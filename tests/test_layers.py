@@ -12,42 +12,10 @@ from pathlib import Path
 import pytest
 
 import dualtape as dt
+from tools import layers
+from tools.layers import LAYERS
 
 SOURCE = Path(dt.__file__).parent
-
-# From the bottom. A module belongs to the layer that names it, or else the package it is in.
-LAYERS = [
-    {"errors", "pytree", "_locks", "_progress"},
-    {"arrays"},
-    {"modes", "_contextlib"},
-    {"_tensor", "autograd", "overrides", "random"},
-    {"ops", "overrides.dispatch", "overrides.listing"},
-    {"sparse", "nested"},
-    {"func", "autograd.functional", "profiler", "autograd.profiler"},
-    {"amp"},
-    {"nn", "linalg", "special", "fft", "signal", "library", "removed", "settings", "control_flow"},
-    {"serialization", "optim"},
-    {"distributed", "nn.parallel"},
-    {"numpy", "hips", "scipy", "array_api"},
-    {"distributions"},
-    {"compiler"},
-    {
-        "utils",
-        "_C",
-        "_dynamo",
-        "_functorch",
-        "_lazy",
-        "data",
-        "cpu",
-        "accelerator",
-        "cuda",
-        "jit",
-        "backends",
-        "testing",
-        "multiprocessing",
-    },
-    {"tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch", "commands"},
-]
 
 # Imports upwards, when a function runs: what they wait for, and why it cannot be otherwise.
 UPWARDS = {
@@ -86,11 +54,11 @@ UPWARDS = {
 
 
 def rank(module: str) -> int:
-    """The layer of a module: that of its longest name that is in one."""
+    """Return the layer of a module: that of its longest name that is in one."""
     parts = module.split(".") if module else ["__init__"]
     for length in range(len(parts), 0, -1):
         for number, layer in enumerate(LAYERS):
-            if ".".join(parts[:length]) in layer:
+            if ".".join(parts[:length]) in layer.modules:
                 return number
     raise AssertionError(f"{module} is in no layer")
 
@@ -120,6 +88,11 @@ def _imports_of(path: Path) -> Iterator[tuple[str, str, bool]]:
             yield from walk(child, inside)
 
     return walk(ast.parse(path.read_text()), False)
+
+
+def test_the_architecture_page_shows_these_layers() -> None:
+    page = layers.PAGE.read_text(encoding="utf-8")
+    assert page == layers.with_diagram(page), "run make generate"
 
 
 def test_no_module_imports_what_stands_above_it() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,11 @@ def test_what_a_page_points_to_is_there(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if not re.match(r"https?:|mailto:", target):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_the_page_of_generated_code_shows_what_runs() -> None:
+    program = "from tools import generated_code as g; assert g.PAGE.read_text(encoding='utf-8') == g.page()"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
 def test_a_guide_has_no_example_that_nothing_runs():
