@@ -14,6 +14,7 @@ from numpy.testing.overrides import get_overridable_numpy_array_functions, get_o
 
 import dualtape as dt
 from dualtape.ops.numpy_entries.reasons import REASONS
+from dualtape.ops.numpy_entries.registry import NUMPY
 from dualtape.pytree import tree_leaves
 
 # What stands for the names in the calls: arrays of real numbers are what is differentiated.
@@ -131,6 +132,10 @@ else:
     OLD = {"in1d"}  # deprecated by isin, and gone in NumPy 2.4
     CALLS.remove("np.size(A,(0,1))")  # several axes since then
 
+PLANE = ["np.cross(A[:,:2],B[:,:2])", "np.cross(A[:,:2],B[:,:3])"]  # until NumPy 2.4
+if NUMPY >= (2, 5):
+    CALLS = [call for call in CALLS if call not in PLANE]
+
 # Functions of like=, whose results are new; tests of their own are below.
 CREATIONS = set(
     """array asarray asanyarray ascontiguousarray asfortranarray arange empty eye frombuffer fromfile fromfunction
@@ -162,6 +167,16 @@ def arrays_of(result: Any) -> list:
 
 def used(call: str) -> list[str]:
     return [name for name in VALUES if re.search(rf"(?<![\w.]){name}(?![\w=\"(])", call)]
+
+
+@pytest.mark.parametrize("call", PLANE)
+def test_vectors_in_the_plane_are_refused_where_numpy_refuses_them(call: str) -> None:
+    names = used(call)
+    try:
+        run(call, VALUES)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"must be 3\), got vectors of length 2"):
+            run(call, {name: dt.tensor(VALUES[name]) for name in names})
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, raw, wrap
 from ..dispatch import FUNCTIONS
-from .registry import axes_of, entry, floating, op, plain, tensor
+from .registry import NUMPY, axes_of, entry, floating, op, plain, tensor
 from .vocabulary import _sum
 
 # --- element by element ---------------------------------------------------------------------------
@@ -337,8 +337,12 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     a, b = tensor(a), tensor(b)
     a, b = a.movedim(axes_of(axisa, a.ndim)[0], -1), b.movedim(axes_of(axisb, b.ndim)[0], -1)
     sizes = (a.shape[-1], b.shape[-1])
-    if any(size not in (2, 3) for size in sizes):
-        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    allowed = (2, 3) if NUMPY < (2, 5) else (3,)
+    if any(size not in allowed for size in sizes):
+        raise ValueError(
+            "cross: incompatible dimensions for cross product (dimension must be"
+            f" {' or '.join(map(str, allowed))}), got vectors of length {sizes[0]} and {sizes[1]}"
+        )
     if sizes == (2, 2):
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     a, b = (op("constant_pad_nd")(x, (0, 3 - x.shape[-1]), 0) for x in (a, b))

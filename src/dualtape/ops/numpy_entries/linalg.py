@@ -9,7 +9,7 @@ import numpy as np
 from ..._tensor.tensor import raw, wrap
 from ..dispatch import FUNCTIONS
 from .functions import _trace
-from .registry import axes_of, entry, floating, op, plain, tensor
+from .registry import NUMPY, axes_of, entry, floating, op, plain, tensor
 from .vocabulary import _diagonal, _tensordot
 
 linalg: Any = np.linalg
@@ -32,10 +32,9 @@ def _slogdet(a: Any) -> Any:
 
 @entry(linalg.eig)
 def _eig(a: Any) -> Any:
-    """Real numbers where all eigenvalues are real, as NumPy gives them."""
     a = floating(a)
     values, vectors = op("linalg.eig")(a)
-    if not a.is_complex() and not np.any(np.asarray(raw(values)).imag):
+    if _are_real(a, values):
         values, vectors = values.real, vectors.real
     return _results("Eig", values, vectors)
 
@@ -44,7 +43,12 @@ def _eig(a: Any) -> Any:
 def _eigvals(a: Any) -> Any:
     a = floating(a)
     values = op("linalg.eigvals")(a)
-    return values if a.is_complex() or np.any(np.asarray(raw(values)).imag) else values.real
+    return values.real if _are_real(a, values) else values
+
+
+def _are_real(a: Any, values: Any) -> bool:
+    """Return whether NumPy gives the eigenvalues ``values`` of ``a`` as real numbers: until 2.4, if all of them are."""
+    return NUMPY < (2, 5) and not a.is_complex() and not np.any(np.asarray(raw(values)).imag)
 
 
 @entry(linalg.eigh)

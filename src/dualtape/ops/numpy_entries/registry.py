@@ -14,6 +14,8 @@ from .. import load, namespace
 from ..dispatch import FUNCTIONS, NAMESPACES
 from ..table import TABLE
 
+# Major and minor version of NumPy: what its functions return depends on it in places.
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 ENTRIES: dict[Callable, Callable] = {}
 OUT_PLACES: dict[Callable, int] = {}  # where an entry takes out=, by position
 CREATIONS: dict[Callable, Callable] = {}  # called with the tensor given as like=
