@@ -101,7 +101,7 @@ def calls(name: str, T: Any, rank: int) -> dict[str, float]:
 
 
 def run(name: str) -> None:
-    """One round of one library, in one of its processes."""
+    """Run one measurement of one library, in one of its processes."""
     rank = int(os.environ["PMI_RANK"])
     T, dist = importlib.import_module(name), importlib.import_module(f"{name}.distributed")
     if name == "torch":

@@ -22,7 +22,7 @@ y = truth(x) + NOISE * dt.randn(60)
 
 
 def kernel(a, b, length, height):
-    """How alike the function's values are at two places: much if they are near."""
+    """The covariance of the function's values at two points, which falls with their distance."""
     return height**2 * (-((a[:, None] - b[None, :]) ** 2) / (2 * length**2)).exp()
 
 
@@ -39,7 +39,7 @@ def minus_log_evidence(p):
 
 
 def predict(p, places):
-    """Mean and spread of the function at other places."""
+    """Mean and standard deviation of the function at other points."""
     length, height, _ = p.exp()
     lower = factor(p)
     cross = dt.linalg.solve_triangular(lower, kernel(x, places, length, height), upper=False)

@@ -15,7 +15,7 @@ B = np.array([0.5, 1.0])  # what a push does to them
 
 
 def simulate(seed=0):
-    """Measured places."""
+    """Measured positions."""
     rng = np.random.default_rng(seed)
     state, measured = np.zeros(2), []
     for _ in range(COUNT):

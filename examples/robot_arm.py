@@ -1,7 +1,7 @@
 """Inverse kinematics: which angles of six joints bring the hand of an arm to a place, pointing a given way?
 
 The arm is a chain of rotations, as one would write them down. Its Jacobian comes from forward mode (six numbers go in),
-and damped Gauss-Newton steps do the rest. ``vmap`` solves for many places at once, with the same code.
+and damped Gauss-Newton steps do the rest. ``vmap`` solves for many targets at once, with the same code.
 """
 
 import math

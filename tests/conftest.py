@@ -19,7 +19,7 @@ def default_dtype():
     dt.set_default_dtype(dt.float32)
 
 
-# Tests of ops on plain tensors. Once a class or a mode exists that overrides operations, quick ways of some ops are off
+# Tests of ops on plain tensors. Once a class or a mode exists that overrides operations, fast paths of some ops are off
 # for good: in these modules they are on all the same, whatever other tests have made.
 _PLAIN = frozenset(
     f"test_{name}"

@@ -1,8 +1,8 @@
-"""Interrupts: run a function as often as there are places where Ctrl-C may reach it, and interrupt it at each.
+"""Interrupts: run a function once for each instruction at which Ctrl-C may arrive, and interrupt it there.
 
-CPython looks for signals at the beginning of a function, after a call, and where a loop begins anew. A trace function
-counts these places in the frames of the package, and raises KeyboardInterrupt at the one that is asked for. It can
-raise only before an instruction, a signal is raised by the call itself: so places where the two are not inside the same
+CPython checks for signals at the beginning of a function, after a call, and where a loop jumps back. A trace function
+counts these points in the frames of the package, and raises KeyboardInterrupt at the requested one. It can raise only
+before an instruction, while a signal is raised by the call itself: so points where the two are not inside the same
 ``try`` are left out.
 """
 
@@ -85,7 +85,7 @@ class _Tracer:
 
 
 def interrupted(make: Callable[[], Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
-    """Interrupt what ``make()`` gives, a fresh one each time, at each of its places in turn, the first and the last time
+    """Interrupt the result of ``make()``, a new one each time, at each of its points in turn, the first and the last time
     that it comes there: where that was, and what came out, an exception or None.
     """
     make()()  # what is made on first use is there

@@ -202,7 +202,7 @@ def test_the_number_of_rounds_is_found_anew_at_each_call() -> None:
     assert len(counts) > 4
     assert [len(found) for found in compiled._specializations.values()] == [1]
     compiled = dt.compile(newton)
-    for value in (1.0, 2.0, 3.0, 1.0):  # what a round does is not known as long as there was none
+    for value in (1.0, 2.0, 3.0, 1.0):  # the body is unknown before the first iteration
         compiled(dt.tensor(value, dtype=dt.float64))
     assert [len(found) for found in compiled._specializations.values()] == [2]
 

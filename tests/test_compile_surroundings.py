@@ -167,7 +167,7 @@ def test_a_function_that_may_give_something_else_is_not_compiled_and_told_by_nam
     assert reasons and name.split(".")[-1].strip().lower() in reasons[0].lower(), reasons
 
 
-# --- what is known to be pure ---------------------------------------------------------------------
+# --- pure callables -------------------------------------------------------------------------------
 
 
 class Colour(enum.Enum):

@@ -1,6 +1,6 @@
-"""The net under the fast paths: every op, in each of its tensor places an argument in every state, in every mode.
+"""The net under the fast paths: every op, with an argument in every state for each of its tensors, in every mode.
 
-The truth is the general way, which looks at everything each time: :func:`dispatch.execute` forward, the formulas read
+The truth is the reference path: ``dispatch.execute`` forward, the formulas read
 from the declaration backward. Values, dtypes, history, views, versions, tangents, gradients and errors must agree.
 """
 
@@ -208,7 +208,7 @@ MODES: dict[str, Callable] = {
 
 
 def general(op: Any, args: tuple, kwargs: dict) -> Any:
-    """The op by the general way. Only subclasses and modes are asked as ever."""
+    """Run the op on the reference path; subclasses and modes are asked as usual."""
     mode = dt.modes.current()
     if mode.functions or any(type(t) is Tagged for t in leaves([*args, *kwargs.values()])):
         return dispatch.call(op, args, kwargs)
@@ -230,7 +230,7 @@ def quick_inplace(op: Any, args: tuple, kwargs: dict) -> Any:
 
 @contextmanager
 def formulas_from_the_declaration() -> Iterator[None]:
-    """While no node has a quick way back, nor a tangent one forward."""
+    """Context in which no node and no tangent has a fast path."""
     kinds = [kind for op in TABLE.values() for kind in op._node_classes if kind is not None]
     known = [
         (kind, name, vars(kind)[name]) for kind in kinds for name in ("_vjp", "_vjp_recorded") if name in vars(kind)
@@ -254,7 +254,7 @@ def formulas_from_the_declaration() -> Iterator[None]:
 
 @contextmanager
 def nothing_overriding() -> Iterator[None]:
-    """As if there were no subclass: then quick ways are on that are off here otherwise."""
+    """Context without active overrides, in which all fast paths are on."""
     before = active_overrides.copy()
     active_overrides.clear()
     try:

@@ -1597,7 +1597,7 @@ def test_the_tangent_of_a_row_beside_a_matrix_has_the_shape_of_the_matrix() -> N
             assert tangent.shape == out.shape and tangent.abs().tolist() == [[1.0, 2.0, 3.0]] * 2
 
 
-# --- the quick way, and what it must not miss -------------------------------------------------------
+# --- the fast path, and the cases it must leave to the reference path -------------------------------
 
 
 def _directions(f: Any, x: dt.Tensor, directions: dt.Tensor, batched: bool) -> dt.Tensor:

@@ -1,5 +1,5 @@
 """The ways for large arrays (blocks in a cache, flat images, candidates, bits): the same results as NumPy and SciPy
-give in one go.
+give in one pass.
 
 The samples of the op table are small and never take them.
 """

@@ -84,7 +84,7 @@ def test_a_name_may_be_declared_again_but_not_taken_from_the_library() -> None:
 
 def test_the_page_on_adding_an_op_does_what_it_says() -> None:
     page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
-    row = re.search(r"One row, in the module of its family:\n\n(.*?)\n\nand one command", page, re.S)
+    row = re.search(r"Write one row in the module of its family:\n\n(.*?)\n\nand run two commands", page, re.S)
     assert row is not None
     text = "\n".join(line[4:] for line in row.group(1).splitlines())
     name = re.search(r'op\("(\w+)"', text)

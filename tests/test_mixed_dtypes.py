@@ -24,7 +24,7 @@ KINDS = ("int8", "uint8", "int64", "bool", "float32", "float16", "bfloat16")
 # What PyTorch takes only since nothing is multiplied (empty products), or gives in the second tensor's dtype.
 ONLY_THERE = {"bmm", "conv2d", "conv_tbc", "cdist", "solve_triangular", "einsum"}
 DTYPES = {"binary_cross_entropy_with_logits"}  # PyTorch's result has the target's dtype
-# PyTorch computes with small integers, which overflow: -x of uint8, 2 ** -y, differences of places, sums of neighbours.
+# PyTorch computes with small integers, which overflow: -x of uint8, 2 ** -y, differences of indices, sums of neighbours.
 OVERFLOWS = {"atan2": ("uint8",), "ldexp": KINDS, "gradient": ("bool", "int8", "uint8", "int64")}
 OVERFLOWS |= dict.fromkeys(("trapezoid", "cumulative_trapezoid"), ("int8", "uint8"))
 AT_TIES = {

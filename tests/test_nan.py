@@ -204,7 +204,7 @@ def test_distances_of_nan() -> None:
             found.append([pairs.tolist(), gradient, between.tolist()])
         np.testing.assert_allclose(found[0][0], found[1][0])
         np.testing.assert_allclose(found[0][2], found[1][2], rtol=1e-6)
-        if p < float("inf"):  # where PyTorch's gradient is NaN in places that the distance does not depend on
+        if p < float("inf"):  # where PyTorch's gradient is NaN for elements that the distance does not depend on
             np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6)
 
 

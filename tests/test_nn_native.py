@@ -1,4 +1,4 @@
-"""Functions of networks that fewer programs use: values, gradients, refusals and numbers beneath, as PyTorch's."""
+"""The functions beneath those of nn.functional: values, gradients, refusals and numbers beneath, as PyTorch's."""
 
 from __future__ import annotations
 

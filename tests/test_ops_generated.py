@@ -160,7 +160,7 @@ def test_values_dtypes_gradients_and_node_names_are_pytorchs(row: Any, sample: A
         return  # an op of our own: the finite-difference tests below cover it
     for dtype in dtypes_of(row):
         if dtype == "complex128" and not sample.check:
-            continue  # at poles and ties complex division gives NaN in other places in NumPy than in PyTorch
+            continue  # at poles and ties complex division gives NaN for other operands in NumPy than in PyTorch
         args, kwargs, result = arrays(sample, dtype)
         ours_in = {id(a): dt.tensor(a, requires_grad=True) for a in result}
         theirs_in = {id(a): torch.tensor(a, requires_grad=True) for a in result}

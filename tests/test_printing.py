@@ -435,7 +435,7 @@ def test_random_tensors_are_printed_as_pytorch_prints_them(seed):
                 theirs, ours = theirs.clone(), ours.clone()
         with torch._tensor_str.printoptions(**options):
             expected = repr(theirs)
-        # With dtype names of another length, lines would break at other places.
+        # With dtype names of another length, lines would break at other columns.
         with printoptions(**options), pytest.MonkeyPatch.context() as patch:
             patch.setattr(dt.dtype, "__repr__", lambda self: f"torch.{self.name}")
             assert repr(ours) == expected, (array, options)

@@ -1,4 +1,4 @@
-"""The quick ways: formulas for NumPy's arrays give what the general ones give, unrolled nodes keep every check,
+"""Fast paths: formulas for NumPy's arrays give the same as the general ones, unrolled nodes keep every check,
 sums by BLAS are sums.
 """
 
@@ -127,7 +127,7 @@ def test_gradients_that_meet_do_not_change_what_a_hook_has_seen() -> None:
     assert [part.grad.tolist() for part in parts] == [[1.0, 1.0]] * 3 and seen[0].tolist() == [6.0, 6.0]
 
 
-# --- sums and places ------------------------------------------------------------------------------
+# --- sums and indices -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int64])
@@ -367,7 +367,7 @@ BACKWARDS = {
 }
 
 
-SEVERAL = ("unbind(x)", "max(x, 0)", "split", "one part of a split")  # whose backward is recorded in the whole way
+SEVERAL = ("unbind(x)", "max(x, 0)", "split", "one part of a split")  # whose backward is recorded on the reference path
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_a_usual_backward_takes_the_quick_way(call: str, create_graph: bool, mon
     assert found[0].shape == x.shape
 
 
-# --- what the quick way must not miss ---------------------------------------------------------------
+# --- cases that the fast path must leave ------------------------------------------------------------
 
 
 def test_a_number_is_rounded_to_each_dtype_that_it_stands_beside() -> None:
@@ -559,7 +559,7 @@ def test_numbers_beside_integers_are_not_rounded() -> None:
     assert (large > 2**53).item() and (large * 3).item() == 3 * 2**53 + 3
 
 
-# --- nodes that go the whole way ----------------------------------------------------------------------
+# --- nodes that take the reference path ---------------------------------------------------------------
 
 SEVERAL = {
     "svd": lambda x: dt.linalg.svd(x, full_matrices=False),

@@ -1,5 +1,5 @@
-"""The quick ways of writing: in-place methods, ``x[key] = value``, views by keys, saved-tensor hooks, Functions do
-what the whole way does.
+"""Fast paths of writes: in-place methods, ``x[key] = value``, views by keys, saved-tensor hooks, Functions do
+the same as the reference path.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def test_as_pytorch(program: str) -> None:
     same(PRELUDE + program)
 
 
-# --- against the whole way ------------------------------------------------------------------------
+# --- against the reference path -------------------------------------------------------------------
 
 KEYS = [
     0,
@@ -373,7 +373,7 @@ def test_windows_that_overlap_are_written_as_the_whole_way_writes_them() -> None
     assert b.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
 
 
-# --- nothing half done ----------------------------------------------------------------------------
+# --- nothing partly written -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -507,7 +507,7 @@ def test_a_write_that_no_python_code_asked_for_is_counted() -> None:
 
 
 def _hooked(program: Any, unusual: bool) -> tuple:
-    """What hooks see while ``program`` runs and goes back, by the quick way or by the whole one."""
+    """Return what hooks see in forward and backward of ``program``, on the fast or the reference path."""
     seen: list = []
 
     def pack(t: dt.Tensor) -> Any:
@@ -722,7 +722,7 @@ def test_a_write_beside_an_overlapping_operand_computes_as_if_that_were_a_copy()
     assert c.tolist() == [0.0, 0.0, 1.0, 2.0, 3.0]
 
 
-# --- when the short cuts of x[key] are taken ----------------------------------------------------------
+# --- when the fast paths of x[key] are taken ----------------------------------------------------------
 
 
 UNUSUAL_MODES = {

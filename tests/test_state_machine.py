@@ -197,7 +197,7 @@ class Program(RuleBasedStateMachine):
         assume("detached in-place" not in self.theirs.said)
         # a mistake of PyTorch's own
         assume("INTERNAL ASSERT" not in self.theirs.said)
-        # an error here, too; PyTorch calls the tensor's hooks at both of its places before
+        # an error here, too; PyTorch calls the tensor's hooks at both of its nodes before
         assume("into the graph interior" not in self.theirs.said)
         assert (a is None) == (b is None), f"{self.log}: {a} where PyTorch has {b}"
         # of two mistakes at once, either may come first

@@ -122,7 +122,7 @@ def gathered(parts: list, batched: bool) -> Any:
 def compare(
     row: Any, sample: Sample, dtype: Any, chosen: Any = None, everything: bool = False, second: bool = True
 ) -> None:
-    """vmap over the arrays at the places in ``chosen`` (None: all) against a loop."""
+    """Compare vmap over the arrays at the indices ``chosen`` (None: all) with a loop."""
     if row.name in NUMBERS:
         return
     args, kwargs, columns = variants(sample, dtype, COUNT, everything)

@@ -1,6 +1,6 @@
 """``python -m tools.signatures``: the public signatures beside PyTorch's; needs torch.
 
-A call that PyTorch takes must mean the same here: parameters of the same names in the same places. PyTorch's functions
+A call that PyTorch takes must mean the same here: parameters of the same names in the same order. PyTorch's functions
 in Python show their signatures; of those in C++ every overload of the schema is looked at.
 Differences are printed; ``tests/signature_differences.txt`` lists those that stay, with the reason.
 """
@@ -65,7 +65,7 @@ def _difference(ours: Any, theirs: Any, name: str, torch: Any) -> str | None:
     ]
     known = {p.name for p in mine.parameters.values()}
     if any(p.kind == p.VAR_POSITIONAL for p in mine.parameters.values()):
-        return None  # sizes and the like: what it takes is the function's to say
+        return None  # the function checks its arguments itself, sizes for instance
     for there, keywords in _signatures(theirs, name, torch):
         for k, wanted in enumerate(there):
             if k >= len(positional) or positional[k] != wanted:

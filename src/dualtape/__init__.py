@@ -1,4 +1,4 @@
-"""dualtape: PyTorch's autograd as a small Python library, over the arrays you already have.
+"""dualtape: PyTorch's autograd, and its CPU API, in Python over NumPy arrays.
 
 Values are NumPy's, gradients behave as PyTorch's do: ``import dualtape as torch`` runs PyTorch autograd code.
 """

@@ -283,7 +283,7 @@ def acosh(input: Any, *, out: Any = ...) -> Tensor:
 def acosh_(input: Any) -> Tensor:
     """The inverse hyperbolic cosine."""
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """The averages of signals (N, C, L) over as many bins as asked for."""
+    """The averages of signals (N, C, L) over a given number of bins."""
 def add(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
     """x + alpha * y."""
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
@@ -414,13 +414,13 @@ def bmm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
     """The products of two batches of matrices."""
 bool: dtype
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors, each broadcast to the shape that they have together, without copying; one that has it is itself."""
+    """The tensors, each broadcast to their common shape, without copying; one that has it is returned itself."""
 def broadcast_to(input: Any, *size: Any) -> Tensor:
     """The tensor broadcast to a shape, without copying."""
 def bucketize(input: Any, boundaries: Any, *, out_int32: _bool = ..., right: _bool = ..., out: Any = ...) -> Tensor:
     """The index of the bucket, between sorted ``boundaries``, that each value falls into."""
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All the tuples of one entry of each vector, as rows; of one vector, itself."""
+    """All tuples of one entry of each vector, as rows; of one vector, itself."""
 def cat(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """Tensors joined along a dimension they have."""
 def cdist(x1: Any, x2: Any, p: _float = ..., compute_mode: str = ...) -> Tensor:
@@ -468,7 +468,7 @@ def clone(input: Any, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
 def column_stack(tensors: Any, *, out: Any = ...) -> Tensor:
     """The tensors side by side; vectors are columns."""
 def combinations(input: Any, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
-    """All the choices of ``r`` entries of a vector, as rows; with replacement, an entry may be chosen again."""
+    """All choices of ``r`` entries of a vector, as rows; with replacement, an entry may be chosen again."""
 def complex(real: Any, imag: Any, *, out: Any = ...) -> Tensor:
     """Complex numbers from real and imaginary parts."""
 complex128: dtype
@@ -671,9 +671,9 @@ def geqrf(input: Any, *, out: Any = ...) -> Any:
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """The products of each entry of one vector with each of another."""
 def get_rng_state() -> Tensor:
-    """The state of the default generator."""
+    """Return the state of the default generator."""
 def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: _int = ...) -> tuple[Tensor, ...]:
-    """The slopes of a function that is given by samples, along each dimension: by differences to both sides inside, of ``edge_order`` at the edges."""
+    """The derivatives of a sampled function along each dimension: by differences to both sides inside, of ``edge_order`` at the edges."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Where x > y, as booleans."""
 def greater_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -737,7 +737,7 @@ def index_select(input: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
     """Entries along a dimension, by a vector of indices."""
 inf: _float
 def initial_seed() -> _int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
 def inner(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The sums of products over the last dimension of both."""
 int: dtype
@@ -847,7 +847,7 @@ def lu(A: Any, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
     """:func:`dualtape.linalg.lu_solve` with the right side first."""
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: _bool = ..., unpack_pivots: _bool = ..., *, out: Any = ...) -> Any:
-    """P, L and U of what :func:`dualtape.linalg.lu_factor` gave; empty tensors for what is not asked for."""
+    """P, L and U from the result of :func:`dualtape.linalg.lu_factor`; empty tensors for those not requested."""
 def manual_seed(seed: _int) -> Any:
     """Seed the default generator."""
 def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
@@ -869,7 +869,7 @@ def max(input: Any, dim: Any = ..., keepdim: _bool = ..., *, other: Any = ..., *
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any:
     """The largest entry of each window of signals (N, C, L)."""
 def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> tuple[Tensor, ...]:
-    """The largest entry of each window of signals, and where it is in its signal."""
+    """The largest entry of each window of signals, and its index in the signal."""
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any:
     """The largest entry of each window of images (N, C, H, W)."""
 def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any:
@@ -891,9 +891,9 @@ def mm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
 def mode(input: Any, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> _mode_result:
     """The most common element along ``dim``, the smallest of several, and its last index."""
 def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to other places, the rest kept in order."""
+    """Dimensions moved to other positions, the rest kept in order."""
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to other places, the rest kept in order."""
+    """Dimensions moved to other positions, the rest kept in order."""
 def msort(input: Any, *, out: Any = ...) -> Tensor:
     """The elements in order along the first dimension."""
 def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -957,7 +957,7 @@ def outer(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
 def pairwise_distance(x1: Any, x2: Any, p: _float = ..., eps: _float = ..., keepdim: _bool = ...) -> Tensor:
     """The norm of the difference of vectors along the last dimension."""
 def pca_lowrank(A: Any, q: _int | None = ..., center: _bool = ..., niter: _int = ...) -> tuple[Tensor, ...]:
-    """The first ``q`` principal components of rows of data: :func:`svd_lowrank` of what is left without their mean."""
+    """The first ``q`` principal components of rows of data: :func:`svd_lowrank` after their mean is subtracted."""
 def pdist(input: Any, p: _float = ...) -> Tensor:
     """The distances, in the norm of order ``p``, of each two rows."""
 def permute(input: Any, dims: Any) -> Tensor:
@@ -1012,7 +1012,7 @@ def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def renorm(input: Any, p: _float, dim: _int, maxnorm: _float, *, out: Any = ...) -> Tensor:
     """Each part along ``dim`` scaled so that its norm of order ``p`` is at most ``maxnorm``."""
 def repeat_interleave(input: Any = ..., repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
-    """Each entry repeated, one after the other; given how often alone, the places of the entries."""
+    """Each entry repeated in order; given the counts alone, the indices of the entries."""
 def reshape(input: Any, *shape: Any) -> Tensor:
     """The tensor in another shape: a view where the memory allows it, else a copy."""
 def resize_as_(input: Any, the_template: Any, *, memory_format: Any = ...) -> Tensor:
@@ -1056,7 +1056,7 @@ def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = ...) -
 def scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: _bool = ..., out: Any = ...) -> Tensor:
     """Values combined with what is at an index along a dimension: ``reduce`` is 'sum', 'prod', 'mean', 'amax' or 'amin'; with ``include_self=False`` what was there does not count."""
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: _bool = ..., right: _bool = ..., side: str | None = ..., sorter: Any = ..., out: Any = ...) -> Tensor:
-    """Where in the last dimension of ``sorted_sequence`` each value goes so that the order stays."""
+    """The index in the last dimension of ``sorted_sequence`` at which each value can be inserted in order."""
 def seed() -> _int:
     """Seed the default generator from the operating system's randomness."""
 def segment_reduce(data: Any, reduce: str, *, lengths: Any = ..., indices: Any = ..., offsets: Any = ..., axis: _int = ..., unsafe: _bool = ..., initial: _float | None = ...) -> Tensor:
@@ -1161,7 +1161,7 @@ def t(input: Any) -> Tensor:
 def t_copy(input: Any, *, out: Any = ...) -> Tensor:
     """What :func:`t` shows, in memory of its own."""
 def take(input: Any, index: Any, *, out: Any = ...) -> Tensor:
-    """Entries by their place in the flattened tensor."""
+    """Entries by their index in the flattened tensor."""
 def take_along_dim(input: Any, indices: Any, dim: _int | None = ..., *, out: Any = ...) -> Tensor:
     """Entries picked along a dimension, input and indices broadcast against each other."""
 def tan(input: Any, *, out: Any = ...) -> Tensor:
@@ -1225,7 +1225,7 @@ def unique(input: Any, sorted: _bool = ..., return_inverse: _bool = ..., return_
 def unique_consecutive(input: Any, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
     """The elements in row-major order (or, with ``dim``, the slices), each run of equal ones once."""
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates, in a tensor of ``shape``, of places in it counted row by row."""
+    """The coordinates, in a tensor of ``shape``, of flat indices in row-major order."""
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ...) -> tuple[Tensor, ...]:
     """The pieces of :func:`chunk`, in memory of their own."""
 def unsafe_split(input: Any, split_size: Any, dim: Any = ...) -> tuple[Tensor, ...]:

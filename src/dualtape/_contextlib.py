@@ -1,7 +1,7 @@
-"""Turning a context manager into a decorator, also for generators and coroutines.
+"""Turn a context manager into a decorator, also for generators and coroutines.
 
-A generator's body runs in slices; the context is entered for each slice and left at each ``yield``, so that the
-consumer's own code never runs inside it. Loaded only when something is decorated.
+The body of a generator runs in pieces; the context is entered for each and left at each ``yield``, so that the
+consumer's code never runs inside it. The module is imported when something is decorated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def decorate(fresh: Callable[[], Any], function: Any) -> Any:
-    """``function`` run inside ``fresh()`` (a new context manager for each call or slice)."""
+    """Return ``function`` run inside ``fresh()``, a new context manager for each call or piece."""
     if inspect.isclass(function):
         raise TypeError(
             f"a mode cannot decorate the class {function.__name__}: decorate the methods that should run inside it"

@@ -1,4 +1,4 @@
-"""``torch._dynamo``: the names that programs touch of PyTorch's tracer, for what :mod:`dualtape.compiler` does."""
+"""``torch._dynamo``: the names of PyTorch's tracer that programs use, for :mod:`dualtape.compiler`."""
 
 from __future__ import annotations
 

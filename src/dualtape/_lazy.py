@@ -1,4 +1,4 @@
-"""The parts of the package that load on first use: ``dualtape.nn``, ``dualtape.linalg``, the ops read on demand."""
+"""The parts of the package that are imported on first use: ``dualtape.nn``, ``dualtape.linalg``, ops read on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks: for what is made on first use; and how a process that was forked while another thread held one goes on.
+"""Locks for objects created on first use, and their renewal in forked processes.
 
 Everything else that threads share relies on the GIL.
 """
@@ -22,8 +22,8 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
 
 
 def renew_in_child(namespace: dict[str, Any], **makers: Callable[[], Any]) -> None:
-    """Put new locks into a module's ``namespace`` in every process that is forked: the thread that held an old one is
-    not in it, and nobody would let it go.
+    """Replace locks in a module's ``namespace`` in every forked process: the thread that held an old one does not exist
+    there.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: namespace.update({name: make() for name, make in makers.items()}))

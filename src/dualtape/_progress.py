@@ -1,7 +1,7 @@
-"""How far a long loop has come, on the terminal: a bar of rich's where that is installed, or else one line.
+"""Progress of long loops on the terminal: a bar of rich if that is installed, else a single line.
 
-Whoever loops says ``for item in steps(items, "rows", progress, n)``. Where nobody would see it (no terminal), or nobody
-wants to (``progress=False``), the loop goes over the items themselves, and nothing is paid for.
+A loop is written ``for item in steps(items, "rows", progress, n)``. Without a terminal, or with ``progress=False``, it
+iterates over the items themselves, at no cost.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _OFTEN = 0.1  # seconds between two lines
 
 
 def steps(items: Iterable[Any], words: str, progress: bool | None, total: int) -> Iterable[Any]:
-    """``items``, one after the other; shown as they are done if that is wanted, by default (None) on a terminal."""
+    """Iterate over ``items`` and show the progress if wanted, by default (None) on a terminal."""
     return _with_bar(items, Bar(words, total, progress is True)) if _is_wanted(progress) else items
 
 
 def counter(words: str, progress: bool | None) -> Bar | None:
-    """A bar for steps whose number is not known; None if none is to be shown."""
+    """Return a bar for an unknown number of steps; None if none is shown."""
     return Bar(words, None, progress is True) if _is_wanted(progress) else None
 
 
@@ -52,7 +52,7 @@ def _with_bar(items: Iterable[Any], bar: Bar) -> Iterator[Any]:
 
 
 class Bar:
-    """What is shown of a loop; it is gone when the loop has ended."""
+    """The display of a loop's progress, removed when the loop has ended."""
 
     def __init__(self, words: str, total: int | None, at_once: bool) -> None:
         self.words, self.total = words, total
@@ -61,7 +61,7 @@ class Bar:
         self.shown: Any = None
 
     def reached(self, count: int) -> None:
-        """So many steps are done."""
+        """Show that ``count`` steps are done."""
         now = time.perf_counter()
         if now < self.next:
             return
@@ -71,14 +71,14 @@ class Bar:
         self.shown.update(count)
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Remove the display."""
         if self.shown is not None:
             self.shown.close()
             self.shown = None
 
 
 class _Line:
-    """One line, written over again and again."""
+    """A single line that is rewritten."""
 
     def __init__(self, words: str, total: int | None, begun: float) -> None:
         self.words, self.total, self.begun, self.wide = words, total, begun, 0

@@ -1,7 +1,7 @@
-"""``dualtape.accelerator``: what computes beside the processor on this machine: a GPU, by CuPy, or nothing.
+"""``dualtape.accelerator``: the accelerator of this machine, a GPU by CuPy, or none.
 
-Programs ask here which device to compute on; the answers are those of :mod:`dualtape.cuda`. What needs a device raises
-where there is none.
+Programs ask here which device to compute on; the answers are those of :mod:`dualtape.cuda`. Functions that need a
+device raise where there is none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether there is one: CuPy is installed, and finds a GPU.
+    """Whether there is an accelerator: CuPy is installed, and finds a GPU.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many there are.
+    """The number of accelerators.
 
     Examples
     --------
@@ -68,72 +68,72 @@ def current_accelerator(check_available: bool = False) -> _device | None:
 
 
 def current_device_index() -> int:
-    """The number of the one in use."""
+    """The index of the accelerator in use."""
     return cuda.current_device()
 
 
 def set_device_index(device: Any, /) -> None:
-    """Use the one of that number from now on."""
+    """Use the accelerator of that index from now on."""
     cuda.set_device(cuda.devices.number(device))
 
 
 def device_index(device: int | None, /) -> AbstractContextManager:
-    """Use the one of that number inside; with None, the one in use."""
+    """Context with the accelerator of that index in use; with None, the present one."""
     return nullcontext() if device is None else cuda.device(device)
 
 
 def synchronize(device: Any = None, /) -> None:
-    """Wait until it has done what it was given."""
+    """Wait until the accelerator has finished its work."""
     cuda.synchronize(device)
 
 
 def current_stream(device: Any = None, /) -> Any:
-    """The stream that work is given to."""
+    """The stream to which work is submitted."""
     return cuda.current_stream(device)
 
 
 def empty_cache() -> None:
-    """Give memory that is kept and not used back to it."""
+    """Return cached memory that is not in use to the accelerator."""
     cuda.devices.module("accelerator.empty_cache")
     cuda.empty_cache()
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
-    """Its memory that is free, and all of it, in bytes."""
+    """The free and the total memory of the accelerator, in bytes."""
     return cuda.mem_get_info(device_index)
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
-    """Bytes that arrays take there."""
+    """The bytes used by arrays."""
     cuda.devices.module("accelerator.memory_allocated")
     return cuda.memory_allocated(device_index)
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
-    """Bytes that are kept there, used or not."""
+    """The bytes reserved, used or not."""
     cuda.devices.module("accelerator.memory_reserved")
     return cuda.memory_reserved(device_index)
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
-    """The most bytes that arrays took there."""
+    """The largest number of bytes used by arrays so far."""
     cuda.devices.module("accelerator.max_memory_allocated")
     return cuda.max_memory_allocated(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
-    """The most bytes that were kept there."""
+    """The largest number of bytes reserved so far."""
     cuda.devices.module("accelerator.max_memory_reserved")
     return cuda.max_memory_reserved(device_index)
 
 
 def memory_stats(device_index: Any = None, /) -> dict[str, int]:
-    """What is known of its memory, by PyTorch's names."""
+    """Statistics of its memory, under PyTorch's names."""
     cuda.devices.module("accelerator.memory_stats")
     return cuda.memory_stats(device_index)
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:
-    """Begin anew to look for the most."""
+    """Reset the maximum of used memory."""
     cuda.devices.module("accelerator.reset_peak_memory_stats")
     cuda.reset_peak_memory_stats(device_index)

@@ -1,9 +1,9 @@
-"""The doorway: programs written for PyTorch, run as they are.
+"""The doorway: run programs written for PyTorch unchanged.
 
 ``python -m dualtape.as_torch script.py [args]``, or ``as_torch.install()`` before anything imports torch, makes
-``import torch``, ``torch.nn``, ``torch.func``, ``functorch`` and their parts find dualtape. Each such module is a door:
-it has what the module of dualtape has, passes on what is set on it, and remembers what was asked for and is not
-there.
+``import torch``, ``torch.nn``, ``torch.func``, ``functorch`` and their submodules find dualtape. Each such module is a
+*door*: it has the contents of dualtape's module, passes on attributes that are set on it, and records names that were
+asked for and are missing.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _elsewhere(name: str) -> Any:
 
 
 def _behind(name: str) -> str:
-    """The module of dualtape behind a module of PyTorch's."""
+    """Return the module of dualtape for a module name of PyTorch's."""
     if name in _ELSEWHERE:
         return _ELSEWHERE[name]
     for known, there in _ELSEWHERE.items():
@@ -92,7 +92,7 @@ def _behind(name: str) -> str:
 
 
 class _Finder:
-    """Finds modules of PyTorch's names, and says which version of it is installed."""
+    """Finds modules of PyTorch's names, and reports the installed version of PyTorch."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name.partition(".")[0] not in ("torch", "functorch"):
@@ -117,7 +117,7 @@ class _Finder:
         return Door(spec.name, behind)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: it has been read."""
+        """Do nothing: the module has been loaded."""
 
     def find_distributions(self, context: Any = None) -> Iterator[importlib.metadata.Distribution]:
         name = getattr(context, "name", None)
@@ -126,7 +126,7 @@ class _Finder:
 
 
 def _attribute(path: str) -> Any:
-    """What a dotted name stands for where it is no module of its own."""
+    """Return the object of a dotted name that is not a module itself."""
     package, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(package), name, None) if package else None
@@ -135,7 +135,7 @@ def _attribute(path: str) -> Any:
 
 
 class _Torch(importlib.metadata.Distribution):
-    """What programs ask when they ask which version of PyTorch is installed."""
+    """The distribution metadata of ``torch``, for programs that ask for its version."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\n" if filename == "METADATA" else None
@@ -151,13 +151,13 @@ _HOME = Tensor.__module__
 
 
 def _shown_as(package: str, home: str) -> None:
-    """Programs ask ``str(x.dtype)`` and the module of a tensor's class which library they have before them."""
+    """Set the package name that programs see in ``str(x.dtype)`` and the module of a tensor's class."""
     naming.package = package
     Tensor.__module__ = home
 
 
 def install() -> None:
-    """Let ``import torch`` and ``import functorch`` find dualtape, from now on, in this process.
+    """Make ``import torch`` and ``import functorch`` find dualtape in this process from now on.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the doors away; modules that imported them keep what they have.
+    """Remove the doors; modules that imported them keep what they have.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def uninstall() -> None:
 
 
 def report() -> str:
-    """The names that were asked for and not found, the most frequent first.
+    """Return the names that were asked for and not found, the most frequent first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The `dualtape` command: it parses arguments and calls what lives elsewhere, imported when needed."""
+"""The `dualtape` command: it parses arguments and calls functions of other modules, imported when needed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _more(commands: Any) -> None:
-    """The commands beside the tour."""
+    """Add the subcommands other than the tour."""
 
     def command(name: str, words: str, *names: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
@@ -77,7 +77,7 @@ def _more(commands: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, 1 where what was looked at is not right, 2 for wrong use.
+    """Run the command line and return its exit status: 0, 1 where a check failed, 2 for wrong usage.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _tour(options: Any, parser: argparse.ArgumentParser) -> int:
 
 
 def _make_folder(path: Path, parser: argparse.ArgumentParser) -> None:
-    """Make the folder that ``--out`` names, before anything is computed for it."""
+    """Create the folder that ``--out`` names, before anything is computed for it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,9 +1,8 @@
 """Structured control flow: branches and loops as functions of functions, differentiable to any order.
 
-Plain Python's ``if``, ``for`` and ``while`` work everywhere, also in compiled functions. These say the same in a form
-that does not depend on Python: what they are given are functions and trees of tensors, what they give are trees. In a
-compiled function a loop of Python's is as many instructions as its rounds are; ``scan``, ``map`` and ``while_loop`` are
-one.
+Python's ``if``, ``for`` and ``while`` work everywhere, also in compiled functions. These functions express the same
+without depending on Python: they take functions and trees of tensors, and return trees. In a compiled function a Python
+loop becomes as many instructions as it has iterations; ``scan``, ``map`` and ``while_loop`` are one instruction.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | lis
 
 
 def _of_each_sample(pred: Tensor, taken: Any, other: Any) -> Any:
-    """What ``cond`` gives in a batch whose samples go different ways."""
+    """Return the result of ``cond`` in a batch whose samples take different branches."""
     _check_alike("cond", "false_fn", taken, other)
     leaves, spec = tree_flatten(taken)
     where = FUNCTIONS["where"]
@@ -66,7 +65,7 @@ def _of_each_sample(pred: Tensor, taken: Any, other: Any) -> Any:
 
 
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | list) -> tuple:
-    """Go on with ``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)``.
+    """Repeat ``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)`` holds.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
 def scan(
     combine_fn: Callable, init: Any, xs: Any, *, dim: int = 0, reverse: bool = False, checkpoint: int | bool = False
 ) -> tuple[Any, Any]:
-    """Go through ``xs`` with a carried state: ``carry, y = combine_fn(carry, x)`` for each ``x`` along ``dim``.
+    """Iterate over ``xs`` with a carried state: ``carry, y = combine_fn(carry, x)`` for each ``x`` along ``dim``.
 
     Parameters
     ----------
@@ -155,7 +154,7 @@ def scan(
 
 
 def _through(step: Callable, first: list, xs: list, reverse: bool, every: int) -> tuple[list, list]:
-    """Go through the first dimension of ``xs``: the last state, and what the steps gave, stacked."""
+    """Iterate over the first dimension of ``xs``; return the last state, and the results of all steps, stacked."""
     length = xs[0].shape[0]
 
     def each(carry: list, xs: list, begun: Sequence[list] = ()) -> tuple[list, list]:
@@ -212,7 +211,7 @@ def map(f: Callable, xs: Any, *args: Any) -> Any:
 def associative_scan(
     combine_fn: Callable, xs: Any, dim: int = 0, reverse: bool = False, combine_mode: str = "pointwise"
 ) -> Any:
-    """All running results of an associative function, in a number of steps that is the logarithm of the length.
+    """All running results of an associative function, in a number of steps logarithmic in the length.
 
     Parameters
     ----------
@@ -250,7 +249,9 @@ def associative_scan(
 
 
 def _running(xs: list, combine: Callable) -> list:
-    """The results for pairs give those of the odd places; those of the even ones follow from their left neighbours."""
+    """Return the running results: those of pairs are at odd indices, those at even ones follow from their left
+    neighbours.
+    """
     length = xs[0].shape[0]
     if length < 2:
         return xs

@@ -1,7 +1,7 @@
-"""Every error the library words itself: classes where a type is needed, builders where a message is.
+"""Every error message of the library: classes where a type is needed, functions that build messages.
 
-A message says which operation, what was expected, what came, and what to do; the phrase that PyTorch users search for
-stays in it.
+A message says which operation failed, what was expected, what came, and what to do; the phrase that PyTorch users
+search for stays in it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["ArgumentError", "DeclarationError", "FinalError", "IndexOutOfBounds"
 
 
 class FinalError(Exception):
-    """Mixed into errors of what has been done, and must not be tried again: fast paths let them pass, where after other
-    errors they leave the call to the reference path. A collective is one: other processes would not come again.
+    """Mixed into errors of operations that must not be repeated: fast paths let them pass instead of calling the
+    reference path. A collective is one: the other processes would not take part again.
     """
 
 
@@ -58,7 +58,7 @@ def forward_failed(op: str, arrays: list, cause: Exception) -> RuntimeError:
 
 
 def _unequal(shapes: list) -> Any:
-    """What is wrong with shapes that do not go together: the first two that do not, and where."""
+    """Return what is wrong with shapes that cannot be combined: the first two that differ, and where."""
     for k, b in enumerate(shapes):
         for a in shapes[:k]:
             for d in range(1, min(len(a), len(b)) + 1):
@@ -99,8 +99,8 @@ _RAW = re.compile(
 
 
 def explained(name: str, error: Exception, parameters: Sequence[str], values: Sequence[Any]) -> Exception:
-    """An error in Python's words, from inside of an operation, as one that says what the operation was given; any
-    other as it is.
+    """Return an error in Python's wording from inside an operation as one that names its arguments; others
+    unchanged.
     """
     if not _RAW.search(str(error)) or "(): " in str(error) or str(error).startswith((f"{name}(", f"{name}:")):
         return error
@@ -299,7 +299,7 @@ def needs_detach() -> RuntimeError:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the program: the first outside of this package, however deep the call came."""
+    """Warn at the line of the user's program: the first frame outside this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and f"{frame.f_globals.get('__name__', '')}.".startswith("dualtape."):
         level, frame = level + 1, frame.f_back
@@ -307,7 +307,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_of_lost_history(kind: type) -> None:
-    """Warn that a number is made of a tensor, be it by way of a method that subclasses override."""
+    """Warn that a tensor with history is converted to a number, also by a method that subclasses override."""
     warn(
         f"Converting a tensor with requires_grad=True to a scalar ({kind.__name__}(x), math.sin(x), array[0] = x) loses"
         " its history. If that is meant, use x.item() or x.detach(); if not, np.sin(x), and a tensor or"
@@ -327,7 +327,7 @@ def ambiguous_bool(shape: tuple) -> RuntimeError:
 
 
 def missing(where: str, name: str, known: Iterable[str], *hints: str) -> AttributeError:
-    """A module has no such name: what is near it among the names it has, and what else is known about it."""
+    """Return the error for a name that a module lacks: similar names, and further hints."""
     from difflib import get_close_matches  # not loaded by an ordinary program
 
     near = get_close_matches(name, [n for n in known if not n.startswith("_")], 3, 0.75)

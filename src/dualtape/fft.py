@@ -1,5 +1,5 @@
-"""Discrete Fourier transforms under PyTorch's names: ``dualtape.fft.rfft`` and so on, declared in
-:mod:`dualtape.ops`; and the frequencies that belong to them.
+"""Discrete Fourier transforms under PyTorch's names: ``dualtape.fft.rfft`` and so on, declared in :mod:`dualtape.ops`;
+and their frequencies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ globals().update(_FUNCTIONS)
 def _frequencies(
     name: str, n: int, d: float, half: bool, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    """The multiples of 1 / (n * d) that belong to ``n`` entries: those that are not negative, and the others."""
+    """Return the multiples of 1 / (n * d) for ``n`` entries: the nonnegative ones, then the others."""
     if not _is_whole(n):
         raise TypeError(f"{name}(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     n = _index(n)

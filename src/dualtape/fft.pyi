@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from . import Tensor
 
 def _frequencies(name: str, n: _int, d: _float, half: _bool, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: _bool) -> Tensor:
-    """The multiples of 1 / (n * d) that belong to ``n`` entries: those that are not negative, and the others."""
+    """Return the multiples of 1 / (n * d) for ``n`` entries: the nonnegative ones, then the others."""
 def fft(input: Any, n: _int | None = ..., dim: _int = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The discrete Fourier transform along a dimension."""
 def fft2(input: Any, s: Any = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
@@ -17,7 +17,7 @@ def fftfreq(n: _int, d: _float = ..., *, out: Any = ..., dtype: Any = ..., layou
 def fftn(input: Any, s: Any = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The discrete Fourier transform of all dimensions."""
 def fftshift(input: Any, dim: Any = ...) -> Tensor:
-    """The frequencies in ascending order: what begins with 0 has it in the middle."""
+    """The frequencies in ascending order, with zero in the middle."""
 def hfft(input: Any, n: _int | None = ..., dim: _int = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`fft` of the numbers of which half are given, the rest their conjugates."""
 def hfft2(input: Any, s: Any = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:

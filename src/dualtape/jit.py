@@ -1,6 +1,6 @@
 """``dualtape.jit``: PyTorch's names for scripts. There is no second language here: a script is the function itself.
 
-What makes functions faster is :func:`dualtape.compile`.
+:func:`dualtape.compile` makes functions faster.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Nothing changes inside.
+    """Context without effect.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 
 class _Done:
-    """What :func:`fork` gives: the result is there."""
+    """The result of :func:`fork`, which is available at once."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -253,7 +253,7 @@ def wait(future: _Done) -> Any:
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Refused: a file holds no program.
+    """Refused: a file contains no program.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Ops of your own, declared as the library's are: a forward on arrays, and its derivative.
+"""User-defined ops, declared like the library's own: a forward on arrays, and its derivative.
 
-From the declaration come the function, gradients of any order, forward mode, ``vmap``, batched and sparse derivatives,
-and, if the forward is a ufunc, NumPy's entry: ``np.cbrt(x)`` on a tensor then calls the op. :func:`check` tests that.
+The declaration gives the function, gradients of any order, forward mode, ``vmap``, batched and sparse derivatives, and,
+if the forward is a ufunc, NumPy's entry: ``np.cbrt(x)`` on a tensor then calls the op. :func:`check` tests them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ _DECLARED: set[str] = set()  # names of users' ops
 
 
 def _giving_arrays(name: str, forward: Callable) -> Callable:
-    """The forward, which must not be given tensors: what the declaration does not name as a tensor stays one."""
+    """Return the forward such that it raises if it is given tensors: arguments not declared as tensors are passed
+    unchanged.
+    """
 
     @wraps(forward)
     def run(*args: Any) -> Any:
@@ -162,7 +164,9 @@ def _giving_arrays(name: str, forward: Callable) -> Callable:
 
 
 def _brought_together(formulas: Any) -> Any:
-    """Formulas of arguments in the dtype that the forward saw: without this those of an int8 argument overflow."""
+    """Return formulas whose arguments have the dtype that the forward saw: without this those of an int8 argument
+    overflow.
+    """
     if not isinstance(formulas, dict):
         return formulas
     return {name: formula if formula is None else _in_one_dtype(formula) for name, formula in formulas.items()}
@@ -178,7 +182,7 @@ def _in_one_dtype(formula: Callable) -> Callable:
 
 
 def check(function: Callable, *args: Any, **kwargs: Any) -> bool:
-    """Check an op's derivatives against differences, to second order and in both modes, and ``vmap`` against a loop.
+    """Compare an op's derivatives with finite differences, to second order and in both modes, and ``vmap`` with a loop.
 
     Parameters
     ----------
@@ -216,7 +220,7 @@ def check(function: Callable, *args: Any, **kwargs: Any) -> bool:
 
 
 def _made(value: Any, rng: np.random.Generator, dtype: str) -> Any:
-    """A described array as a tensor."""
+    """Return a described array as a tensor."""
     if isinstance(value, (list, tuple)):
         return type(value)(_made(item, rng, dtype) for item in value)
     if not isinstance(value, Array):

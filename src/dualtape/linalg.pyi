@@ -60,7 +60,7 @@ def ldl_factor(input: Any, *, hermitian: _bool = ..., out: Any = ...) -> Any:
 def ldl_factor_ex(input: Any, *, hermitian: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any:
     """The factors of ``A = L @ D @ L.mT`` of a symmetric matrix (``L.mH`` of a Hermitian one), the exchanges of rows, and 0 or the place of a zero in D; no derivative."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: _bool = ..., out: Any = ...) -> Tensor:
-    """The X with ``A @ X == B``, given what :func:`ldl_factor` made of A; no derivative."""
+    """The X with ``A @ X == B``, given the result of :func:`ldl_factor` for A; no derivative."""
 def lstsq(input: Any, b: Any, rcond: _float | None = ..., *, driver: str | None = ..., out: Any = ...) -> Any:
     """The X of least ``norm(A @ X - B)``: (solution, residuals, rank, singular_values)."""
 def lu(A: Any, *, pivot: _bool = ..., out: Any = ...) -> Any:
@@ -70,7 +70,7 @@ def lu_factor(A: Any, *, pivot: _bool = ..., out: Any = ...) -> Any:
 def lu_factor_ex(A: Any, *, pivot: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> _linalg_lu_factor_ex_result:
     """The factors L and U of a matrix with exchanged rows in one matrix, the exchanges, and 0 or the number of the first zero on U's diagonal."""
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: _bool = ..., adjoint: _bool = ..., out: Any = ...) -> Tensor:
-    """The X with ``A @ X == B``, given what :func:`lu_factor` made of A; for ``X @ A``, or the adjoint of A."""
+    """The X with ``A @ X == B``, given the result of :func:`lu_factor` for A; for ``X @ A``, or the adjoint of A."""
 def matmul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The matrix product: of two matrices, of vectors with either, of batches broadcast together."""
 def matrix_exp(input: Any, *, out: Any = ...) -> Tensor:
@@ -80,7 +80,7 @@ def matrix_norm(input: Any, ord: Any = ..., dim: Any = ..., keepdim: _bool = ...
 def matrix_power(input: Any, n: _int, *, out: Any = ...) -> Tensor:
     """A square matrix multiplied with itself; a negative power is that of the inverse."""
 def matrix_rank(input: Any, tol: Any = ..., hermitian: _bool = ..., *, atol: Any = ..., rtol: Any = ..., out: Any = ...) -> Tensor:
-    """How many singular values are larger than ``atol`` and than ``rtol`` times the largest; by default, than what rounding may make of 0."""
+    """The number of singular values larger than ``atol`` and than ``rtol`` times the largest; by default, than rounding may make of 0."""
 def multi_dot(tensors: Any, *, out: Any = ...) -> Tensor:
     """The product of two or more matrices, in the order that multiplies least; the first and the last may be vectors."""
 def norm(input: Any, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:

@@ -42,7 +42,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Mode:
-    """One immutable setting of all the modes.
+    """One immutable setting of all modes.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Mode:
     unhooked: Mode | None  # the same without hooks on saved tensors, once it was asked for
 
     def replace(self, **changes: Any) -> Mode:
-        """A copy with some settings changed."""
+        """Return a copy with some settings changed."""
         new = object.__new__(Mode)
         new.grad, new.inference, new.anomaly, new.saved_hooks, new.levels = (
             self.grad,
@@ -179,7 +179,7 @@ _set = _mode.set
 
 
 def without_grad(mode: Mode) -> Mode:
-    """The same modes with grad mode off; remembered, since ``no_grad`` is entered all the time."""
+    """Return the same modes with grad mode off, cached because ``no_grad`` is entered often."""
     if not mode.grad:
         return mode
     known = mode.no_grad
@@ -189,7 +189,9 @@ def without_grad(mode: Mode) -> Mode:
 
 
 def without_hooks(mode: Mode) -> Mode:
-    """The same modes without hooks on saved tensors; remembered, since every operation under such hooks asks."""
+    """Return the same modes without hooks on saved tensors, cached because every operation under such hooks needs
+    it.
+    """
     known = mode.unhooked
     if known is None:
         known = mode.unhooked = mode.replace(saved_hooks=())
@@ -197,15 +199,15 @@ def without_hooks(mode: Mode) -> Mode:
 
 
 def with_grad(mode: Mode, enabled: bool) -> Mode:
-    """The same modes with grad mode as asked; inference mode goes before it."""
+    """Return the same modes with grad mode set; inference mode takes precedence."""
     if mode.inference:
         return mode if mode.asked == enabled else mode.replace(asked=enabled)
     return mode if mode.grad == enabled else mode.replace(grad=enabled)
 
 
 def enter(inside: Mode, outside: Mode) -> None:
-    """Exchange the mode ``outside`` for ``inside``, as the last thing that an ``__enter__`` does: who is interrupted
-    there is not asked to leave.
+    """Replace the mode ``outside`` by ``inside``, as the last action of an ``__enter__``: an interrupt there is not
+    followed by ``__exit__``.
     """
     try:
         _set(inside)
@@ -215,7 +217,7 @@ def enter(inside: Mode, outside: Mode) -> None:
 
 
 def keep(now: Any, outside: Mode, *fields: str) -> None:
-    """What else was changed while a mode was exchanged stays: ``outside`` was put back in the place of ``now``, and
+    """Keep other changes that were made while a mode was replaced: ``outside`` was restored in place of ``now``, and
     only ``fields`` are its own.
     """
     if was_changed(now, outside):
@@ -223,23 +225,25 @@ def keep(now: Any, outside: Mode, *fields: str) -> None:
 
 
 def keep_anomaly(now: Any, outside: Mode) -> None:
-    """Anomaly mode alone stays as it is in ``now``, which ``outside`` has replaced."""
+    """Keep anomaly mode as it is in ``now``, which ``outside`` has replaced."""
     if was_changed(now, outside) and now.anomaly is not outside.anomaly:
         _set(outside.replace(anomaly=now.anomaly))
 
 
 def was_changed(now: Any, outside: Mode) -> bool:
-    """Whether ``now``, which ``outside`` has replaced, is another mode: an interrupt may come before any is set."""
+    """Return whether ``now``, which ``outside`` has replaced, is another mode: an interrupt may come before any
+    is set.
+    """
     return now is not outside and now is not Token.MISSING
 
 
 def alike(a: Mode, b: Mode) -> bool:
-    """Whether two modes have the same settings."""
+    """Return whether two modes have the same settings."""
     return a is b or all([getattr(a, name) is getattr(b, name) for name in _SETTINGS])
 
 
 def without_last(stack: tuple, entry: Any) -> tuple:
-    """``stack`` without the last occurrence of ``entry``, if it is there."""
+    """Return ``stack`` without the last occurrence of ``entry``, if there is one."""
     for place in reversed(range(len(stack))):
         if stack[place] is entry:
             return stack[:place] + stack[place + 1 :]
@@ -266,18 +270,18 @@ class ModeContext:
     _entered: list[tuple[Mode | None, Mode]] | None = None  # the modes inside and outside; None if others came between
 
     def change(self, mode: Mode) -> Mode:
-        """The mode inside, given the mode outside."""
+        """Return the mode inside, given the mode outside."""
         raise NotImplementedError  # each subclass says what it changes
 
     def restored(self, now: Mode, inside: Mode | None, outside: Mode) -> Mode:
-        """The mode ``now`` with what this changed as it was outside."""
+        """Return the mode ``now`` with the settings of this context as they were outside."""
         changes = {name: getattr(outside, name) for name in self.fields}
         if self.stack:
             changes[self.stack] = without_last(getattr(now, self.stack), getattr(inside, self.stack)[-1])
         return now.replace(**changes)
 
     def clone(self) -> ModeContext:
-        """A fresh manager with the same settings: a decorated function may recurse or run in several threads."""
+        """Return a new manager with the same settings: a decorated function may recurse or run in several threads."""
         return type(self)()
 
     def __enter__(self) -> Any:
@@ -309,7 +313,7 @@ class ModeContext:
             self.left()
 
     def _leave_again(self) -> None:
-        """Take the entry off the stack where a backward, in which this was left, has put it back at its end."""
+        """Remove the entry from the stack after a backward, inside which this was left, has restored it at its end."""
         now = current()
         own = self._last_entry
         if own is None or without_last(getattr(now, self.stack), own) == getattr(now, self.stack):
@@ -323,14 +327,14 @@ class ModeContext:
 
 
 class _GradContext(ModeContext):
-    """Base of those that change grad mode, which shows in inference mode, too."""
+    """Base of the contexts that change grad mode, which also depends on inference mode."""
 
     def restored(self, now: Mode, inside: Mode | None, outside: Mode) -> Mode:
         return with_grad(now, outside.asked if outside.inference else outside.grad)
 
 
 class no_grad(_GradContext):
-    """Operations inside record no history.
+    """Context in which operations record no history.
 
     Examples
     --------
@@ -351,7 +355,7 @@ class no_grad(_GradContext):
 
 
 class enable_grad(_GradContext):
-    """Operations inside record history, also within :class:`no_grad`.
+    """Context in which operations record history, also within :class:`no_grad`.
 
     Examples
     --------
@@ -372,7 +376,7 @@ class enable_grad(_GradContext):
 
 
 class Switch(ModeContext):
-    """Base of the managers that act at once, when called as a function, and until the end of a ``with`` block."""
+    """Base of the managers that act immediately when called as a function, and until the end of a ``with`` block."""
 
     enabled: bool
     _outside: Mode
@@ -401,7 +405,7 @@ class Switch(ModeContext):
 
 
 class set_grad_enabled(Switch, _GradContext):
-    """Switch grad mode on or off: at once, when called as a function, and until the end of a ``with`` block.
+    """Switch grad mode on or off: immediately as a function, or until the end of a ``with`` block.
 
     Examples
     --------
@@ -416,7 +420,7 @@ class set_grad_enabled(Switch, _GradContext):
 
 
 class set_multithreading_enabled(Switch):
-    """Say whether backward may use threads of its own: at once, and until the end of a ``with`` block.
+    """Set whether backward may use threads of its own: immediately, or until the end of a ``with`` block.
 
     Backward here runs in the thread that called it, whatever this says; only backward inside backward, deeper than
     one stack holds, goes on in another.
@@ -436,7 +440,8 @@ class set_multithreading_enabled(Switch):
 
 
 class enforce_grad_layout_policy(Switch):
-    """Say whether a leaf's gradient must lie in memory as the leaf does: at once, until the end of a ``with`` block.
+    """Set whether a leaf's gradient must have the leaf's memory layout: immediately, or until the end of a ``with``
+    block.
 
     Where it need not, a gradient that nothing else holds is taken over as it comes, without a copy.
 
@@ -472,7 +477,7 @@ def is_multithreading_enabled() -> bool:
 
 
 class inference_mode(ModeContext):
-    """No history and no version counting: the fastest way to run code that is never differentiated.
+    """Context without history and version counting: the fastest way to run code that is never differentiated.
 
     Tensors made inside are *inference tensors*: outside, they can be read and used as constants, but neither written in
     place nor saved for backward.

@@ -1,6 +1,6 @@
-"""``dualtape.multiprocessing``: Python's own, under the name that PyTorch's users import it by.
+"""``dualtape.multiprocessing``: Python's own module, under the name that PyTorch programs import.
 
-Tensors go from process to process as pickles: a copy each, where PyTorch shares memory.
+Tensors are sent to other processes as pickles, a copy each, where PyTorch shares memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def get_all_sharing_strategies() -> set[str]:
 def spawn(
     fn: Any, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
 ) -> Any:
-    """Call ``fn(rank, *args)`` in so many processes; the first that fails ends all, and is named.
+    """Call ``fn(rank, *args)`` in ``nprocs`` processes; the first that fails ends all, and is named.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""Trees of Python containers: taken apart into a list of leaves and a spec, and put together again.
+"""Trees of Python containers: flattened into a list of leaves and a spec, and rebuilt.
 
-Tuples, lists, dicts (in their own order), OrderedDicts, defaultdicts, deques, named tuples and classes that were
-registered are nodes; everything else, None included, is a leaf. A subclass of a container that was not registered
-is a leaf too.
+Tuples, lists, dicts (in their own order), OrderedDicts, defaultdicts, deques, named tuples and registered classes are
+nodes; everything else, None included, is a leaf. A subclass of a container that was not registered is a leaf too.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _KINDS: dict[Any, _Kind] = {
 
 
 class TreeSpec:
-    """The shape of a tree: what kind of node it is, what belongs to it beside its children, and their specs.
+    """The structure of a tree: the type of its node, the node's context, and the specs of its children.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class TreeSpec:
         self.num_leaves: int = 1 if kind is None else sum(child.num_leaves for child in children)
 
     def is_leaf(self) -> bool:
-        """Whether this is the spec of a single leaf."""
+        """Return whether this is the spec of a single leaf."""
         return self.kind is None
 
     def __eq__(self, other: object) -> bool:
@@ -96,8 +95,8 @@ class TreeSpec:
 
 
 def _same_context(a: Any, b: Any) -> bool:
-    """Whether what belongs to two nodes is the same: 1, 1.0 and True are one key to a dictionary, and not to who reads
-    it; tensors are keys by themselves, not by what they hold.
+    """Return whether two nodes have the same context: 1, 1.0 and True are equal as keys of a dictionary, but differ
+    here; tensors are compared by identity.
     """
     if a is b:
         return True
@@ -126,7 +125,7 @@ def register_pytree_node(
     unflatten_fn: Callable[[Iterable, Any], Any],
     **ignored: Any,
 ) -> None:
-    """Make instances of ``cls`` nodes: ``flatten_fn(x)`` gives children and context, ``unflatten_fn(children,
+    """Make instances of ``cls`` nodes: ``flatten_fn(x)`` returns children and context, ``unflatten_fn(children,
     context)`` an instance.
 
     Examples
@@ -145,15 +144,15 @@ def register_pytree_node(
 
 
 def is_registered(cls: type) -> bool:
-    """Whether instances of ``cls`` are nodes."""
+    """Return whether instances of ``cls`` are nodes."""
     return cls in _KINDS
 
 
 def register_dataclass(
     cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None
 ) -> None:
-    """Make instances of a dataclass nodes: their fields are children, but for those that are dropped, which get their
-    defaults again. Of another class, ``field_names`` are the keywords that make an instance.
+    """Make instances of a dataclass nodes: their fields are children, except dropped ones, which get their defaults
+    again. For other classes ``field_names`` are the keywords of the constructor.
 
     Examples
     --------
@@ -200,7 +199,7 @@ def _kind_of(tree: Any) -> Any:
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
-    """The leaves of a tree, and what is needed to put it together again.
+    """The leaves of a tree, and the spec from which it can be rebuilt.
 
     Examples
     --------
@@ -265,7 +264,7 @@ def tree_nodes(tree: Any) -> Iterable[Any]:
 
 
 def tree_holds_all(node: Any) -> bool:
-    """Whether the children of a node, and what belongs to it beside them, are all that an object has."""
+    """Return whether the children and the context of a node are all that the object contains."""
     own = getattr(node, "__dict__", None)
     kind = _kind_of(node)
     if not own or kind in (None, _NAMED):
@@ -287,8 +286,8 @@ def tree_holds_all(node: Any) -> bool:
 def tree_exchange(
     tree: Any, spec: TreeSpec, change: Callable[[Any], Any], copies: list[tuple[Any, Any]] | None = None
 ) -> Any:
-    """``tree``, whose spec this is, with other leaves; containers in which nothing has changed are the same ones, and
-    of the others ``copies`` gets the pairs, innermost first.
+    """Return ``tree``, whose spec this is, with other leaves; unchanged containers are kept, and for the others
+    ``copies`` gets the pairs, innermost first.
     """
     if spec.kind is None:
         return change(tree)
@@ -303,7 +302,7 @@ def tree_exchange(
 
 
 def _children_as(tree: Any, spec: TreeSpec) -> list:
-    """The children of a tree whose first level is that of ``spec``; raises ValueError where it is not."""
+    """Return the children of a tree whose first level is that of ``spec``; raise ValueError where it is not."""
     kind = _kind_of(tree)
     dicts = (dict, OrderedDict, defaultdict)
     if kind is not spec.kind and not (kind in dicts and spec.kind in dicts):
@@ -331,8 +330,8 @@ def _flatten_up_to(tree: Any, spec: TreeSpec, found: list) -> None:
 
 
 def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list | None:
-    """One value for each leaf of ``spec`` from a tree that may end higher up: a leaf there stands for all below. None
-    if they do not fit.
+    """Return one value for each leaf of ``spec`` from a tree that may end higher up: a leaf there applies to all below.
+    None if they do not fit.
 
     Examples
     --------
@@ -359,7 +358,7 @@ def _spread(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None, 
 
 
 def tree_map(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The same tree with ``func`` applied to each leaf, and to what stands in its place in further trees.
+    """The same tree with ``func`` applied to each leaf, and to the values at its position in further trees.
 
     Examples
     --------

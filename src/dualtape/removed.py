@@ -1,4 +1,4 @@
-"""Functions that PyTorch has removed: they say what to call instead, as PyTorch's do."""
+"""Functions that PyTorch has removed: their errors say what to call instead, as PyTorch's do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What PyTorch's programs set and ask about the machine: threads, determinism, precision, devices, warnings.
+"""Settings of the machine that PyTorch programs set and read: threads, determinism, precision, devices, warnings.
 
-Each says what it governs here. What cannot be had is refused or answered by False, not taken in silence.
+Each documents its effect here. Settings that cannot be honoured are refused, or answered by False, and never ignored
+silently.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .overrides import devices
 
 
 def _blas() -> Any:
-    """What governs the threads of NumPy's BLAS, if it is installed."""
+    """Return the controller of the threads of NumPy's BLAS, if it is installed."""
     try:
         import threadpoolctl
     except ImportError:
@@ -29,17 +30,17 @@ def _blas() -> Any:
 
 
 def _not_traced() -> None:
-    """What a program is told here may be something else when it is replayed."""
+    """Stop tracing a program: the value read here may differ in a replay."""
     tracing = modes.current().tracing
     if tracing is not None:
         tracing.tape.fail("it asks for a setting of the process")
 
 
 def get_num_threads() -> int:
-    """How many threads a product of matrices and a native kernel may use.
+    """The number of threads that a matrix product or a native kernel may use.
 
-    Those of NumPy's BLAS, which ``threadpoolctl`` knows; without it, what ``OMP_NUM_THREADS`` and its like say, or the
-    cores of this process.
+    Those of NumPy's BLAS, which ``threadpoolctl`` reports; without it, the number in the environment variables of BLAS,
+    or the cores of this process.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(int: int) -> None:
-    """Ask for threads in which ops run side by side, which there are not: anything but 1 is answered by a warning.
+    """Set the number of threads for ops in parallel: there are none, so that anything but 1 is answered by a warning.
 
     Examples
     --------
@@ -121,7 +122,7 @@ _LEVELS = {"default": 0, "warn": 1, "error": 2}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for algorithms that give the same bits each time. All of them do here, so that nothing is refused for it.
+    """Require algorithms that give the same bits each time. All of them do here, so that nothing is refused.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic algorithms were asked for.
+    """Whether deterministic algorithms were required.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether others were to be answered by a warning only.
+    """Whether others were to be reported by a warning only.
 
     Examples
     --------
@@ -194,7 +195,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow less precision ("high", "medium") in products of float32 matrices. It is never made use of.
+    """Allow less precision ("high", "medium") in products of float32 matrices, which is never used.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What :func:`set_float32_matmul_precision` allows.
+    """The precision set by :func:`set_float32_matmul_precision`.
 
     Examples
     --------
@@ -247,7 +248,7 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What :func:`set_warn_always` was told.
+    """The value set by :func:`set_warn_always`.
 
     Examples
     --------
@@ -263,7 +264,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def get_default_device() -> _device:
-    """Where tensors are made unless ``device=`` says otherwise.
+    """The device on which tensors are created without ``device=``.
 
     Examples
     --------
@@ -275,7 +276,7 @@ def get_default_device() -> _device:
 
 
 def set_default_device(device: Any) -> None:
-    """Make tensors on a device from now on, in this thread, unless ``device=`` says otherwise. None: on the CPU.
+    """Create tensors on a device from now on, in this thread, unless ``device=`` is given. None: on the CPU.
 
     Examples
     --------
@@ -303,7 +304,7 @@ def get_device(input: Tensor) -> int:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default floating-point dtype by an old type of tensors, or its name.
+    """Set the default floating-point dtype by a legacy tensor type, or its name.
 
     Examples
     --------
@@ -323,7 +324,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's type: of a tensor, that of its old type.
+    """The name of an object's type: of a tensor, that of its legacy type.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``dualtape.version``: what this is, in PyTorch's names."""
+"""``dualtape.version``: version information under PyTorch's names."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def _validate_and_wrap_argnum(argnum: Any, num_args: int) -> int:
 
 
 def _validate_and_wrap_argnums(argnums: Any, num_args: int) -> Any:
-    """The places of arguments, counted from the front: one, or a tuple of them."""
+    """The nonnegative positions of arguments: one, or a tuple of them."""
     places = scope.check_argnums(argnums, num_args)
     return places if isinstance(argnums, tuple) else places[0]
 

@@ -1,1 +1,1 @@
-"""The tensor: what it is, how it is made, what it answers, how it looks."""
+"""The tensor: its class, its creation, its protocols, its printing."""

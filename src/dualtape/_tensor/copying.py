@@ -18,7 +18,7 @@ from .tensor import Tensor, wrap
 
 
 def shallow(tensor: Tensor) -> Tensor:
-    """Another leaf over the same memory, with the same attributes."""
+    """Return another leaf over the same memory, with the same attributes."""
     new = _made(type(tensor), tensor._array, tensor.requires_grad)
     new._shared_counter = tensor._shared_counter
     new.__dict__.update(tensor.__dict__)
@@ -26,12 +26,12 @@ def shallow(tensor: Tensor) -> Tensor:
 
 
 def deepcopy(tensor: Tensor, memo: dict) -> Tensor:
-    """A deep copy of a leaf: its own memory, gradient and attributes."""
+    """Return a deep copy of a leaf: its own memory, gradient and attributes."""
     return copied_leaf(tensor, memo, lambda: _made(type(tensor), _copied(tensor._array, memo), tensor._requires_grad))
 
 
 def copied_leaf(tensor: Any, memo: dict, make: Callable[[], Any]) -> Any:
-    """The deep copy of a leaf of any layout: what ``make`` returns, with copies of its gradient and attributes.
+    """Return the deep copy of a leaf of any layout: the result of ``make``, with copies of its gradient and attributes.
 
     ``make`` copies the values alone; the attributes it sets itself are kept.
     """
@@ -53,7 +53,7 @@ def copied_leaf(tensor: Any, memo: dict, make: Callable[[], Any]) -> Any:
 
 
 def owner_of(array: Any) -> Any:
-    """The array that has the memory on which an array is a view: itself, if nobody is known."""
+    """Return the array that owns the memory of ``array``: itself, if no other is known."""
     owner = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
         # as_strided puts an object between
@@ -66,7 +66,7 @@ def owner_of(array: Any) -> Any:
 
 
 def _copied(array: Any, memo: dict) -> Any:
-    """A copy of the array; arrays that share memory, copied with one ``memo``, share memory again."""
+    """Return a copy of the array; arrays that share memory, copied with one ``memo``, share memory again."""
     owner = owner_of(array)
     if owner is array and (not isinstance(array, np.ndarray) or not array.flags.forc or array.dtype.hasobject):
         return array.copy(order="K")
@@ -79,7 +79,7 @@ def _copied(array: Any, memo: dict) -> Any:
 
 
 def reduce(tensor: Tensor) -> tuple:
-    """How a tensor is pickled: its values, whether it requires grad, its attributes."""
+    """Return the pickled form of a tensor: its values, whether it requires grad, its attributes."""
     if tensor._extra is not None and tensor._extra.hooks:
         warn("backward hooks of a tensor are not serialised: register them again after loading")
     return (_made, (type(tensor), tensor._array, tensor.requires_grad), tensor.__dict__ or None)

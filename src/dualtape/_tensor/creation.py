@@ -1,6 +1,6 @@
-"""Making tensors from data: numbers, nested sequences, arrays, buffers; and what all that makes tensors has in common.
+"""Creating tensors from data: numbers, nested sequences, arrays, buffers; and helpers of all creation functions.
 
-Values are NumPy's, dtypes are chosen as PyTorch chooses them. Tensors that are given by their shape are in ``shaped``.
+Values are NumPy's, dtypes are chosen as PyTorch chooses them. Tensors given by their shape are created in ``shaped``.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
 
 
 def in_dtype_of(out: Any, dtype: Any) -> Any:
-    """The dtype of what is made for ``out``: its own, which is the only one that may be asked for."""
+    """Return the dtype of a result for ``out``: its own; raise if another one was asked for."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}: pass one, or leave it out")
     if dtype is not None and dtypes.to_numpy(dtype) != out._array.dtype:
@@ -96,7 +96,7 @@ def in_dtype_of(out: Any, dtype: Any) -> Any:
 
 
 def _written(out: Tensor, array: Any, requires_grad: bool) -> Tensor:
-    """``out``, its values and shape those of a new array."""
+    """Return ``out`` with the values and shape of a new array."""
     if current().grad and out.requires_grad:
         raise errors.no_history_for_out()
     if out.shape == array.shape:
@@ -120,7 +120,7 @@ def _is_sequence(item: Any) -> bool:
 
 
 def _shape_of(data: Any) -> tuple:
-    """The shape that nested data has along its first entries."""
+    """Return the shape of nested data along its first entries."""
     shape: list[int] = []
     while _is_sequence(data):
         shape.append(len(data))
@@ -185,8 +185,8 @@ def _plain(data: Any) -> Any:
 
 
 def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
-    """Numbers and nested sequences of them as an array, of the dtype PyTorch would infer or of the one that is
-    wanted.
+    """Return numbers, or nested sequences of them, as an array, of the dtype PyTorch would infer or the
+    ``wanted`` one.
     """
     if isinstance(data, (str, bytes)):
         raise TypeError(
@@ -230,7 +230,7 @@ def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A new leaf tensor holding a copy of ``data``.
+    """A new leaf tensor with a copy of ``data``.
 
     Parameters
     ----------
@@ -291,19 +291,19 @@ def tensor(
 
 
 def _as_traced(array: Any) -> Any:
-    """Return ``array``, or what stands for it in a function that is being compiled."""
+    """Return ``array``, or its traced form in a function that is being compiled."""
     tracing = current().tracing
     return array if tracing is None or type(array) is not np.ndarray else tracing.array(array)
 
 
 def _readable(data: Any) -> Any:
-    """An array of the package ml_dtypes as one that is computed with here; any other as it is."""
+    """Return an array of the package ml_dtypes as one of ours; any other unchanged."""
     foreign = data.dtype.name == "bfloat16" and data.dtype is not BFLOAT16
     return cast(data.astype(np.float32), BFLOAT16) if foreign else data
 
 
 def _native(array: Any) -> Any:
-    """Arrays of foreign byte order are converted: nothing below knows about them."""
+    """Return an array in native byte order, which everything below assumes."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -418,7 +418,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor that shares the array's memory: a write to one is seen in the other.
+    """A tensor that shares the array's memory: a write to one changes the other.
 
     Examples
     --------
@@ -441,7 +441,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def as_class(tensor: Tensor, cls: type) -> Tensor:
-    """The same array, history and counters in a tensor of another class."""
+    """Return the same array, history and counters in a tensor of another class."""
     new: Any = object.__new__(cls)
     for slot in (
         "_array",

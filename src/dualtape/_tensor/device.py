@@ -1,4 +1,4 @@
-"""Devices: where an array's memory is.
+"""Devices: where an array's memory is. ``cpu`` uses NumPy, ``cuda`` CuPy, which is imported on demand.
 
 ``cpu`` is NumPy's, ``cuda`` is CuPy's, which is imported only when asked for.
 """
@@ -14,7 +14,7 @@ from . import naming
 
 
 class device:
-    """Where a tensor's memory is.
+    """The device on which a tensor's memory is.
 
     Examples
     --------
@@ -120,14 +120,14 @@ CPU = device("cpu")
 
 
 def of(array: Any) -> device:
-    """The device of an array."""
+    """Return the device of an array."""
     if isinstance(array, np.ndarray) or module_of(array) is np or array.device == "cpu":
         return CPU
     return device("cuda", array.device.id)
 
 
 def cupy() -> Any:
-    """The module that owns the GPU's arrays."""
+    """Return the module that handles the GPU's arrays."""
     try:
         import cupy
     except ImportError as error:
@@ -138,7 +138,7 @@ def cupy() -> Any:
 
 
 def move(array: Any, target: device) -> Any:
-    """``array`` on ``target``: itself if it is there already."""
+    """Return ``array`` on ``target``: itself if it is there already."""
     if target.type == "cpu":
         return array if isinstance(array, np.ndarray) or array.device == "cpu" else array.get()
     if not isinstance(array, np.ndarray) and target.index in (None, array.device.id):

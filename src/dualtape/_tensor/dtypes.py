@@ -22,7 +22,7 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class dtype:
-    """A tensor's element type, named as PyTorch names it.
+    """The type of a tensor's elements, named as PyTorch names it.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class dtype:
 
     @property
     def dtype(self) -> np.dtype:
-        """The NumPy dtype, under the name by which NumPy itself looks for it."""
+        """The NumPy dtype, under the name by which NumPy itself looks it up."""
         return self.numpy
 
     @property
     def kind(self) -> str:
-        """NumPy's letter for the category, so that formulas can ask a tensor what they ask an array."""
+        """NumPy's letter for the category, so that formulas can read it from tensors and arrays alike."""
         return self.numpy.kind
 
     @property
@@ -155,7 +155,7 @@ _default = float32
 
 
 def of(numpy: np.dtype) -> dtype:
-    """The :class:`dtype` of a NumPy dtype."""
+    """Return the :class:`dtype` of a NumPy dtype."""
     try:
         return _BY_NUMPY[numpy]
     except KeyError:
@@ -172,7 +172,7 @@ def of(numpy: np.dtype) -> dtype:
 
 
 def to_numpy(kind: object) -> np.dtype:
-    """The NumPy dtype that a user's ``dtype=`` means: ours, NumPy's, or Python's
+    """Return the NumPy dtype of a user's ``dtype=``: ours, NumPy's, or Python's
     ``float``/``int``/``bool``/``complex``.
     """
     if type(kind) is dtype:
@@ -221,19 +221,19 @@ def default_float() -> np.dtype:
 
 
 def real_of(numpy: np.dtype) -> np.dtype:
-    """The real dtype of the same precision."""
+    """Return the real dtype of the same precision."""
     return np.dtype(f"f{numpy.itemsize // 2}") if numpy.kind == "c" else numpy
 
 
 def complex_of(numpy: np.dtype) -> np.dtype:
-    """The complex dtype that holds a real dtype's values."""
+    """Return the complex dtype that can hold a real dtype's values."""
     if numpy.kind == "c":
         return numpy
     return complex128.numpy if numpy == float64.numpy else complex64.numpy
 
 
 def promote_numpy(a: np.dtype, b: np.dtype) -> np.dtype:
-    """PyTorch's type promotion of two dtypes: an integer never widens a float."""
+    """Return PyTorch's promoted type of two dtypes: an integer never widens a float."""
     if a is b or a == b:
         return a
     ra, rb = _RANK[a.kind], _RANK[b.kind]
@@ -281,12 +281,12 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 def writes_to(source: np.dtype, target: np.dtype) -> bool:
-    """Whether a result of one NumPy dtype may be written into memory of another."""
+    """Return whether a result of one NumPy dtype may be written into memory of another."""
     return _RANK[source.kind] <= _RANK[target.kind]
 
 
 def scalar_dtype(value: object) -> np.dtype:
-    """The dtype a Python number stands for when it meets no tensor of its category."""
+    """Return the dtype that a Python number has where no tensor of its category is involved."""
     kind = type(value)
     if kind is bool:
         return bool_.numpy
@@ -298,9 +298,7 @@ def scalar_dtype(value: object) -> np.dtype:
 
 
 def number_as(value: complex, target: np.dtype) -> Any:
-    """A Python number as an element of type ``target``; a number that does not fit is refused, as PyTorch refuses
-    it.
-    """
+    """Return a Python number as an element of type ``target``; raise, as PyTorch does, if it does not fit."""
     kind = target.kind
     if isinstance(value, complex) and kind in "iuf":
         if value.imag:
@@ -324,13 +322,15 @@ def _largest(target: np.dtype) -> float:
 
 
 def _fits(value: int, target: np.dtype, wraps: bool) -> bool:
-    """Whether an integer type holds ``value``; an unsigned one also takes small negative integers, modulo its range."""
+    """Return whether an integer type can hold ``value``; an unsigned one also takes small negative integers, modulo its
+    range.
+    """
     info = np.iinfo(target)
     return (-int(info.max) if wraps and target.kind == "u" else int(info.min)) <= value <= int(info.max)
 
 
 def checked_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
-    """An array of Python numbers as integers or booleans of another type, if they fit."""
+    """Return an array of Python numbers as integers or booleans of another type; raise if they do not fit."""
     if target.kind in "iu" and array.size:
         if array.dtype.kind == "c":
             raise TypeError(
@@ -347,7 +347,7 @@ def checked_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
 
 
 def result_dtype(operands: tuple | list) -> np.dtype:
-    """PyTorch's result type of arrays and Python numbers.
+    """Return PyTorch's result type of arrays and Python numbers.
 
     Arrays with dimensions decide; 0-d arrays, and after them Python numbers, only lift the category.
     """

@@ -1,6 +1,6 @@
-"""Memory shared with other libraries: DLPack both ways, and what can say of itself which array it is.
+"""Memory shared with other libraries: DLPack in both directions, and objects that convert themselves to arrays.
 
-Arrays in, arrays out; tensors are made of them in ``creation.py``.
+This module handles arrays; ``creation.py`` makes tensors of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def check_may_leave(tensor: Any) -> None:
 
 
 def exported(tensor: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
-    """A DLPack capsule over a tensor's memory: what ``Tensor.__dlpack__`` gives."""
+    """Return a DLPack capsule over a tensor's memory, for ``Tensor.__dlpack__``."""
     check_may_leave(tensor)
     if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool)):
         raise TypeError(f"stream must be int or None, got {stream!r}")
@@ -51,7 +51,7 @@ def _moved(tensor: Any, dl_device: Any, copy: bool | None) -> Any:
 
 
 class _Capsule:
-    """A bare capsule as what NumPy asks for one."""
+    """Wraps a bare capsule in the interface that NumPy expects."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
@@ -61,7 +61,7 @@ class _Capsule:
 
 
 def imported(source: Any) -> Any:
-    """The array over the memory of whatever speaks DLPack, or of a capsule that was not taken yet."""
+    """Return an array over the memory of an object with DLPack, or of a capsule that was not consumed yet."""
     if type(source).__name__ == "PyCapsule":
         source = _Capsule(source)
     elif not hasattr(source, "__dlpack__"):
@@ -85,7 +85,7 @@ def imported(source: Any) -> Any:
 
 
 def array_of(data: Any) -> Any:
-    """The array that columns of tables, and arrays of other libraries, say they are; None for what says nothing.
+    """Return the array of a table's column, or of another library's array; None if the object has none.
 
     Missing values have no number: they are refused, not made NaN.
     """

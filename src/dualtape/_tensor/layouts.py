@@ -1,6 +1,4 @@
-"""Between dense and sparse: how a tensor becomes one of another layout, and what a dense one says when it is asked
-for indices.
-"""
+"""Conversions between dense and sparse layouts, and the sparse methods of dense tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _SPARSE_ONLY = {  # what it is for, an example
 
 
 class Layouts:
-    """What a tensor has to do with layouts."""
+    """The layout methods of Tensor."""
 
     __slots__ = ()
 
@@ -201,7 +199,7 @@ _DOC = """``{name}`` of a sparse {wanted}tensor.
 
 
 def _refusal(name: str, wanted: str, example: str, shown: str) -> Callable:
-    """The method of a dense tensor that only a sparse one can answer."""
+    """Return the method of a dense tensor that only a sparse one has: it raises."""
 
     def method(self: Any) -> Any:
         raise RuntimeError(f"{name} expected sparse {wanted}tensor layout but got {self.layout!r}")

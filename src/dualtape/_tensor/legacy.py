@@ -1,6 +1,4 @@
-"""The old constructors: ``Tensor(2, 3)``, ``Tensor(data)``, ``FloatTensor([1, 2])`` and their kin, one for each
-dtype.
-"""
+"""The legacy constructors: ``Tensor(2, 3)``, ``Tensor(data)``, ``FloatTensor([1, 2])`` and the same for each dtype."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from .tensor import Tensor, wrap
 
 
 def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tensor:
-    """``cls(2, 3)`` and ``cls(data)``, as the class itself makes them."""
+    """Return ``cls(2, 3)`` or ``cls(data)`` for the legacy class ``cls``."""
     if kwargs:
         raise TypeError(
             f"{cls.__name__}() takes sizes or data, got {', '.join(kwargs)}; use dualtape.tensor(data, dtype=...)"
@@ -45,7 +43,7 @@ def _made(data: tuple, dtype: np.dtype) -> Tensor:
 
 
 class _ByDtype(type):
-    """The type of ``FloatTensor`` and its kin: every tensor of the dtype counts as an instance."""
+    """The type of ``FloatTensor`` and the other legacy classes: every tensor of the dtype counts as an instance."""
 
     _dtype: dtypes.dtype
 
@@ -105,7 +103,9 @@ _DOC_ELSEWHERE = """Tensors of {0!r} of dualtape.{1}: an old way to make and to 
 
 
 def types_of(space: str, make: Any, holds: Any) -> dict[str, type]:
-    """The old types of a namespace: ``make(dtype, *data)`` makes its tensors, ``holds(tensor)`` knows them."""
+    """Return the legacy types of a namespace: ``make(dtype, *data)`` creates its tensors, ``holds(tensor)`` recognises
+    them.
+    """
     return {
         name: _Elsewhere(
             name,

@@ -1,4 +1,4 @@
-"""The memory of a tensor: its shape, type and layout, as the array behind it has them."""
+"""The memory of a tensor: shape, type and layout of its array."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ else:
 
 
 class Memory(Methods):
-    """What a tensor's array answers for: a base of Tensor."""
+    """The properties of a tensor's array: a base of Tensor."""
 
     __slots__ = ()
 
@@ -272,7 +272,7 @@ def _dim(dim: int, ndim: int) -> int:
 
 
 def _address(array: Any) -> int:
-    """Where the first element is in memory."""
+    """Return the address of the first element."""
     array = all_samples(array)
     return array.address if hasattr(array, "address") else array.__array_interface__["data"][0]
 
@@ -284,7 +284,7 @@ def _strides(array: Any) -> tuple:
 
 
 def _strides_of_nothing(shape: tuple, strides: tuple) -> tuple:
-    """The strides that PyTorch tells where NumPy says 0: of empty tensors, and of new dimensions of size 1."""
+    """Return PyTorch's strides where NumPy's are 0: for empty tensors, and new dimensions of size 1."""
     found: list[int] = list(strides)
     empty, following = 0 in shape, 1
     for d in reversed(range(len(shape))):

@@ -168,7 +168,7 @@ class Methods:
     def any(self, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> Tensor:
         """Whether any element over ``dim`` is true (not zero)."""
     def apply_(self, callable: Any) -> Tensor:
-        """Replace each element by what a function of Python makes of it: slow, and without history."""
+        """Replace each element by a Python function of it: slow, and without history."""
     def arccos(self, *, out: Any = ...) -> Tensor:
         """The inverse cosine."""
     def arccos_(self) -> Tensor:
@@ -238,7 +238,7 @@ class Methods:
     def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta * x + alpha * (batch1 @ batch2)."""
     def bernoulli(self, p: _float | None = ..., *, generator: Any = ..., out: Any = ...) -> Tensor:
-        """Zeros and ones, each one with the probability that stands in ``input`` (or with ``p``)."""
+        """Return zeros and ones, each a one with the probability in ``input`` (or with ``p``)."""
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
         """Fill with zeros and ones, each one with probability ``p``."""
     def bfloat16(self, *, memory_format: Any = ...) -> Tensor:
@@ -322,7 +322,7 @@ class Methods:
     def col_indices(self) -> Any:
         """``col_indices`` of a sparse row compressed tensor."""
     def combinations(self, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
-        """All the choices of ``r`` entries of a vector, as rows; with replacement, an entry may be chosen again."""
+        """All choices of ``r`` entries of a vector, as rows; with replacement, an entry may be chosen again."""
     def conj(self) -> Tensor:
         """The complex conjugate of each element; a real tensor is its own."""
     def conj_physical(self, *, out: Any = ...) -> Tensor:
@@ -610,13 +610,13 @@ class Methods:
     def is_nonzero(self) -> _bool:
         """Whether a tensor of one element is not zero."""
     def is_pinned(self) -> _bool:
-        """False: tensors of this library have no such memory."""
+        """Return False: tensors of this library have no such memory."""
     @property
     def is_quantized(self) -> Any: ...
     def is_same_size(self, other: Any) -> _bool:
         """Whether two tensors have the same shape."""
     def is_shared(self) -> _bool:
-        """False: tensors of this library have no such memory."""
+        """Return False: tensors of this library have no such memory."""
     @property
     def is_sparse_csr(self) -> Any: ...
     @property
@@ -740,7 +740,7 @@ class Methods:
     def map2_(self, x: Any, y: Any, callable: Any) -> Tensor:
         """:meth:`map_` with two other tensors."""
     def map_(self, tensor: Any, callable: Any) -> Tensor:
-        """Replace each element by what a function of Python makes of it and that of another tensor: slow, and without history."""
+        """Replace each element by a Python function of it and the element of another tensor: slow, and without history."""
     def masked_fill(self, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
         """One value where the mask holds."""
     def masked_fill_(self, mask: Any, value: Any) -> Tensor:
@@ -774,11 +774,11 @@ class Methods:
     def mode(self, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> _mode_result:
         """The most common element along ``dim``, the smallest of several, and its last index."""
     def module_load(self, other: Any, assign: _bool = ...) -> Tensor:
-        """What a parameter becomes when a module loads ``other`` into it: itself with the new values, or ``other``."""
+        """Return the value of a parameter when a module loads ``other`` into it: itself with the new values, or ``other``."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
-        """Dimensions moved to other places, the rest kept in order."""
+        """Dimensions moved to other positions, the rest kept in order."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
-        """Dimensions moved to other places, the rest kept in order."""
+        """Dimensions moved to other positions, the rest kept in order."""
     def msort(self, *, out: Any = ...) -> Tensor:
         """The elements in order along the first dimension."""
     def mul(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -786,7 +786,7 @@ class Methods:
     def mul_(self, other: Any) -> Tensor:
         """x * y."""
     def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Any = ..., out: Any = ...) -> Tensor:
-        """Indices drawn with probabilities proportional to the entries of each row."""
+        """Return indices drawn with probabilities proportional to the entries of each row."""
     def multiply(self, other: Any, *, out: Any = ...) -> Tensor:
         """x * y."""
     def multiply_(self, other: Any) -> Tensor:
@@ -928,7 +928,7 @@ class Methods:
     def repeat(self, *repeats: Any, out: Any = ...) -> Tensor:
         """The tensor repeated along each dimension."""
     def repeat_interleave(self, repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
-        """Each entry repeated, one after the other; given how often alone, the places of the entries."""
+        """Each entry repeated in order; given the counts alone, the indices of the entries."""
     def reshape(self, *shape: Any) -> Tensor:
         """The tensor in another shape: a view where the memory allows it, else a copy."""
     def reshape_as(self, other: Any) -> Tensor:
@@ -936,7 +936,7 @@ class Methods:
     def resize(self, *sizes: Any) -> Tensor:
         """The tensor in another shape with as many elements: PyTorch's old name for what :func:`reshape` does."""
     def resize_(self, *size: Any, memory_format: Any = ...) -> Tensor:
-        """Give a tensor another shape: its elements stay in order, what is added is not initialised."""
+        """Give a tensor another shape: elements keep their order, additional ones are not initialised."""
     def resize_as(self, tensor: Any) -> Tensor:
         """The tensor in the shape of another with as many elements: PyTorch's old name for :meth:`reshape_as`."""
     def resize_as_(self, the_template: Any, *, memory_format: Any = ...) -> Tensor:
@@ -978,7 +978,7 @@ class Methods:
     def select_scatter(self, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
         """The tensor with ``src`` as one entry along a dimension."""
     def set_(self, source: Any = ..., storage_offset: _int = ..., size: Any = ..., stride: Any = ...) -> Tensor:
-        """Let a tensor show the memory of another one, or of a storage, from now on; without a source, none."""
+        """Make a tensor use the memory of another one, or of a storage; without a source, none."""
     def set_eq_(self, other: Any) -> Tensor:
         """Where x == y, as booleans."""
     def set_ge_(self, other: Any) -> Tensor:
@@ -1058,7 +1058,7 @@ class Methods:
     def stft(self, n_fft: _int, hop_length: _int | None = ..., win_length: _int | None = ..., window: Any = ..., center: _bool = ..., pad_mode: str = ..., normalized: _bool = ..., onesided: _bool | None = ..., return_complex: _bool | None = ..., align_to_window: _bool | None = ...) -> Tensor:
         """The spectra of pieces of ``n_fft`` entries of signals, ``hop_length`` apart, each times a window: (frequencies, pieces)."""
     def storage(self) -> Any:
-        """The memory that the tensor, or the base it views, lives in, as elements; :meth:`untyped_storage` is what stays."""
+        """The memory of the tensor, or of the base that it views, as elements; deprecated in favour of :meth:`untyped_storage`."""
     def storage_type(self) -> Any:
         """The class of storages of the tensor's dtype."""
     def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
@@ -1072,7 +1072,7 @@ class Methods:
     def sum(self, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The sum over ``dim``; integers and booleans are summed as int64."""
     def sum_to_size(self, *size: Any) -> Tensor:
-        """The tensor added up to a shape that can be broadcast to its own."""
+        """The tensor summed to a shape that can be broadcast to its own."""
     def svd(self, some: _bool = ..., compute_uv: _bool = ..., *, out: Any = ...) -> tuple[Tensor, ...]:
         """The singular value decomposition as (U, S, V), V not transposed; see :func:`dualtape.linalg.svd`."""
     def swapaxes(self, dim0: Any, dim1: Any) -> Tensor:
@@ -1088,7 +1088,7 @@ class Methods:
     def t_(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars stay as they are."""
     def take(self, index: Any, *, out: Any = ...) -> Tensor:
-        """Entries by their place in the flattened tensor."""
+        """Entries by their index in the flattened tensor."""
     def take_along_dim(self, indices: Any, dim: _int | None = ..., *, out: Any = ...) -> Tensor:
         """Entries picked along a dimension, input and indices broadcast against each other."""
     def tan(self, *, out: Any = ...) -> Tensor:
@@ -1158,7 +1158,7 @@ class Methods:
     def unsqueeze_(self, dim: Any) -> Tensor:
         """The tensor with a new dimension of size 1."""
     def untyped_storage(self) -> Any:
-        """The memory that the tensor, or the base it views, lives in, as bytes."""
+        """The memory of the tensor, or of the base that it views, as bytes."""
     def values(self) -> Any:
         """``values`` of a sparse tensor."""
     def var(self, dim: Any = ..., unbiased: _bool | None = ..., keepdim: _bool = ..., *, correction: _float | None = ..., **out: Any) -> Tensor:

@@ -1,6 +1,4 @@
-"""The name under which things show themselves: programs that came through the doorway compare words like
-``torch.float32``.
-"""
+"""The name under which the package appears to programs: as_torch programs compare strings such as ``torch.float32``."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def _prefix(tensor: Tensor) -> str:
 
 
 def _batched_repr(tensor: Tensor) -> str:
-    """A batched tensor: which ``vmap`` it belongs to, and all samples."""
+    """Return the text of a batched tensor: the ``vmap`` that it belongs to, and all samples."""
     array = tensor._array
     batches = current().batches
     number = batches.index(array.level) + 1 if array.level in batches else array.level.number
@@ -232,7 +232,7 @@ def _suffixes(tensor: Tensor) -> list[str]:
 
 
 def _dtype_is_implied(tensor: Tensor, empty: bool) -> bool:
-    """Whether the printed values alone, passed to ``tensor()``, would give this dtype."""
+    """Return whether the printed values alone, passed to ``tensor()``, would give this dtype."""
     numpy_dtype, default = tensor.dtype.numpy, get_default_dtype().numpy
     if numpy_dtype == default:
         return True
@@ -297,12 +297,12 @@ def _contents(array: np.ndarray, indent: int) -> str:
 
 
 def _kept(length: int, edge: int) -> Sequence[int]:
-    """The indices that a summary shows of one dimension."""
+    """Return the indices of one dimension that a summary shows."""
     return [*range(edge), *range(length - edge, length)] if length > 2 * edge else range(length)
 
 
 def _corners(array: np.ndarray, edge: int) -> np.ndarray:
-    """The entries that a summary shows: hidden ones do not influence the number style."""
+    """Return the entries that a summary shows: hidden ones do not influence the number style."""
     if max(array.shape, default=0) <= 2 * edge:
         return array
     return array[np.ix_(*[_kept(length, edge) for length in array.shape])]  # at once: what is hidden is not copied

@@ -1,6 +1,4 @@
-"""Properties of Tensor that few programs touch, each with its setter's and deleter's rules; and flags that say what
-a tensor is not.
-"""
+"""Rarely used properties of Tensor, each with the rules of its setter and deleter; and constant flags."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _NEVER = (
 
 
 def _hooks(tensor: Tensor) -> Any:
-    """The hooks on a tensor's gradient, None if there never were any."""
+    """Return the hooks on a tensor's gradient, None if there never were any."""
     if tensor.grad_fn is None:
         return None if tensor._extra is None else shown_hooks(tensor._extra.hooks)
     node, number = tensor._edge[:2]  # type: ignore[index]
@@ -70,7 +68,7 @@ def _delete_post_hooks(tensor: Tensor) -> None:
 
 
 def _grad_dtype(tensor: Tensor) -> Any:
-    """The dtype in which a leaf's gradient arrives; None: as it comes."""
+    """Return the dtype to which a leaf's gradients are cast; None: they are not."""
     if tensor.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     extra = tensor._extra

@@ -1,4 +1,4 @@
-"""A tensor among Python's and NumPy's protocols: conversions, iteration, truth, printing, copying, pickling."""
+"""Python's and NumPy's protocols for tensors: conversions, iteration, truth, printing, copying, pickling."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 
 class Elsewhere:
-    """Stands for a member of NumPy's arrays that tensors have under another name: it is not there, and says which."""
+    """A member of NumPy's arrays that tensors have under another name: reading it raises, and says which."""
 
     __slots__ = ("name", "instead")
 
@@ -40,7 +40,7 @@ class Elsewhere:
 
 
 class Protocols(Methods):
-    """What makes a tensor an object like others: a base of Tensor."""
+    """The protocol methods of tensors: a base of Tensor."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Protocols(Methods):
         requires_grad: bool
 
     def numpy(self: Any, *, force: bool = False) -> np.ndarray:
-        """The array behind the tensor, sharing its memory; of one that requires grad, only where nothing is recorded.
+        """The array behind the tensor, sharing its memory; of a tensor that requires grad only under ``no_grad``.
 
         Examples
         --------

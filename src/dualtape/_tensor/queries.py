@@ -1,4 +1,4 @@
-"""Questions about tensors, as functions: ``is_floating_point(x)``, ``numel(x)``, ``result_type(x, y)``."""
+"""Questions about tensors as functions: ``is_floating_point(x)``, ``numel(x)``, ``result_type(x, y)``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def detach(input: Tensor) -> Tensor:
 
 
 def detach_(input: Tensor) -> Tensor:
-    """Take a tensor's history away.
+    """Remove a tensor's history.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def numel(input: Tensor) -> int:
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes have together; an integer stands for a shape of one dimension.
+    """The common shape to which tensors of these shapes broadcast; an integer stands for a shape of one dimension.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def _get_device(self: Tensor) -> int:
 
 
 def _never(self: Tensor) -> bool:
-    """False: tensors of this library have no such memory.
+    """Return False: tensors of this library have no such memory.
 
     Examples
     --------

@@ -1,6 +1,7 @@
-"""Tensors of a shape: filled with one value or none, like one another, ranges, the identity, indices of triangles.
+"""Creating tensors of a given shape: filled with one value or uninitialised, like one another, ranges, the identity,
+indices of triangles.
 
-How a new array becomes a tensor, and how data does, is in ``creation``.
+Conversions from arrays and data are in ``creation``.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def empty(
     requires_grad: bool = False,
     **ignored: Any,
 ) -> Tensor:
-    """A tensor of a shape, its values whatever is in memory.
+    """A tensor of a shape, its values uninitialised.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def empty(
 
 
 def _shaped(size: tuple, dtype: Any, layout: Any, kwargs: dict) -> tuple:
-    """The shape and dtype of a new array."""
+    """Return the shape and dtype of a new array."""
     if layout is not None:
         plain_memory(layout)
     if kwargs or not size:
@@ -150,7 +151,7 @@ def _shaped(size: tuple, dtype: Any, layout: Any, kwargs: dict) -> tuple:
 
 
 def _size_of(size: tuple, kwargs: dict) -> tuple:
-    """The sizes, also when given as ``size=``; anything else unknown is an error."""
+    """Return the sizes, also when given as ``size=``; raise for unknown keywords."""
     if "size" in kwargs:
         size = (kwargs.pop("size"),)
     elif not size:
@@ -172,7 +173,7 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A shape filled with one value, whose type is the default dtype.
+    """A tensor of a shape, filled with one value, whose type is the default dtype.
 
     Examples
     --------
@@ -302,7 +303,7 @@ def empty_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of the shape, dtype and device of ``input``, its values whatever is in memory.
+    """A tensor of the shape, dtype and device of ``input``, its values uninitialised.
 
     Examples
     --------

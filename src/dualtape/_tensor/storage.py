@@ -1,7 +1,7 @@
 """Storages: the memory behind tensors, as bytes or as elements of one dtype.
 
-The storage of a tensor is the memory of its base, as it lies there; it is the same object as long as somebody has it.
-What NumPy allocated for a tensor cannot be made larger; a storage that no tensor lives in can.
+The storage of a tensor is the memory of its base; it is one object as long as a reference to it exists. Memory that
+NumPy allocated for a tensor cannot be resized; a storage without tensors can.
 """
 
 from __future__ import annotations
@@ -464,7 +464,7 @@ def is_storage(obj: Any) -> bool:
 
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory that the tensor, or the base it views, lives in, as bytes.
+    """The memory of the tensor, or of the base that it views, as bytes.
 
     Examples
     --------
@@ -489,7 +489,8 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 
 def storage(self: Tensor) -> TypedStorage:
-    """The memory that the tensor, or the base it views, lives in, as elements; :meth:`untyped_storage` is what stays.
+    """The memory of the tensor, or of the base that it views, as elements; deprecated in favour of
+    :meth:`untyped_storage`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The Tensor: an array with what differentiation needs to know about it.
+"""The Tensor: an array with the attributes that differentiation needs.
 
-Eight slots and no logic on the way of an operation. Methods that compute (``x.tanh()``, ``x + y``) are put on the
-class by the op table; what its memory answers for and how it takes part in Python's and NumPy's protocols stands
-next door. Here is what makes it a tensor: its place in the graph.
+It has eight slots, and no logic that operations would pass through. Methods that compute (``x.tanh()``, ``x + y``) are
+put on the class by the op table; its memory is in ``memory.py``, Python's and NumPy's protocols in ``protocols.py``.
+This module has its relation to the graph.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ SAME = "same"  # a gradient's dtype: that of its tensor
 
 
 class TensorExtra:
-    """What few tensors have: hooks of a leaf, the dtype of its gradient. One slot of a tensor holds it, or None."""
+    """Rare attributes of a tensor: hooks of a leaf, the dtype of its gradient. One slot of a tensor holds it, or
+    None.
+    """
 
     __slots__ = ("hooks", "post_hooks", "grad_dtype", "retains", "tangents")
 
@@ -45,7 +47,7 @@ class TensorExtra:
         self.tangents: Any = None  # in forward mode, by level
 
     def gradient_dtype(self, dtype: np.dtype) -> np.dtype | None:
-        """The dtype in which gradients arrive at a leaf of ``dtype``; None: as they come."""
+        """Return the dtype to which gradients of a leaf of ``dtype`` are cast; None: they are not."""
         return dtype if self.grad_dtype is SAME else None if self.grad_dtype is None else self.grad_dtype.numpy
 
 
@@ -108,7 +110,8 @@ class Tensor(Memory, Layouts, Protocols):
 
     @classmethod
     def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Called for each operation on an instance of a subclass; this one runs it and gives the results the subclass.
+        """Called for each operation on an instance of a subclass; this default runs it and gives the results the
+        subclass.
 
         Examples
         --------
@@ -170,8 +173,8 @@ class Tensor(Memory, Layouts, Protocols):
         requires_grad: bool = False,
         **ignored: Any,
     ) -> Any:
-        """An instance of ``cls`` that has a shape and a dtype and no values: ``cls.__torch_dispatch__`` answers every
-        operation.
+        """Return an instance of ``cls`` that has a shape and a dtype and no values: ``cls.__torch_dispatch__``
+        implements every operation.
 
         Examples
         --------
@@ -318,7 +321,7 @@ class Tensor(Memory, Layouts, Protocols):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without history and with a version counter of its own: writes to it go unnoticed."""
+        """The same memory without history and with a version counter of its own: writes to it are not noticed."""
         return _fresh_alias(self) if type(self._array) is not Absent else self.detach()
 
     @data.setter
@@ -389,7 +392,7 @@ class Tensor(Memory, Layouts, Protocols):
         return alias(self)
 
     def detach_(self) -> Tensor:
-        """Forget this tensor's history, in place.
+        """Remove this tensor's history, in place.
 
         Examples
         --------
@@ -478,9 +481,7 @@ class Tensor(Memory, Layouts, Protocols):
 
     @property
     def _shared_counter(self) -> list:
-        """The counter of writes to this memory, which views and detached aliases share; made when it is first asked
-        for.
-        """
+        """Return the version counter of this memory, shared by views and detached aliases; created on first use."""
         writes = self._version_counter
         if writes is None:
             result = [0, None]
@@ -515,7 +516,7 @@ class Tensor(Memory, Layouts, Protocols):
         return self._view is not None and self._version_counter is not UNTRACKED
 
     def _view_func(self, new_base: Tensor) -> Tensor:
-        """The steps that lead from this view's base to it, taken from ``new_base``."""
+        """Return the view that the steps from this view's base to it give on ``new_base``."""
         if self._view is None:
             raise RuntimeError("_view_func is for views: this tensor is none")
         return replay(new_base, self._view.step, raw=False)
@@ -533,7 +534,7 @@ class Tensor(Memory, Layouts, Protocols):
 
 
 def wrap(array: Any) -> Tensor:
-    """A new leaf tensor over ``array``, no questions asked."""
+    """Return a new leaf tensor over ``array``, without checks."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._edge = tensor._version_counter = tensor._view = tensor._grad = tensor._grad_accumulator = tensor._extra = (
@@ -544,12 +545,12 @@ def wrap(array: Any) -> Tensor:
 
 
 def new_tensor(array: Any) -> Tensor:
-    """A new leaf tensor over ``array``; in inference mode, an inference tensor."""
+    """Return a new leaf tensor over ``array``; in inference mode, an inference tensor."""
     return untrack(wrap(array)) if current().inference else wrap(array)
 
 
 def alias(tensor: Tensor) -> Tensor:
-    """A tensor over the same memory and version counter, without history."""
+    """Return a tensor over the same memory and version counter, without history."""
     new = wrap(tensor._array)
     new._version_counter = tensor._shared_counter
     return untrack(new) if new._version_counter is UNTRACKED else new
@@ -560,5 +561,5 @@ def _fresh_alias(tensor: Tensor) -> Tensor:
 
 
 def raw(value: Any) -> Any:
-    """The array of a tensor; anything else as it is."""
+    """Return the array of a tensor; other values unchanged."""
     return value._array if isinstance(value, Tensor) else value

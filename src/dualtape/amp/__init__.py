@@ -1,4 +1,4 @@
-"""``dualtape.amp``: matrix products in a narrower type, the rest as it is; gradients scaled so that none vanishes."""
+"""``dualtape.amp``: automatic mixed precision: matrix products in a narrower dtype, and scaled gradients."""
 
 from __future__ import annotations
 

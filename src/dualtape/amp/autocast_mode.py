@@ -1,7 +1,7 @@
-"""Autocast: inside, products are computed in a narrower type, and what needs the digits in float32.
+"""Autocast: matrix products run in a narrower dtype, and precision-critical functions in float32.
 
-It is a function mode: arguments are cast before the function runs, by ordinary recorded conversions, so that
-gradients come back in the type of what was cast. A function made of others is looked into.
+It is a function mode: arguments are cast before the function runs, by ordinary recorded conversions, so that gradients
+have the dtype of the original. Functions composed of others are cast inside.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Casting:
         self.cache = cache  # what leaves were cast to: (version, tensor), by leaf
 
     def for_second_run(self) -> Casting:
-        """The same casts for what a checkpoint recomputes, which has a graph of its own: nothing is kept from here."""
+        """Return the same casts for the recomputation of a checkpoint, which has a graph of its own and shares no
+        cache.
+        """
         return Casting(self.dtype, None if self.cache is None else {})
 
     def __torch_function__(self, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -78,7 +80,7 @@ class Casting:
 
 
 def _sums_nothing(equation: str) -> bool:
-    """Whether an equation of two operands is an elementwise product, which keeps the type it gets."""
+    """Return whether an equation of two operands is an elementwise product, which keeps its dtype."""
     operands, _, result = equation.partition("->")
     return set(operands) - {","} <= set(result)
 
@@ -106,7 +108,8 @@ def _with(mode: modes.Mode, casting: Casting | None) -> modes.Mode:
 
 
 class autocast(modes.ModeContext):
-    """Inside, or in a decorated function, matrix products run in ``dtype``; losses and the like in float32.
+    """Context, or decorator, in which matrix products run in ``dtype``, and losses and other precision-critical
+    functions in float32.
 
     Parameters
     ----------
@@ -220,7 +223,7 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> Any:
-    """The type that autocast casts to.
+    """The dtype that autocast casts to.
 
     Examples
     --------
@@ -247,7 +250,7 @@ def get_autocast_cpu_dtype() -> Any:
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Switch autocast on or off, from now on.
+    """Switch autocast on or off from now on.
 
     Examples
     --------
@@ -276,7 +279,7 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """Set the type that autocast casts to where none is given.
+    """Set the default dtype of autocast.
 
     Examples
     --------
@@ -303,7 +306,7 @@ def set_autocast_cpu_dtype(dtype: Any) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether autocast keeps what leaves were cast to.
+    """Whether autocast caches casts of leaves.
 
     Examples
     --------
@@ -316,7 +319,7 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Set whether autocast keeps what leaves were cast to.
+    """Set whether autocast caches casts of leaves.
 
     Examples
     --------
@@ -328,7 +331,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """Forget what leaves were cast to.
+    """Clear the cached casts of leaves.
 
     Examples
     --------
@@ -341,8 +344,8 @@ def clear_autocast_cache() -> None:
 
 
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: Any = None) -> Callable:
-    """Decorates ``forward`` of a Function: it runs in autocast as it is around, or, with ``cast_inputs``, without it
-    and on inputs of that type.
+    """Decorator for ``forward`` of a Function: it runs in the surrounding autocast, or, with ``cast_inputs``, without
+    autocast on inputs of that dtype.
 
     Examples
     --------
@@ -386,7 +389,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: An
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """Decorates ``backward`` of a Function: it runs in autocast if ``forward`` did; see :func:`custom_fwd`.
+    """Decorator for ``backward`` of a Function: it runs in autocast if ``forward`` did; see :func:`custom_fwd`.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""GradScaler: a loss is multiplied before backward, so that small gradients of narrow types do not vanish, and
-gradients are divided again before the step; a step with gradients that are not finite is left out.
+"""GradScaler: multiply a loss before backward, so that small gradients of narrow dtypes do not underflow, and divide
+the gradients before the step; steps with infinite or NaN gradients are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..sparse import layouts
 
 
 class OptState(Enum):
-    """What was done with an optimiser's gradients since the last update."""
+    """What was done with an optimizer's gradients since the last update."""
 
     READY = 0
     UNSCALED = 1
@@ -27,7 +27,7 @@ class OptState(Enum):
 
 
 class GradScaler:
-    """Scales losses, and takes steps whose gradients are finite.
+    """Scales losses, and skips steps whose gradients are not finite.
 
     Parameters
     ----------
@@ -98,8 +98,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimiser's parameters by the scale: to look at them, or clip them, before the
-        step.
+        """Divide the gradients of an optimizer's parameters by the scale, to inspect or clip them before the step.
 
         Examples
         --------
@@ -134,7 +133,7 @@ class GradScaler:
         self._optimizers[id(optimizer)] = (OptState.UNSCALED, finite)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step()``, if all gradients are finite; they are divided by the scale first, unless they were.
+        """Run ``optimizer.step()`` if all gradients are finite; they are divided by the scale first, unless they were.
 
         Examples
         --------
@@ -160,7 +159,7 @@ class GradScaler:
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Let the scale grow or shrink, or set it; then a new step may come.
+        """Increase or decrease the scale, or set it, at the end of a step.
 
         Examples
         --------
@@ -202,35 +201,35 @@ class GradScaler:
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Return whether it is enabled."""
         return self._enabled
 
     def get_growth_factor(self) -> float:
-        """By what the scale grows."""
+        """Return the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set by what the scale grows."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By what the scale shrinks."""
+        """Return the factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set by what the scale shrinks."""
+        """Set the factor by which the scale shrinks."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps the scale grows."""
+        """Return the number of steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many steps the scale grows."""
+        """Set the number of steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be kept of the scaler between runs.
+        """Return the state of the scaler.
 
         Examples
         --------
@@ -249,7 +248,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave.
+        """Restore the result of :meth:`state_dict`.
 
         Examples
         --------

@@ -1,9 +1,8 @@
-"""The array API standard's namespace for tensors, version 2024.12: what ``x.__array_namespace__()`` gives.
+"""The array API standard's namespace for tensors, version 2024.12: the result of ``x.__array_namespace__()``.
 
 Libraries that are written for any array (SciPy's and scikit-learn's functions among them) ask their arguments for it,
 and then run on tensors. Each function has the standard's name, signature and promotion, and is made of the ops, so that
-what is computed with it can be differentiated. ``special`` is no part of the standard: SciPy looks there for its own
-functions.
+its results can be differentiated. ``special`` is not part of the standard: SciPy looks there for its own functions.
 """
 
 from __future__ import annotations
@@ -50,7 +49,8 @@ globals().update({name: getattr(dt, name) for name in (*_CONSTANTS, *_DTYPES)})
 
 
 def for_version(api_version: str | None) -> Any:
-    """The namespace, if it is one for that version of the standard: what ``Tensor.__array_namespace__`` asks.
+    """Return the namespace for that version of the standard, for ``Tensor.__array_namespace__``; raise for other
+    versions.
 
     Examples
     --------

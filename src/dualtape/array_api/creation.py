@@ -69,7 +69,7 @@ def arange(
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """An array of a shape whose values are whatever was in its memory.
+    """An array of a shape, its values uninitialised.
 
     Examples
     --------

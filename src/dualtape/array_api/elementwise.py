@@ -1,5 +1,11 @@
-"""Functions of elements. Most are an op under the standard's name, made from two tables; a number may be either of two
-arguments, and 0-d arrays promote as others do."""
+"""Elementwise functions.
+
+Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
+promote as others do.
+
+Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
+promote as others do.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +104,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 def conj(x: Tensor, /) -> Tensor:
-    """The complex conjugate, in memory that says so itself.
+    """The complex conjugate, in memory of its own.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Shapes changed, arrays joined, split and repeated, elements taken by their places."""
+"""Manipulation functions: shapes changed, arrays joined, split and repeated, elements taken by index."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """Arrays one after the other along an axis, or, without one, all their elements.
+    """Arrays concatenated along an axis, or, without one, all their elements.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
-    """A view with axes at other places.
+    """A view with axes moved to other positions.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-    """Each element, or each slice of an axis, a number of times.
+    """Each element, or each slice of an axis, repeated.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
 
 
 def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
-    """Elements moved on along axes, those at the end to the beginning.
+    """Elements shifted along axes, those at the end to the beginning.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Slices of an axis, by their places.
+    """Slices of an axis, by index.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Elements by their places along an axis.
+    """Elements by their indices along an axis.
 
     Examples
     --------

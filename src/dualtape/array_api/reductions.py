@@ -1,4 +1,4 @@
-"""Sums, products, extremes, moments, and what holds of all elements or some: along one axis, several, none or all."""
+"""Reductions: sums, products, extremes, moments, truth of all or any elements; along one axis, several, none or all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _reduced(op: Callable, x: Tensor, axis: Any, keepdims: bool, **more: Any) ->
 
 
 def _of_sums(x: Tensor, dtype: Any) -> Any:
-    """The type of sums of ``x``: of integers, the widest with their sign."""
+    """Return the dtype of sums of ``x``: of integers, the widest with their sign."""
     if dtype is not None or x.dtype.kind in "fc":
         return dtype
     return dt.uint64 if x.dtype.kind == "u" else dt.int64
@@ -52,12 +52,12 @@ def _product(x: Tensor, axes: Any = None, keepdim: bool = False, dtype: Any = No
 
 
 def _free(result: Tensor) -> Tensor:
-    """What an op saved, apart from it: libraries for any array write over what is not finite."""
+    """Return a result that no node refers to: array API libraries write into results."""
     return result.clone() if result.requires_grad else result
 
 
 def all(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements are other than zero.
+    """Whether all elements are nonzero.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def all(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def any(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether some element is other than zero.
+    """Whether any element is nonzero.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def any(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements are other than zero.
+    """The number of nonzero elements.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def _cumulative(op: Callable, first: int, x: Tensor, axis: int | None, dtype: An
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Sums of the elements so far; ``include_initial`` puts the sum of none before them.
+    """Running sums; ``include_initial`` prepends the sum of no elements.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Products of the elements so far; ``include_initial`` puts the product of none before them.
+    """Running products; ``include_initial`` prepends the product of no elements.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def cumulative_prod(
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Differences of neighbours, ``n`` times.
+    """Differences of neighbours, applied ``n`` times.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where elements are, their order, and the sets they form."""
+"""Searching and sorting functions, and sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest element, the first if there are several.
+    """The index of the largest element, the first if there are several.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest element, the first if there are several.
+    """The index of the smallest element, the first if there are several.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def _place(op: Any, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places that put the elements in order.
+    """The indices that sort the elements.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The places of the elements that are not zero: an array for each axis.
+    """The indices of the nonzero elements: an array for each axis.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 
 def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where elements would go in a sorted array.
+    """The indices at which elements can be inserted into a sorted array in order.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
 
 
 class UniqueAllResult(NamedTuple):
-    """What ``unique_all`` gives."""
+    """The result of ``unique_all``."""
 
     values: Tensor
     indices: Tensor
@@ -128,21 +128,21 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What ``unique_counts`` gives."""
+    """The result of ``unique_counts``."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverseResult(NamedTuple):
-    """What ``unique_inverse`` gives."""
+    """The result of ``unique_inverse``."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def unique_all(x: Tensor, /) -> UniqueAllResult:
-    """The different elements, where each is first, which one each element is, and how often they are there.
+    """The distinct elements, their first indices, the index of each element among them, and their counts.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
-    """The different elements, and how often they are there.
+    """The distinct elements, and their counts.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
-    """The different elements, and which one each element is.
+    """The distinct elements, and the index of each element among them.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """The different elements.
+    """The distinct elements.
 
     Examples
     --------

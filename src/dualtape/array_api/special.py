@@ -1,6 +1,6 @@
-"""SciPy's special functions that have derivatives here, which SciPy looks for in an array's namespace.
+"""SciPy's special functions with derivatives, which SciPy looks for in an array's namespace.
 
-What is not among them SciPy computes by its own means: from others that are, or on NumPy's arrays.
+Others are computed by SciPy: from these, or on NumPy's arrays.
 """
 
 from __future__ import annotations

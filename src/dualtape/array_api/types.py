@@ -1,4 +1,4 @@
-"""The standard's data types: kinds of them, what two promote to, limits, and what the namespace says about itself."""
+"""The standard's data types: kinds, promotion, limits, and information about the namespace."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def astype(x: Tensor, dtype: dt.dtype, /, *, copy: bool = True, device: Any = No
 
 
 def can_cast(from_: Any, to: dt.dtype, /) -> bool:
-    """Whether promotion alone may take the one type to the other.
+    """Whether promotion may convert the one type to the other.
 
     Examples
     --------
@@ -155,13 +155,13 @@ def _of(type: Any) -> dt.dtype:
 
 
 def of_one_type(*values: Any) -> list[Any]:
-    """Arrays and Python numbers as arrays of the type they promote to."""
+    """Return arrays and Python numbers as arrays of their promoted type."""
     kind = result_type(*values)
     return [x.to(kind) if isinstance(x, Tensor) else dt.asarray(x, dtype=kind) for x in values]
 
 
 class Info:
-    """What ``__array_namespace_info__()`` gives: devices, types and what the namespace is able to do.
+    """The result of ``__array_namespace_info__()``: devices, types and capabilities of the namespace.
 
     Examples
     --------

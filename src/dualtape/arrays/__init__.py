@@ -1,7 +1,7 @@
-"""What an array is. This package knows nothing above it: no tensor, no op, no graph.
+"""The array layer: what an array is, and the kinds of arrays. It knows no tensors, ops or graphs.
 
-An array speaks NumPy's protocols: it has ``shape``, ``ndim``, ``dtype``, operators, and answers NumPy's functions
-through ``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
+An array follows NumPy's protocols: it has ``shape``, ``ndim``, ``dtype`` and operators, and handles NumPy's functions
+by ``__array_ufunc__`` and ``__array_function__``. ``numpy.ndarray`` and ``cupy.ndarray`` do; so does a tensor.
 """
 
 from . import malloc as malloc

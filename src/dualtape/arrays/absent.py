@@ -1,7 +1,7 @@
-"""The array of a tensor whose values are elsewhere: it has a shape and a dtype, and refuses to compute.
+"""The array of a tensor that keeps its values elsewhere: it has a shape and a dtype, and refuses to compute.
 
-A wrapper subclass keeps other tensors and answers operations itself; a sparse tensor keeps indices and values. What
-reaches for their memory by mistake is told so, instead of computing with something else.
+A wrapper subclass holds other tensors and handles operations itself; a sparse tensor holds indices and values. Code
+that asks for their memory by mistake gets an error instead of wrong values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class NoMemory(RuntimeError, TypeError):
-    """Something reached for the memory of a tensor that has none."""
+    """Raised when code asks for the memory of a tensor that has none."""
 
 
 class Absent(np.lib.mixins.NDArrayOperatorsMixin):

@@ -1,8 +1,8 @@
-"""Arrays of bfloat16: float32 values of which the upper half is kept.
+"""Arrays of bfloat16: float32 values of which the upper half is significant.
 
-An op computes in float32, and its result is rounded once, when it becomes a tensor's (``settled``): so does PyTorch.
-Whatever writes into an array that is a tensor's rounds what it writes. The values lie in memory as float32: the type
-is about the numbers, not about the room they take.
+An op computes in float32, and its result is rounded once, when it becomes a tensor's (``settle``), as in PyTorch. A
+write into an array that belongs to a tensor rounds the values. Values occupy four bytes in memory: the dtype limits the
+numbers, not the memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WRITING = {np.copyto, np.put_along_axis, np.place, np.put, np.fill_diagonal}  #
 
 
 def rounded(array: np.ndarray) -> BFloat16Array:
-    """The numbers of bfloat16 that are nearest to an array's: of two, the even one."""
+    """Return the nearest bfloat16 numbers, ties to even, as float32."""
     return BFloat16Array(_nearest(array.real if array.dtype.kind == "c" else array), True)
 
 
@@ -42,7 +42,7 @@ def _nearest(array: Any) -> np.ndarray:
 
 
 def _next_after(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The numbers of bfloat16 that follow ``start`` in the direction of ``end``, as float32."""
+    """Return the bfloat16 numbers that follow ``start`` in the direction of ``end``, as float32."""
     start, end = np.broadcast_arrays(start, end)
     bits = start.reshape(-1).copy().view(np.int32) >> 16  # negative numbers have the sign bit of an int32
     towards, sought = start.reshape(-1), end.reshape(-1)
@@ -55,7 +55,7 @@ def _next_after(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of bfloat16 that speaks NumPy's protocols."""
+    """An array of bfloat16 that follows NumPy's protocols."""
 
     __slots__ = ("values", "settled")
 
@@ -64,7 +64,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         self.settled = settled
 
     def settle(self) -> BFloat16Array:
-        """The array with its values rounded: itself, if they are."""
+        """Return the array with its values rounded: itself if they are."""
         return self if self.settled else BFloat16Array(_nearest(self.values), True)
 
     # --- NumPy's protocols ------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
         return result if wider or dtype is not None and dtype is not BFLOAT16 else _as_bfloat16(result)
 
     def _into(self, out: tuple, ufunc: Any, method: str, inputs: tuple, kwargs: dict) -> Any:
-        """A ufunc that writes: by way of what it computes, so that nothing is written before it is rounded."""
+        """Apply a ufunc with ``out=``: compute first, then round and write."""
         kwargs.pop("casting", None)
         result = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
         for target, found in zip(out, result if isinstance(result, tuple) else (result,), strict=True):
@@ -144,7 +144,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def address(self) -> int:
-        """Where the values are: counted as if each took two bytes, so that distances are those of the strides."""
+        """The address of the values, counted as if each took two bytes, so that differences agree with the strides."""
         return self.values.__array_interface__["data"][0] // 2
 
     @property
@@ -182,7 +182,7 @@ class BFloat16Array(np.lib.mixins.NDArrayOperatorsMixin):
     # --- numbers ----------------------------------------------------------------------------------
 
     def get(self) -> np.ndarray:
-        """The numbers as NumPy has them: float32."""
+        """Return the numbers as a float32 array."""
         return self.settle().values.copy()
 
     def item(self, *args: Any) -> Any:
@@ -223,7 +223,7 @@ _KNOWN = (BFloat16Array, np.ndarray, np.generic, int, float, bool, complex, list
 
 
 def _plain(value: Any) -> Any:
-    """What NumPy computes with in the place of an argument."""
+    """Return the float32 form of an argument, with which NumPy computes."""
     if type(value) is BFloat16Array:
         return value.values
     if type(value) is tuple or type(value) is list:
@@ -232,7 +232,7 @@ def _plain(value: Any) -> Any:
 
 
 def _result_type(values: tuple) -> Any:
-    """The type of bfloat16 and others: integers and numbers of Python's do not widen it."""
+    """Return the result type of bfloat16 and other arguments; integers and Python numbers do not widen it."""
     wider = [
         np.dtype(getattr(v, "dtype", v)) for v in values if not _is_bfloat16(v) and not isinstance(v, (int, float))
     ]
@@ -245,7 +245,7 @@ def _is_bfloat16(value: Any) -> bool:
 
 
 def _as_bfloat16(result: Any) -> Any:
-    """A fresh result: bfloat16, if it is floating point; not rounded yet."""
+    """Return a new floating-point result as bfloat16, not rounded yet; other results unchanged."""
     if isinstance(result, tuple):
         parts = [_as_bfloat16(part) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
@@ -255,7 +255,7 @@ def _as_bfloat16(result: Any) -> Any:
 
 
 def _shared(result: Any, args: Any) -> Any:
-    """The same for what may be a view of an argument."""
+    """Return a result, which may be a view of an argument, as bfloat16."""
     if isinstance(result, (tuple, list)):
         parts = [_shared(part, args) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
@@ -267,7 +267,7 @@ def _shared(result: Any, args: Any) -> Any:
 
 
 def _rewritten(target: Any) -> None:
-    """Round what was written into an array."""
+    """Round an array that was written into."""
     if type(target) is BFloat16Array and target.settled:
         target.values[...] = _nearest(target.values)
 
@@ -313,7 +313,7 @@ def _strided(x: Any, shape: Any = None, strides: Any = None, **kwargs: Any) -> A
 
 
 def _on_host(function: Any, *arrays: Any) -> Any:
-    """What ``function`` makes of the numbers, in single precision, rounded."""
+    """Return ``function`` of the numbers in single precision, rounded."""
     result = function(*[a.values if type(a) is BFloat16Array else a for a in arrays])
     given = lambda each: rounded(each) if getattr(each, "dtype", None) == np.float32 else each
     return tuple([given(each) for each in result]) if isinstance(result, tuple) else given(result)

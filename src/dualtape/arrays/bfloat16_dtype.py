@@ -1,6 +1,6 @@
-"""The type ``bfloat16``, which NumPy does not have: what it is, and how an array gets it.
+"""The dtype ``bfloat16``, which NumPy lacks, and conversions to it.
 
-The arrays themselves are next door (:mod:`dualtape.arrays.bfloat16`), read when the first one is made.
+The arrays are in :mod:`dualtape.arrays.bfloat16`, which is imported when the first one is made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class BFloat16Type:
-    """The dtype of an array of bfloat16, with the attributes of NumPy's dtypes; NumPy itself refuses it."""
+    """The dtype of bfloat16 arrays, with the attributes of NumPy's dtypes; NumPy itself refuses it."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ SINGLE = np.dtype(np.float32)
 
 
 def cast(array: Any, dtype: Any) -> Any:
-    """``array`` in another dtype, be it one of NumPy's or bfloat16."""
+    """Return ``array`` in another dtype, one of NumPy's or bfloat16."""
     if dtype is BFLOAT16 and isinstance(array, (np.ndarray, np.generic)):
         from .bfloat16 import rounded
 
@@ -73,7 +73,7 @@ def _order_of_axes(shape: tuple, strides: tuple) -> list[int]:
 
 
 def number(value: Any, dtype: Any) -> Any:
-    """A number beside arrays of ``dtype``: beside bfloat16 with all the digits it is computed with."""
+    """Return a number for use beside arrays of ``dtype``; beside bfloat16 it keeps its float32 digits."""
     if dtype is BFLOAT16:
         from .bfloat16 import BFloat16Array
 
@@ -82,15 +82,15 @@ def number(value: Any, dtype: Any) -> Any:
 
 
 def kept_number(value: float, dtype: Any) -> float:
-    """A number as a half type keeps it; for any other dtype, the number itself."""
+    """Return a number rounded to a half type; for other dtypes, the number itself."""
     if dtype.itemsize != 2 or dtype.kind != "f":
         return value
     return float(made(np.asarray, value, BFLOAT16 if dtype == BFLOAT16 else np.float16).item())
 
 
 def in_single(function: Callable) -> Callable:
-    """Return ``function`` of an array so that half precision is computed in single precision and rounded once: for
-    what adds up into an array, which would round at every step.
+    """Return ``function`` such that half precision is computed in single precision and rounded once: for accumulations,
+    which would round at every step.
     """
 
     @wraps(function)
@@ -104,7 +104,7 @@ def in_single(function: Callable) -> Callable:
 
 
 def limits(dtype: Any) -> Any:
-    """``np.finfo``, also of bfloat16."""
+    """Return ``np.finfo``, also for bfloat16."""
     return _LIMITS if dtype is BFLOAT16 else np.finfo(dtype)
 
 
@@ -113,17 +113,17 @@ _LIMITS = SimpleNamespace(bits=16, nmant=7, eps=2.0**-7, max=_LARGEST, min=-_LAR
 
 
 def made(make: Any, what: Any, dtype: Any) -> Any:
-    """``make(what, dtype)``, a function of NumPy's, for a dtype of NumPy's or bfloat16."""
+    """Return ``make(what, dtype)`` for a NumPy function ``make`` and a dtype of NumPy's or bfloat16."""
     return make(what, dtype) if dtype is not BFLOAT16 else cast(make(what, SINGLE), dtype)
 
 
 def from_bits(bits: np.ndarray) -> Any:
-    """The numbers of bfloat16 whose bits are those of an array of uint16: a copy."""
+    """Return a new array of the bfloat16 numbers whose bits are given as uint16."""
     return cast((bits.astype(np.uint32) << 16).view(np.float32), BFLOAT16)
 
 
 def result_type(values: Any) -> Any:
-    """``np.result_type`` of arrays, dtypes and numbers, among them bfloat16."""
+    """Return ``np.result_type`` of arrays, dtypes and numbers, bfloat16 among them."""
     if not any(value is BFLOAT16 or getattr(value, "dtype", None) is BFLOAT16 for value in values):
         return np.result_type(*values)
     from .bfloat16 import _result_type

@@ -1,17 +1,12 @@
-"""Silence: NumPy's floating-point warnings off and on again, for the price of two writes to a context variable.
+"""Switch NumPy's floating-point warnings off and on again at the cost of two writes to a context variable.
 
-``np.errstate`` does the same, and builds its settings anew each time it is entered: about a microsecond, which is
-the price of a small op. The names that it uses itself are not public, so NumPy's own functions are still here, for a
-NumPy that does not have them.
+``np.errstate`` does the same, but builds its settings each time it is entered, which takes about a microsecond, as long
+as a small op. It uses names that are not public; for a NumPy without them, NumPy's own functions are the fallback.
 
-An interrupt may come after any call. So the settings are read before, and what changes them stands inside ``try``::
+An interrupt may come after any call. So the settings are read first, and the change is made inside ``try``::
 
-    before = fp_errors()
-    try:
-        ignore_fp_errors()
-        ...
-    finally:
-        restore_fp_errors(before)
+    before = fp_errors()\n    try:\n        ignore_fp_errors()\n        ...\n    finally:\n
+restore_fp_errors(before)
 """
 
 from __future__ import annotations
@@ -41,5 +36,5 @@ _QUIET = ("ignore", "warn")
 
 
 def reports_errors() -> bool:
-    """Whether floating-point errors are to be raised, or told to somebody, rather than passed over."""
+    """Return whether floating-point errors are to be raised or reported rather than ignored."""
     return fp_errors() is not _AT_FIRST and any([what not in _QUIET for what in np.geterr().values()])

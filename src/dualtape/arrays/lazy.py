@@ -1,4 +1,4 @@
-"""Modules loaded on first use: SciPy costs more to import than everything else here together."""
+"""Modules imported on first use: importing SciPy takes longer than importing everything else here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Lazy:
-    """Stands for a module until an attribute is read; a function once read is kept."""
+    """Placeholder of a module until an attribute is read; functions are cached."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -21,7 +21,7 @@ class Lazy:
 
 
 class Ufuncs(Lazy):
-    """A module with its ufuncs bare, where they are wrapped in functions that ask arrays for their namespace.
+    """A module whose ufuncs are unwrapped from the functions that ask arrays for their namespace.
 
     SciPy wraps them where SCIPY_ARRAY_API is set, and tensors' namespace leads back here.
     """

@@ -1,11 +1,11 @@
-"""One large block of memory taken and given back, at import, so that the C library keeps large blocks from then on.
+"""Allocate and free one large block at import, so that the C library keeps large freed blocks from then on.
 
-glibc asks the system for each block that is larger than all it has seen freed, and gives the end of its heap back
-once two such blocks are free there. A backward pass frees more than that, so that its next step takes the same
-memory again, page by page, at several times the cost of the arithmetic. Having seen a block of nearly 32 MB, the
-most that counts, it keeps up to 64 MB. The block is never written to: no page of it exists. Where limits were set
-by hand (``MALLOC_TRIM_THRESHOLD_``), and in other C libraries, nothing changes. Where memory is short (``ulimit -v``)
-it is left out, and where ``DUALTAPE_MALLOC=0`` is in the environment.
+glibc asks the system for each block that is larger than all it has seen freed, and returns the end of its heap once two
+such blocks are free there. A backward pass frees more than that, so that the next step takes the same memory again,
+page by page, at several times the cost of the arithmetic. After a block of nearly 32 MB, the largest that counts, was
+freed, it keeps up to 64 MB. The block is never written to, so that no page of it is committed. Where limits were set by
+hand (``MALLOC_TRIM_THRESHOLD_``), and in other C libraries, nothing changes. It is skipped where memory is short
+(``ulimit -v``) or ``DUALTAPE_MALLOC=0`` is in the environment.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ def _trimming() -> Callable[[int], int]:
 
 
 def give_back() -> None:
-    """Hand freed memory back to the system, after something large that was done once."""
+    """Return freed memory to the system, after a large one-time computation."""
     if os.environ.get("DUALTAPE_MALLOC") != "0":
         _trimming()(0)

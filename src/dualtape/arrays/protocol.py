@@ -1,4 +1,4 @@
-"""The array protocol: how raw arrays are recognised, settled, and created like one another."""
+"""The array protocol: how raw arrays are recognised, rounded, and created like one another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ becoming: ContextVar[Callable[[Any], Any] | None] = ContextVar("becoming", defau
 
 
 def is_array(value: Any) -> bool:
-    """Whether ``value`` is a raw array: NumPy's, or another library's that speaks NumPy's protocols (CuPy's)."""
+    """Return whether ``value`` is a raw array: NumPy's, or another library's that follows NumPy's protocols
+    (CuPy's).
+    """
     kind = type(value)
     if kind in _KNOWN:
         return True
@@ -34,17 +36,19 @@ def is_array(value: Any) -> bool:
 
 
 def as_array(value: Any) -> Any:
-    """An op's raw result as an array: NumPy gives scalars for 0-d results, and this is the one place that undoes it."""
+    """Return an op's raw result as an array: NumPy gives scalars for 0-d results, and only this function converts them
+    back.
+    """
     if isinstance(value, (np.generic, bool, int, float, complex)):
         return np.asarray(value)
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
-        return np.asarray(value)  # np.matrix, masked arrays and the like: their operators mean other things
+        return np.asarray(value)  # subclasses such as np.matrix and masked arrays have other operators
     settle = getattr(value, "settle", None)
     return value if settle is None else settle()  # a kind that computes with more digits than it keeps
 
 
 def module_of(array: Any) -> Any:
-    """The module whose functions make arrays of this kind: ``numpy``, ``cupy``, or one that was registered."""
+    """Return the module whose functions create arrays of this kind: ``numpy``, ``cupy``, or a registered one."""
     kind = type(array)
     found = _MODULES.get(kind)
     if found is not None:
@@ -53,7 +57,8 @@ def module_of(array: Any) -> Any:
 
 
 def register_module(kind: type, module: Any) -> None:
-    """Say which module makes arrays of another kind: it has CuPy's functions (``asarray``, ``zeros``, ``add.at``, ...).
+    """Register the module that creates arrays of another kind; it has CuPy's functions (``asarray``, ``zeros``,
+    ``add.at``, ...).
 
     A function instead says it for each array.
     """
@@ -62,7 +67,7 @@ def register_module(kind: type, module: Any) -> None:
 
 
 def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
-    """Zeros of the same kind of array as ``like``."""
+    """Return zeros of the same kind of array as ``like``."""
     if type(like) is np.ndarray or isinstance(like, np.generic):
         return np.zeros(shape, dtype) if dtype is not BFLOAT16 else cast(np.zeros(shape, np.float32), BFLOAT16)
     if dtype is BFLOAT16:  # NumPy would refuse it before it asks whose array it is to be like

@@ -1,4 +1,4 @@
-"""Sinks: where a leaf's gradient ends up, which is with who asked for it, or in the leaf's ``.grad``."""
+"""Sinks of the backward: a gradient that reaches a leaf is captured for the caller or added to the leaf's ``.grad``."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ getrefcount = getattr(sys, "getrefcount", lambda _: sys.maxsize)
 
 
 def _counted() -> tuple[int, int, int]:
-    """The reference counts of an array that only a list holds, of one that a name holds, too, and of one that only
-    another looks at: as they are where gradients meet.
+    """Return the reference counts of an array held by one list, by a name as well, and by one other object: those that
+    occur where gradients meet.
     """
     if not hasattr(sys, "getrefcount"):
         return 0, 0, 0
@@ -47,14 +47,14 @@ ONLY_IN_LIST, HELD, ONLY_IN_VIEW = _counted()
 
 
 def capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None:
-    """Keep the gradients that were asked for."""
+    """Store the gradients that ``task`` was asked for."""
     for number, places in wanted.items():
         for place in places:
             task.results[place] = buffer[number]
 
 
 def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
-    """The gradient of a leaf is complete: to the leaf's hooks with it, then to who asked for it, or to the leaf."""
+    """Deliver the complete gradient of a leaf: run the leaf's hooks, then capture it or add it to ``.grad``."""
     variable = node._leaf()
     if variable is None:
         variable = node.variable  # which raises
@@ -108,9 +108,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
 
 
 def _add(variable: Any, buffer: list, task: GraphTask) -> None:
-    """Add the gradient in ``buffer`` to the leaf's ``.grad``: whatever is not the first array that comes to an
-    array.
-    """
+    """Add the gradient in ``buffer`` to the leaf's ``.grad``; the reference path for all but a first array."""
     held = variable._grad
     arriving = getattr(buffer[0], "_array", buffer[0])
     if type(arriving) is Batched and not holds(variable._array, arriving):
@@ -141,7 +139,7 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
 
 
 def _reshaped(grad: Any) -> bool:
-    """Whether a gradient is all of an array that nothing else looks at, in another shape."""
+    """Return whether a gradient is a reshaped view of a whole array that nothing else refers to."""
     base = grad.base
     return (
         type(base) is ndarray
@@ -154,12 +152,12 @@ def _reshaped(grad: Any) -> bool:
 
 
 def _laid_out(grad: Any, leaf: Any) -> bool:
-    """Whether a gradient lies in memory as its leaf does; row by row, if the leaf has gaps."""
+    """Return a gradient in the memory order of its leaf, or row-major if the leaf has gaps."""
     return grad.strides == leaf.strides or (grad.flags.c_contiguous and (leaf.flags.c_contiguous or not _dense(leaf)))
 
 
 def _dense(array: Any) -> bool:
-    """Whether the elements lie side by side, in whatever order of the axes."""
+    """Return whether the elements fill their memory without gaps, in any order of the axes."""
     if array.flags.forc:
         return True
     room = array.itemsize
@@ -171,7 +169,7 @@ def _dense(array: Any) -> bool:
 
 
 def _copied(grad: Any, leaf: Any) -> Any:
-    """A gradient with history as the leaf keeps it: a copy that lies in memory as the leaf does."""
+    """Return a copy of a gradient with history, in the memory order of its leaf."""
     if isinstance(leaf._array, Absent) or isinstance(grad._array, Absent):
         return grad.clone()
     return shown_gradient(np.empty_like(leaf._array, dtype=grad._array.dtype)).copy_(grad)

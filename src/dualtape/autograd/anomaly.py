@@ -1,4 +1,4 @@
-"""Anomaly mode: a backward that fails, or makes NaN, tells which line of the forward is to blame.
+"""Anomaly mode: an error or NaN in backward is reported with the forward line that caused it.
 
 While it is on, every node remembers the stack on which it was made, and the node whose backward made it, if one
 did. The engine then asks about each node it runs: what to say of its failure, and whether its gradients have NaN.
@@ -25,7 +25,7 @@ __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled
 
 
 class Anomaly:
-    """What anomaly mode does; the mode holds one, the engine and the makers of nodes call it."""
+    """The state and the checks of anomaly mode, called by the engine and where nodes are created."""
 
     __slots__ = ("check_nan", "stacks", "check_forward")
 
@@ -35,7 +35,7 @@ class Anomaly:
         self.check_forward = check_forward
 
     def remember(self, node: Node) -> None:
-        """Keep the stack on which ``node`` was made, and the node whose backward is running."""
+        """Store the current stack on ``node``, and the node whose backward is running."""
         if not self.stacks:
             return
         from .engine import current_task
@@ -52,7 +52,7 @@ class Anomaly:
         extra.parent = None if task is None else task.node
 
     def look_forward(self, op: Any, arguments: list, results: list) -> None:
-        """Raise if a result of ``op`` has NaN or infinities, before anyone sees it."""
+        """Raise if a result of ``op`` has NaN or infinities."""
         if not self.check_forward:
             return
         for i, result in enumerate(results):
@@ -66,7 +66,7 @@ class Anomaly:
                 )
 
     def explain(self, node: Node, error: Exception) -> None:
-        """Tell, in a warning and in a note to ``error``, where ``node`` was made."""
+        """Report where ``node`` was created, in a warning and in a note on ``error``."""
         lines: list[str] = []
         extra = _extra(node)
         if extra is None or extra.stack is None:
@@ -100,7 +100,7 @@ class Anomaly:
             warn(text, UserWarning)
 
     def look(self, node: Node, arrived: list, grads: Any) -> None:
-        """Raise if a gradient that ``node`` has computed has NaN."""
+        """Raise if a gradient computed by ``node`` has NaN."""
         if not self.check_nan:
             return
         for i, (edge, grad) in enumerate(zip(node._edges, grads, strict=True)):
@@ -124,7 +124,9 @@ class Anomaly:
 
 
 def _extra(node: Any) -> Any:
-    """What a node remembers; a view that was written keeps it with the operation that wrote."""
+    """Return the record of rare attributes of a node; for a view that was written, that of the operation that
+    wrote it.
+    """
     inner = getattr(node, "fn", None) if node._extra is None or node._extra.stack is None else None
     return node._extra if inner is None else inner._extra
 
@@ -137,13 +139,13 @@ def _nans(grad: Any) -> int:
 
 
 def _bad(value: Any) -> int:
-    """How many entries of an array are NaN or infinite."""
+    """Return the number of NaN or infinite entries of an array."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     return int((~np.isfinite(value)).sum()) if kind and kind in "fc" else 0
 
 
 def told(stack: list) -> list[str]:
-    """A stack in words, one text for each frame."""
+    """Return a stack as text, one entry for each frame."""
     import linecache
 
     lines = []
@@ -167,7 +169,7 @@ def _changed(mode: modes.Mode, enabled: bool, settings: tuple) -> modes.Mode:
 
 
 class detect_anomaly(modes.ModeContext):
-    """Inside, a backward that fails shows the forward call to blame, and one that makes NaN fails.
+    """Context in which errors in backward show the forward call that caused them, and NaN in backward raises.
 
     Forward and backward must both run inside. It costs time: use it to find a mistake.
 
@@ -214,7 +216,7 @@ class detect_anomaly(modes.ModeContext):
 
 
 class set_detect_anomaly(modes.Switch):
-    """Switch anomaly detection on or off: at once, when called as a function, and until the end of a ``with`` block.
+    """Switch anomaly detection on or off: immediately as a function, or until the end of a ``with`` block.
 
     Examples
     --------
@@ -249,7 +251,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on.
+    """Return whether anomaly detection is on.
 
     Examples
     --------
@@ -261,7 +263,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection looks for NaN, now or once it is on.
+    """Return whether anomaly detection checks for NaN.
 
     Examples
     --------

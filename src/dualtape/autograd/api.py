@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: what the user asks of the engine, checked and put into the engine's terms."""
+"""``backward`` and ``grad``: check the user's arguments and hand them to the engine."""
 
 from __future__ import annotations
 
@@ -173,12 +173,12 @@ def grad(
 
 
 def _keyed(inputs: Any, found: Any) -> Any:
-    """The gradients, by the keys of ``inputs`` if it is a dict."""
+    """Return the gradients as a dict with the keys of ``inputs`` if that is a dict, else as they are."""
     return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
 
 
 def _asked(function: Any, relevant: tuple, args: tuple, kwargs: dict) -> Any:
-    """What a mode, or the class of a tensor to differentiate or of an input, answers in the place of ``function``."""
+    """Return the answer of an override (a mode, or the class of a tensor or input) to ``function``, or ``MISS``."""
     from ..overrides.subclass import intercept
 
     return intercept(function, args, kwargs, relevant=relevant)
@@ -193,7 +193,7 @@ def _gradients(
     allow_unused: bool | None,
     materialize_grads: bool,
 ) -> tuple:
-    """One backward for the gradients of ``targets``."""
+    """Run one backward and return the gradients of ``targets``."""
     task = GraphTask(create_graph, create_graph if retain_graph is None else retain_graph)
     starts = _starts(roots, grad_outputs, create_graph)
     captures: dict = {}
@@ -232,7 +232,7 @@ def _batched(
     unused: bool | None,
     materialize: bool,
 ) -> tuple:
-    """One backward for all entries of the first dimension: they are samples of a batch."""
+    """Run one backward for all entries of the first dimension of ``grad_outputs``, as samples of a batch."""
     starts = _per_root(grad_outputs, roots)
     if any(start is None for start in starts):
         raise RuntimeError("is_grads_batched=True needs grad_outputs: a batch of gradients for each output")
@@ -261,7 +261,9 @@ def _batched(
 def _one_by_one(
     roots: list, targets: list, starts: list, retain: bool | None, create: bool, unused: bool | None, materialize: bool
 ) -> tuple:
-    """A backward for each entry, of tensors whose class computes: a batch is a kind of array, and they have none."""
+    """Run a backward for each entry of ``starts``: for tensors of classes that compute themselves, which cannot be
+    batched arrays.
+    """
     from ..ops.dispatch import FUNCTIONS
 
     count = starts[0].shape[0]
@@ -285,7 +287,7 @@ def _listed(value: Any) -> list:
 
 
 def _listed_inputs(inputs: Any, who: str) -> list:
-    """The inputs; of a dict its values, in their order."""
+    """Return the inputs as a list; of a dict, its values in order."""
     if isinstance(inputs, Mapping):
         if type(inputs) is not dict:
             raise TypeError(
@@ -311,7 +313,7 @@ def _per_root(grads: Any, roots: list) -> list:
 
 
 def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
-    """The edges to start from, each with its gradient."""
+    """Return the pairs of edge and gradient that a backward starts with."""
     record = record or wants_tensors(modes.current())
     if len(roots) == 1 and (grads is None or type(grads) is Tensor):
         return [_start(roots[0], grads, 0, record)]
@@ -344,7 +346,7 @@ def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
 
 
 def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
-    """The gradient an edge starts with: the user's, checked, or 1 for a single element."""
+    """Return the gradient that a root starts with: the user's, checked, or one for a single element."""
     shape, dtype = edge[0]._outputs[edge[1]]
     if dtype is None:  # a leaf that takes gradients of any dtype
         dtype = (
@@ -387,7 +389,7 @@ def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
 
 
 def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
-    """Zeros in the place of a derivative that is not there; of a class that has no array, the class makes them."""
+    """Return zeros shaped like ``tensor``, of its class if that has no array."""
     array = tensor._array
     if type(array) is Absent:
         from .. import zeros_like
@@ -398,7 +400,7 @@ def zeros_for(tensor: Tensor, batch: tuple = ()) -> Tensor:
 
 
 def _ones(root: Tensor) -> Tensor:
-    """The gradient to start with, of a class that has no array: the class makes it."""
+    """Return ones shaped like ``root``, made by its class because it has no array."""
     from .. import ones_like
 
     return ones_like(root)

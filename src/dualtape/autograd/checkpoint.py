@@ -1,9 +1,8 @@
-"""Checkpointing: trade time for memory by computing a part of the forward again in backward, in place of keeping what
-it saved.
+"""Checkpointing: recompute a part of the forward during backward instead of keeping its saved values.
 
-The variant that is recommended (``use_reentrant=False``) is built on saved-tensor hooks: what the part saves is
-packed into empty places, and the first one that backward asks for runs the part again and fills them all. The other
-(``use_reentrant=True``) is a Function whose backward runs the part again and a backward of its own through it.
+With ``use_reentrant=False`` (recommended) it uses saved-tensor hooks: saved tensors are packed into empty placeholders,
+and unpacking the first one runs the function again and fills them all. With ``use_reentrant=True`` it is a Function
+whose backward runs the function again and then a backward through it.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _group: ContextVar[GraphExecGroup | None] = ContextVar("dualtape.checkpoint.grou
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not save what the first did."""
+    """Raised if the recomputation of a checkpointed function does not save what its first run saved."""
 
 
 class set_checkpoint_early_stop:
-    """Whether the second run stops as soon as all that backward needs is there; for the ``with`` block, in which it
-    goes before the argument ``early_stop``.
+    """Context that sets whether a recomputation stops once backward has all it needs; it overrides the argument
+    ``early_stop``.
 
     Examples
     --------
@@ -73,8 +72,13 @@ class set_checkpoint_early_stop:
 
 
 class set_checkpoint_debug_enabled:
-    """Whether errors show the ops of both runs; for the ``with`` block, in which it goes before the argument
-    ``debug``. None: as the argument says.
+    """Context that sets whether errors list the ops of both runs; it overrides the argument ``debug``.
+
+    None leaves the choice to the argument.
+
+    None leaves the choice to the argument.
+
+    None leaves the choice to the argument.
 
     Examples
     --------
@@ -98,7 +102,7 @@ class set_checkpoint_debug_enabled:
 
 
 class GraphExecGroup:
-    """Backward calls inside run a checkpointed function again once for all of them, not once for each.
+    """Context in which several backward calls share one recomputation of a checkpointed function.
 
     It may be entered several times; what was computed again is kept as long as the graph needs it, and the group is
     there.
@@ -139,7 +143,7 @@ class GraphExecGroup:
 
 
 def noop_context_fn() -> tuple:
-    """Two contexts that do nothing: the default for ``context_fn``.
+    """Return two contexts that do nothing: the default of ``context_fn``.
 
     Examples
     --------
@@ -159,7 +163,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Run ``function(*args, **kwargs)`` and keep nothing of it but its arguments: backward runs it again.
+    """Run ``function(*args, **kwargs)`` without keeping its saved tensors; backward recomputes them.
 
     Parameters
     ----------
@@ -262,17 +266,19 @@ def checkpoint_sequential(
 
 
 class _Place:
-    """Stands in a node for a tensor that was not kept."""
+    """Placeholder in a node for a tensor that was not kept."""
 
     __slots__ = ("__weakref__",)
 
 
 class _Stop(Exception):
-    """All that backward needs has been computed."""
+    """Raised inside a recomputation when everything that backward needs has been computed."""
 
 
 class _Inputs(Function):
-    """Keeps the arguments as a node keeps what it saves: counted, and packed by an outer checkpoint."""
+    """The arguments of a checkpointed function, kept as a node keeps saved tensors: with versions, and packed by outer
+    checkpoints.
+    """
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, *tensors: Tensor) -> Tensor:
@@ -289,7 +295,7 @@ class _Inputs(Function):
 
 
 class _Frame:
-    """One checkpointed call: how to run it again, and the places it left."""
+    """One checkpointed call: how to run it again, and the placeholders that it left."""
 
     def __init__(
         self,
@@ -349,7 +355,7 @@ class _Frame:
         return found[place]
 
     def run_again(self) -> weakref.WeakKeyDictionary[_Place, Tensor]:
-        """The tensors that the function saves, by their places."""
+        """Run the function again and return the tensors that it saves, by position."""
         found: weakref.WeakKeyDictionary[_Place, Tensor] = weakref.WeakKeyDictionary()
         args: list = list(self.args)
         for k, tensor in zip(self.tensor_places, self.keeper.grad_fn.saved_tensors, strict=True):
@@ -405,7 +411,9 @@ class _Frame:
 
 
 def _as_before(tensor: Tensor, levels: list[BatchLevel]) -> Tensor:
-    """``tensor`` as the first run saved it: a ``vmap`` inside the function has run once more, at a level of its own."""
+    """Return ``tensor`` as the first run saved it: batched by the levels of the first run where ``vmap`` inside ran
+    again.
+    """
     array = tensor._array
     if not levels or len(levels_of((array,))) != len(levels):
         return tensor
@@ -426,7 +434,7 @@ def _said(metadata: tuple) -> str:
 
 @contextlib.contextmanager
 def _random_state(state: Tensor | None) -> Any:
-    """Run with the default generator in ``state``, and put it back."""
+    """Context that sets the default generator to ``state`` and restores it afterwards."""
     if state is None:
         yield
         return
@@ -440,7 +448,7 @@ def _random_state(state: Tensor | None) -> Any:
 
 
 class _casting_as(modes.ModeContext):
-    """Run with the casts of autocast that were in force in the first run, and no others."""
+    """Context with the autocast settings of the first run, and no others."""
 
     fields = ("functions",)
 
@@ -456,7 +464,7 @@ class _casting_as(modes.ModeContext):
 
 
 def _casts() -> tuple:
-    """The entries of autocast among the function modes."""
+    """Return the autocast entries among the function modes."""
     return tuple([entry for entry in modes.current().functions if hasattr(entry, "for_second_run")])
 
 
@@ -464,7 +472,7 @@ def _casts() -> tuple:
 
 
 class CheckpointFunction(Function):
-    """The function as one node, whose backward runs it again."""
+    """The reentrant checkpoint: one node whose backward runs the function again."""
 
     @staticmethod
     def forward(ctx: Any, function: Callable, preserve: bool, *args: Any) -> Any:

@@ -39,7 +39,7 @@ _NOTHING: dict = {}
 
 
 class GraphTask:
-    """One run of the engine: what is asked, and what is under way.
+    """One run of the engine: its options and its state.
 
     Attributes
     ----------
@@ -93,7 +93,9 @@ class GraphTask:
         self.profiler: Any = None  # what takes their times
 
     def free(self) -> Freed:
-        """What the nodes of this run hold once their saved values are released: it knows where the run was started."""
+        """Return the marker that nodes of this run get in place of released saved values; it records where backward was
+        called.
+        """
         if self.freed is None:
             self.freed = Freed(caller(5))  # this, _walk, _run, run, and who called that
         return self.freed
@@ -107,7 +109,7 @@ _running = _Running()
 
 
 def current_task() -> GraphTask | None:
-    """The innermost run of the engine in this thread."""
+    """Return the innermost engine run of this thread, or None."""
     return _running.task
 
 
@@ -115,7 +117,7 @@ batches.going_backward = lambda: _running.task is not None
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
-    """Call ``callback`` when the backward that is running has finished.
+    """Call ``callback`` when the running backward has finished.
 
     Examples
     --------
@@ -136,14 +138,14 @@ def queue_callback(callback: Callable[[], None]) -> None:
 
 
 def wants_tensors(mode: modes.Mode) -> bool:
-    """Whether a backward runs on tensors though nothing of it is recorded: a dispatch mode sees its ops, and tangents
-    go through them, those of the gradients it starts with, too.
+    """Return whether a backward must run on tensors although it is not recorded: if a dispatch mode observes its ops,
+    or tangents propagate through them.
     """
     return bool(mode.dispatches or mode.levels)
 
 
 def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
-    """Deliver gradients from ``roots`` (pairs of edge and gradient)."""
+    """Run the backward: deliver gradients from ``roots``, pairs of edge and gradient."""
     outer = _running.task
     if outer is not None:
         task.depth = outer.depth + 1
@@ -154,7 +156,7 @@ def run(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
 
 
 def _run_elsewhere(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
-    """The same in a thread of its own, whose stack is fresh: backward inside backward may go as deep as it likes."""
+    """Run the backward in a new thread with an empty stack, so that nested backwards may be arbitrarily deep."""
     context = contextvars.copy_context()
     failed: list[BaseException] = []
 
@@ -214,7 +216,7 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
 
 
 def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
-    """The second pass: run what is ready, and hand on what comes out.
+    """Run ready nodes, youngest first, and pass their gradients on: the second pass.
 
     A gradient travels with its node, or waits in its node's join until all have come; for a node of several outputs
     it is a list.
@@ -284,7 +286,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
             break
         task.node = node
         pairs = None
-        # The quick way of nearly every node (ops/vjp_codegen.py): one output, NumPy's arrays or plain tensors, no
+        # The fast path of nearly every node (ops/codegen/vjp.py): one output, NumPy's arrays or plain tensors, no
         # hooks.
         if usual and node._extra is None and (everything or node not in stops):
             try:
@@ -353,7 +355,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
 
 
 def _profiled(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> Sequence[tuple[Edge, Any]]:
-    """Run a node while a profile is taken: as it would run otherwise."""
+    """Run a node and record its time."""
 
     def run() -> Any:
         grad = buffer[0] if len(buffer) == 1 else buffer
@@ -368,7 +370,7 @@ def _profiled(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> 
 
 
 def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
-    """Run a node in the general way, with hooks and captures: the edges to follow, each with its gradient."""
+    """Run a node on the reference path, with hooks and captures; return pairs of edge and gradient."""
     extra, wanted, anomaly, record = node._extra, task.wanted, task.anomaly, task.record
     if extra is not None:
         tensor_hooks(node, buffer, task)
@@ -388,7 +390,7 @@ def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, A
             and extra is not None
             and not extra.post_hooks
         ):
-            try:  # hooks have been called: the quick way will do
+            try:  # hooks have been called: the fast path will do
                 pairs = node._vjp(buffer[0] if len(buffer) == 1 else buffer, wanted, None if task.keep else task.free())
                 if pairs is not None:
                     return pairs
@@ -414,7 +416,7 @@ def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, A
 
 
 def call_node(node: Node, grads: tuple) -> Any:
-    """Run one node by hand on gradient tensors."""
+    """Run a single node on gradient tensors and return the gradients of its inputs."""
     mode = modes.current()
     record = mode.grad or wants_tensors(mode)
     if len(grads) != len(node._outputs):

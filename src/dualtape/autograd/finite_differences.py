@@ -1,12 +1,13 @@
-"""A function at a point: its derivatives beside finite differences, and the rules that any derivative keeps.
+"""Compare derivatives of a function at a point with finite differences, and check the rules that every derivative
+keeps.
 
-Each input is moved in place, so that whoever shares its memory moves along, and the change of the outputs is
-compared with what reverse mode (and, on request, forward mode) computes: entry by entry in slow mode, for one
-random direction in fast mode. Nothing here knows about single ops, or which of the checks are wanted.
+Each input is perturbed in place, so that tensors that share its memory change with it, and the change of the outputs is
+compared with the derivatives of reverse mode (and, on request, forward mode): entry by entry in slow mode, along one
+random direction in fast mode. This module knows no ops and does not choose the checks.
 
-Complex numbers are pairs of reals throughout. An input ``a + ib`` is moved along ``a`` and along ``b``, and
-for a real ``L`` its gradient is ``dL/da + i dL/db``; a complex output is two real ones, which the output
-gradients ``1`` and ``1j`` select.
+Complex numbers are treated as pairs of reals. An input ``a + ib`` is perturbed along ``a`` and along ``b``, and for a
+real ``L`` its gradient is ``dL/da + i dL/db``; a complex output is two real ones, selected by the output gradients
+``1`` and ``1j``.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ Tensor = Any  # whatever the public API calls a tensor
 
 
 class GradcheckError(RuntimeError):
-    """A derivative disagrees with finite differences, or breaks a rule that every derivative has to keep."""
+    """Raised if a derivative disagrees with finite differences or breaks a rule of derivatives."""
 
     __module__ = "dualtape.autograd.gradcheck"  # where users find it, and tracebacks show it
 
 
 class _Probe:
-    """The directions in which one tensor is moved or read out: all its entries, or one random direction."""
+    """The directions in which one tensor is perturbed or read: all entries, or one random direction."""
 
     def __init__(self, tensor: Tensor, rng: np.random.Generator | None) -> None:
         self.shape = tuple(tensor.shape)
@@ -55,12 +56,12 @@ class _Probe:
             yield direction
 
     def read(self, values: np.ndarray) -> np.ndarray:
-        """The components of some values along the directions."""
+        """Return the components of ``values`` along the directions."""
         return values.ravel() if self.random is None else np.vdot(self.random, values).reshape(1)
 
 
 class _Check:
-    """A function at a point: its differentiable inputs and outputs, and the checks that can be made there."""
+    """A function at a point: its differentiable inputs and outputs, and the checks on them."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class _Check:
         self.probe(np.random.default_rng(0) if fast else None)
 
     def probe(self, rng: np.random.Generator | None) -> None:
-        """Choose the directions, and forget what was computed for others."""
+        """Choose the directions and discard results for earlier ones."""
         self.fast = rng is not None
         self.input_probes = [_Probe(tensor, rng) for tensor in self.inputs]
         self.output_probes = [_Probe(output, rng) for output in self.outputs]
@@ -100,7 +101,7 @@ class _Check:
     # -- values and first derivatives against finite differences -----------------------------------
 
     def jacobians(self, mode: str) -> None:
-        """Compare every Jacobian (input directions x output directions) with the numerical one."""
+        """Compare each Jacobian (input directions x output directions) with the numerical one."""
         compare = self.reverse if mode == "reverse mode" else self.forward
         for j, moved in enumerate(self.input_probes):
             for i, read in enumerate(self.output_probes):
@@ -113,8 +114,8 @@ class _Check:
                 raise GradcheckError(self.complaints[j])
 
     def each(self, compute: Callable[[int, np.ndarray], Any], probe: _Probe, unit: complex, name: str = "") -> list:
-        """What is computed for each direction of a probe, by this process or by all of the mesh; with a ``name``, how
-        far it is is shown.
+        """Return the results of ``compute`` for each direction of a probe, computed by this process or by all ranks of
+        the mesh; with a ``name``, progress is shown.
         """
         directions = probe.directions(unit)
         if self.mesh is None:
@@ -139,12 +140,12 @@ class _Check:
         return self.found[key][i]
 
     def values(self) -> list[np.ndarray]:
-        """The differentiable outputs for what the inputs hold now."""
+        """Return the differentiable outputs at the current inputs."""
         results = self.perturbed()
         return [_numpy(results[k]) for k in self.positions]
 
     def perturbed(self) -> tuple[Tensor, ...]:
-        """All outputs for what the inputs hold now: as many as before, of the same shapes and dtypes."""
+        """Return all outputs at the current inputs; raise if their number, shapes or dtypes changed."""
         results = _tensors(self.func(*self.args))
         for what, before, now in zip(("number", "shapes", "dtypes"), self.kinds, _kinds(results), strict=True):
             if now != before:
@@ -156,7 +157,9 @@ class _Check:
         return results
 
     def reverse(self, i: int, j: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-        """Numerical and analytical gradients, separately for the parts of a complex output."""
+        """Return numerical and analytical gradients, separately for the real and imaginary parts of a complex
+        output.
+        """
         output, moved = self.output_probes[i], self.input_probes[j]
         slopes = [self.numerical(i, j, unit) for unit in moved.units]
         for unit in output.units:
@@ -167,7 +170,9 @@ class _Check:
             yield _part(output, unit, "output"), numerical, analytical
 
     def gradients(self, i: int, unit: complex) -> list[list[np.ndarray]]:
-        """The gradients of all inputs for each output gradient, computed twice to see that they repeat."""
+        """Return the gradients of all inputs for each output gradient; each is computed twice, to check that it
+        repeats.
+        """
 
         def compute(k: int, direction: np.ndarray) -> list[np.ndarray]:
             given = _tensor_like(self.outputs[i], direction)
@@ -208,7 +213,7 @@ class _Check:
         return values[0]
 
     def forward(self, i: int, j: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-        """Numerical derivatives and tangents, separately for the axes of a complex input."""
+        """Return numerical derivatives and tangents, separately for the real and imaginary axes of a complex input."""
         output, moved = self.output_probes[i], self.input_probes[j]
         for unit in moved.units:
             rows = [found[i] for found in self.tangents(j, unit)]
@@ -216,7 +221,7 @@ class _Check:
             yield _part(moved, unit, "input"), self.numerical(i, j, unit), analytical
 
     def tangents(self, j: int, unit: complex) -> list[list[np.ndarray]]:
-        """The tangents of all outputs for each direction of an input."""
+        """Return the tangents of all outputs for each direction of an input."""
 
         def compute(k: int, direction: np.ndarray) -> list[np.ndarray]:
             # The others get a tangent of zero rather than none: what none means is a check of its own.
@@ -230,7 +235,7 @@ class _Check:
         return self.found[key]
 
     def push_forward(self, tangents: dict[int, Tensor]) -> list[Tensor]:
-        """The tangents of the outputs for tangents of some inputs, which are known by their ``id``."""
+        """Return the tangents of the outputs, given tangents of some inputs by ``id``."""
         forward_ad = dt.autograd.forward_ad
         with forward_ad.dual_level():
             duals = {}
@@ -437,7 +442,7 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
 
 
 def _tensors(results: Any) -> tuple[Tensor, ...]:
-    """What a function returned, as a tuple of tensors."""
+    """Return the result of a function as a tuple of tensors."""
     results = _as_tuple(results)
     for k, result in enumerate(results):
         if not isinstance(result, dt.Tensor):
@@ -449,7 +454,7 @@ def _tensors(results: Any) -> tuple[Tensor, ...]:
 
 
 def _kinds(results: Sequence[Tensor]) -> tuple:
-    """How many outputs there are, their shapes, and their dtypes."""
+    """Return the number of outputs, their shapes and their dtypes."""
     return len(results), [list(one.shape) for one in results], [one.dtype for one in results]
 
 
@@ -458,7 +463,7 @@ def _requiring_grad(results: Any) -> list[Tensor]:
 
 
 def _named_inputs(args: Sequence[Any], outer: str = "") -> Iterator[tuple[str, Tensor]]:
-    """The tensors that require grad among nested tuples and lists, with names such as ``input 1[0]``."""
+    """Yield the tensors that require grad in nested tuples and lists, with names such as ``input 1[0]``."""
     for k, arg in enumerate(args):
         name = f"{outer}[{k}]" if outer else f"input {k}"
         if isinstance(arg, (tuple, list)):
@@ -468,7 +473,7 @@ def _named_inputs(args: Sequence[Any], outer: str = "") -> Iterator[tuple[str, T
 
 
 def _replaced(args: tuple[Any, ...], replacements: dict[int, Tensor]) -> tuple[Any, ...]:
-    """The same arguments, nested in the same way, with some tensors replaced."""
+    """Return the same nested arguments with some tensors replaced."""
 
     def replaced(arg: Any) -> Any:
         if type(arg) in (tuple, list):
@@ -500,7 +505,7 @@ def _check_inputs(named: list[tuple[str, Tensor]]) -> None:
 
 
 def _numpy(tensor: Tensor) -> np.ndarray:
-    """The values, copied; in double precision, so that differences are not rounded once more."""
+    """Return a copy of the values in double precision, so that differences are not rounded again."""
     if type(tensor._array) is Absent:  # its class tells them, one by one
         flat = [each.item() for each in tensor.detach().reshape(-1).unbind()]
         values = np.array(flat, tensor._array.dtype).reshape(tensor.shape)
@@ -514,7 +519,7 @@ def _tensor_like(tensor: Tensor, values: np.ndarray) -> Tensor:
 
 
 def _random_like(tensor: Tensor, rng: np.random.Generator, non_contiguous: bool = False) -> Tensor:
-    """Values between -1 and 1 that require grad."""
+    """Return random values between -1 and 1 that require grad, shaped like ``tensor``."""
     values = rng.uniform(-1, 1, (*tensor.shape, 2))
     if tensor.is_complex():
         values = values + 1j * rng.uniform(-1, 1, (*tensor.shape, 2))
@@ -524,7 +529,7 @@ def _random_like(tensor: Tensor, rng: np.random.Generator, non_contiguous: bool 
 
 
 def _without_gradient(output: Tensor) -> Tensor:
-    """The same values, through a node whose backward gives an undefined gradient."""
+    """Return the same values through a node whose backward gives an undefined gradient."""
 
     class Undefined(dt.autograd.Function):
         @staticmethod

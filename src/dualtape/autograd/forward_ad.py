@@ -1,7 +1,7 @@
-"""Forward mode for the user: levels, dual tensors, and what unpacks them.
+"""The public interface of forward mode: levels and dual tensors.
 
-A dual tensor is an ordinary tensor with a tangent at a level. Levels nest: what is computed under two of them has
-the mixed second derivative in the tangent's tangent.
+A dual tensor is a tensor with a tangent at a level. Levels nest: a value computed under two of them has the mixed
+second derivative as the tangent of its tangent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A dual tensor's two parts; the tangent is None if it has none.
+    """The primal and tangent of a dual tensor; the tangent is None if there is none.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _open_levels() -> tuple:
 
 
 def enter_dual_level() -> int:
-    """Open a level, and return its number; :func:`exit_dual_level` closes it. Prefer ``with dual_level():``.
+    """Open a level and return its number. :func:`exit_dual_level` closes it; prefer ``with dual_level():``.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the newest level: its tangents are gone from every tensor.
+    """Close the newest level and remove its tangents from all tensors.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(ModeContext):
-    """A level for the length of a ``with`` block; its tangents are gone when the block ends, however it ends.
+    """Context that opens a level; its tangents are removed when the block ends, also by an exception.
 
     Levels nest to any depth. ``with dual_level() as level`` gives the level's number.
 
@@ -145,7 +145,7 @@ class dual_level(ModeContext):
 
 
 class set_fwd_grad_enabled(Switch):
-    """Switch the propagation of tangents on or off: at once, and until the end of a ``with`` block.
+    """Switch the propagation of tangents on or off: immediately, and until the end of a ``with`` block.
 
     While it is off tangents are not seen either.
 
@@ -171,7 +171,7 @@ _set_fwd_grad_enabled = set_fwd_grad_enabled  # PyTorch's name
 
 
 def is_fwd_grad_enabled() -> bool:
-    """Whether tangents are propagated.
+    """Return whether tangents are propagated.
 
     Examples
     --------
@@ -188,7 +188,7 @@ _is_fwd_grad_enabled = is_fwd_grad_enabled
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of ``tensor`` that has ``tangent`` as its tangent.
+    """Return a view of ``tensor`` whose tangent is ``tangent``.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def _alike(tensor: Any, t: Any) -> bool:
-    """Whether both are plain tensors of one shape and floating-point dtype, so that there is nothing to check."""
+    """Return whether both are plain tensors of one shape and floating-point dtype, which need no further checks."""
     if type(tensor) is not Tensor or type(t) is not Tensor:
         return False
     a, b = tensor._array, t._array
@@ -262,7 +262,7 @@ def _check(tensor: Tensor, t: Tensor) -> None:
 
 
 def dual(tensor: Tensor, t: Tensor, levels: tuple, level: ForwardLevel) -> Tensor:
-    """The dual of ``tensor`` and the tangent ``t`` at one of the open ``levels``; both may have tangents at the
+    """Return a view of ``tensor`` with the tangent ``t`` at one of the open ``levels``; both may have tangents at the
     others.
     """
     if tangent(tensor, level) is not None:
@@ -292,7 +292,7 @@ def dual(tensor: Tensor, t: Tensor, levels: tuple, level: ForwardLevel) -> Tenso
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The two parts of a dual tensor: a view of it without the tangent, and the tangent (None if it has none).
+    """Return a view of ``tensor`` without its tangent, and the tangent (None if it has none).
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def unpacked(tensor: Tensor, levels: tuple, level: ForwardLevel) -> tuple[Tensor, Tensor | None]:
-    """The parts of ``tensor`` at one of the open ``levels``; both keep what they have at the others."""
+    """Return primal and tangent of ``tensor`` at one of the open ``levels``; both keep their tangents at the others."""
     place = levels.index(level)
     found = tangent(tensor, level)
     newer = []
@@ -350,7 +350,7 @@ def unpacked(tensor: Tensor, levels: tuple, level: ForwardLevel) -> tuple[Tensor
 
 
 class _only:
-    """While only some levels are in force."""
+    """Context in which only the given levels are active."""
 
     __slots__ = ("levels", "mode", "inside")
 
@@ -381,7 +381,7 @@ def _zeros(tensor: Tensor) -> Tensor:
 
 
 def _laid_out(t: Tensor, tensor: Tensor) -> Tensor:
-    """The tangent as its tensor lies in memory: itself, or a copy."""
+    """Return the tangent in the memory order of its tensor: itself if it has that order, else a copy."""
     if type(t._array) is np.ndarray and type(tensor._array) is np.ndarray and t._array.strides == tensor._array.strides:
         return t
     from ..ops.jvp import laid_out_like, lies_like

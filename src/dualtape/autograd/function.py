@@ -1,4 +1,4 @@
-"""``autograd.Function``: operations with a derivative of the user's own.
+"""``autograd.Function``: user-defined operations with their own derivatives.
 
 ``apply`` runs ``forward`` without recording, then leaves one node (the context itself) that calls ``backward``.
 Arguments may be given by keyword, and tensors may sit in nested lists, tuples and dicts, in arguments and results.
@@ -29,7 +29,9 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class FunctionCtx(Node):
-    """The context of one call of a Function: what ``forward`` leaves for ``backward``; also the node in the graph."""
+    """The context of one call of a Function: it passes values from ``forward`` to ``backward``, and is the node of the
+    graph.
+    """
 
     __slots__ = (
         "__dict__",
@@ -69,7 +71,7 @@ class FunctionCtx(Node):
     # --- what forward and setup_context call ------------------------------------------------------
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors (arguments, results or others) for backward: ``ctx.saved_tensors`` there."""
+        """Save tensors (arguments, results or others) for backward, which reads ``ctx.saved_tensors``."""
         for k, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
@@ -79,15 +81,15 @@ class FunctionCtx(Node):
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for ``jvp``: ``ctx.saved_tensors`` there."""
+        """Save tensors for ``jvp``, which reads ``ctx.saved_tensors``."""
         self._to_save_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Say which arguments ``forward`` has written in place; they must be among its results."""
+        """Declare the arguments that ``forward`` wrote in place; it must return them."""
         self._dirty = _only_tensors("mark_dirty", args)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Say which results have no gradient."""
+        """Declare results that have no gradient."""
         self._non_differentiable = _only_tensors("mark_non_differentiable", args)
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -100,7 +102,7 @@ class FunctionCtx(Node):
 
     @property
     def saved_tensors(self) -> tuple:
-        """The tensors kept by :meth:`save_for_backward`."""
+        """The tensors saved by :meth:`save_for_backward`."""
         if self._to_save_forward is not None:  # until jvp has run
             return tuple(self._to_save_forward)
         if not self._recorded:
@@ -148,7 +150,7 @@ class FunctionCtx(Node):
         return self._pulled(grads, record, self._edges)
 
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
-        """The same where ``forward`` returned one tensor, on NumPy's arrays."""
+        """Return pairs of edge and gradient on NumPy's arrays: the fast path for a Function with one result."""
         cls = self._cls
         if (
             self._results is not _TENSOR
@@ -167,7 +169,7 @@ class FunctionCtx(Node):
         ]
 
     def _pulled(self, grads: list, record: bool, edges: Any) -> list:
-        """What ``backward`` makes of ``grads``, one gradient for each of ``edges``."""
+        """Return the gradients for ``edges`` that ``backward`` computes from ``grads``."""
         cls = self._cls
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
             raise RuntimeError(
@@ -196,12 +198,12 @@ class FunctionCtx(Node):
         return self._arranged(backward(self, *given), record, iter(edges))
 
     def _zeros(self, k: int, shape: tuple, dtype: Any) -> Tensor:
-        """Zeros in the place of a missing gradient of result ``k``."""
+        """Return zeros in place of a missing gradient of result ``k``."""
         sparse = getattr(self, "_sparse_zeros", {}).get(k)
         return wrap(np.zeros(shape, dtype)) if sparse is None else sparse
 
     def _arranged(self, results: Any, record: bool, edges: Any) -> list:
-        """The gradients that backward returned, one for each edge."""
+        """Return the gradients that backward returned, one for each edge."""
         given = self._arguments
         if not isinstance(results, tuple):
             results = (results,)
@@ -243,7 +245,7 @@ class FunctionCtx(Node):
         return arranged
 
     def _checked(self, grad: Any, edge: tuple | None, i: int, record: bool) -> Any:
-        """One returned gradient as the engine takes it."""
+        """Return one gradient from backward, checked and in the form that the engine takes."""
         if grad is None:
             return None
         if not isinstance(grad, Tensor):
@@ -303,8 +305,8 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> list:
-    """The leaves of nested lists, tuples and dicts, in order; what holds no tensor, deeper than the top, is one
-    leaf.
+    """Return the leaves of nested lists, tuples and dicts in order; a container below the top that holds no tensor is
+    one leaf.
     """
     if not isinstance(value, (list, tuple, dict)):
         return [value]
@@ -315,7 +317,7 @@ def _leaves(value: Any) -> list:
 
 
 def _mapped(value: Any, function: Callable) -> Any:
-    """The same nesting with ``function`` applied to the leaves, as :func:`_leaves` finds them."""
+    """Return the same nesting with ``function`` applied to the leaves of :func:`_leaves`."""
     inner = lambda item: _mapped(item, function) if _holds(item, _is_tensor) else function(item)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(inner(item) for item in value))
@@ -327,7 +329,7 @@ def _mapped(value: Any, function: Callable) -> Any:
 
 
 class Function:
-    """Base of operations with a derivative of their own.
+    """Base class of user-defined operations with derivatives.
 
     A subclass defines static methods: ``forward(ctx, *args)``, or ``forward(*args)`` with ``setup_context(ctx, inputs,
     output)``; ``backward(ctx, *grad_outputs)`` (or ``vjp``), which returns one gradient for each argument of
@@ -373,10 +375,10 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
-        """Keep what backward needs, when ``forward`` takes no ctx."""
+        """Save values for backward; called after a ``forward`` that takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    # To checkers any parameters will do in a class that overrides these: that is what Any in both places means.
+    # To checkers any parameters will do in a class that overrides these: hence Any for arguments and results.
     if TYPE_CHECKING:
 
         @staticmethod
@@ -464,7 +466,7 @@ class Function:
 
 
 def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
-    """``apply`` where no argument is nested, over NumPy's arrays, without levels: what nearly every call is."""
+    """Run ``apply`` for plain arguments over NumPy's arrays with no level open: the fast path."""
     ctx = cls._backward_cls()
     ctx.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
     recording = mode.grad and True in needs
@@ -511,7 +513,7 @@ def _flat(cls: Any, args: tuple, tensors: list, mode: modes.Mode) -> Any:
 
 
 class _silent(modes.no_grad):
-    """While ``forward`` runs: nothing is recorded, and tangents wait for ``jvp``."""
+    """Context of ``forward``: nothing is recorded, and no tangents propagate."""
 
     def change(self, mode: modes.Mode) -> modes.Mode:
         inside = super().change(mode)
@@ -519,7 +521,7 @@ class _silent(modes.no_grad):
 
 
 def _moving_levels(tensors: list) -> tuple:
-    """The open levels at which one of ``tensors`` has a tangent."""
+    """Return the open levels at which one of ``tensors`` has a tangent."""
     return tuple(level for level in active(modes.current()) if any(tangent(t, level) is not None for t in tensors))
 
 
@@ -531,9 +533,7 @@ def _nested_needs(value: Any) -> Any:
 
 
 def _completed(cls: Any, args: tuple) -> tuple:
-    """The arguments with the defaults of those parameters of ``forward`` that none was given for: ``setup_context``
-    sees them all.
-    """
+    """Return the arguments extended by the defaults of ``forward``'s parameters, as ``setup_context`` sees them."""
     forward = cls.forward
     if type(forward) is FunctionType and not hasattr(forward, "__wrapped__") and not forward.__kwdefaults__:
         code = forward.__code__
@@ -543,7 +543,7 @@ def _completed(cls: Any, args: tuple) -> tuple:
 
 
 def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
-    """Keyword arguments in the order of ``forward``'s parameters."""
+    """Return keyword arguments as positional ones, in the order of ``forward``'s parameters."""
     import inspect
 
     parameters = list(inspect.signature(cls.forward).parameters.values())  # type: ignore[attr-defined]
@@ -561,7 +561,7 @@ def _by_position(cls: type, args: tuple, kwargs: dict) -> tuple:
 
 
 class _Wrapping:
-    """The second half of ``apply``: from forward's results to recorded tensors."""
+    """The second half of ``apply``: turns forward's results into recorded tensors."""
 
     __slots__ = ("ctx", "args", "tensors", "_edges", "recording", "levels")
 
@@ -611,7 +611,7 @@ class _Wrapping:
         return _mapped(output, lambda leaf: next(rest))
 
     def _begin(self) -> None:
-        """Make the context a node."""
+        """Initialise the context as a node of the graph."""
         ctx = self.ctx
         ctx._edges = self._edges
         ctx._seq = next_sequence()
@@ -620,7 +620,7 @@ class _Wrapping:
             anomaly.remember(ctx)
 
     def _check(self, leaves: list) -> None:
-        """Raise, before any history is attached, if the results break a rule."""
+        """Raise if the results break a rule, before any history is attached."""
         ctx = self.ctx
         for tensor in ctx._dirty:
             if not any(tensor is given for given in self.tensors):
@@ -651,7 +651,7 @@ class _Wrapping:
         return not any(leaf is t for t in self.ctx._non_differentiable)
 
     def _one(self, leaf: Tensor, number: int) -> Tensor:
-        """One returned tensor as the user gets it."""
+        """Return one result of forward as the tensor that the user gets."""
         ctx = self.ctx
         is_input = any(leaf is t for t in self.tensors)
         dirty = any(leaf is t for t in ctx._dirty)
@@ -698,7 +698,7 @@ class _Wrapping:
 
 
 def _as_view(tensor: Tensor) -> Tensor:
-    """An argument returned as it is: a new tensor, a view of the argument, made by its class if that has a say."""
+    """Return a new view of an argument that forward returned unchanged, of its class if the class overrides that."""
     if active_overrides and type(tensor) is not Tensor:
         new = tensor.view_as(tensor)
     else:
@@ -712,7 +712,7 @@ def _as_view(tensor: Tensor) -> Tensor:
 
 
 def _detached(tensor: Tensor) -> Tensor:
-    """An argument returned as a result without gradient; a class that keeps its values elsewhere makes it."""
+    """Return an argument, returned as a result without gradient, as a new tensor without history."""
     if not active_overrides or type(tensor) is Tensor:
         return alias(tensor)
     from ..overrides.subclass import DisableTorchFunctionSubclass

@@ -1,8 +1,8 @@
-"""``autograd.Function`` inside ``vmap``: its own rule for whole batches, or its forward on batched tensors.
+"""``autograd.Function`` under ``vmap``: its ``vmap`` staticmethod, or its forward on batched tensors.
 
-With a ``vmap`` staticmethod, that takes the place of ``forward``: it sees tensors whose batch dimension is in the
-open, and says where it is in what it returns. ``setup_context`` and ``backward`` then see batched tensors, as they
-do without the staticmethod.
+A ``vmap`` staticmethod replaces ``forward``: it gets tensors with a visible batch dimension and returns the position of
+that dimension in its results. ``setup_context`` and ``backward`` then see batched tensors, as they do without the
+staticmethod.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..arrays.batched.array import BatchLevel, batch, is_batched, levels_of, unb
 
 
 class VmapInfo(NamedTuple):
-    """What a ``vmap`` staticmethod is told about the batch."""
+    """Information about the batch that a ``vmap`` staticmethod receives."""
 
     batch_size: int
     randomness: str
 
 
 def levels(tensors: list) -> list[BatchLevel]:
-    """The levels by which some of ``tensors`` are batched, oldest first."""
+    """Return the levels that batch some of ``tensors``, oldest first."""
     return levels_of([t._array for t in tensors if type(t._array) is Batched])
 
 
 def lifted(args: tuple, found: list[BatchLevel], mapped: Callable) -> tuple:
-    """The arguments, those with a gradient to come batched by all levels that one of them is batched by."""
+    """Return the arguments, where those that need a gradient are batched by all levels that batch one of them."""
     from ..ops.batching import lift
 
     def one(leaf: Any) -> Any:
@@ -42,7 +42,7 @@ def lifted(args: tuple, found: list[BatchLevel], mapped: Callable) -> tuple:
 
 
 def rule_of(cls: Any, base: Any) -> bool:
-    """Whether ``cls`` has a rule of its own for batches; raises if it contradicts itself."""
+    """Return whether ``cls`` has a batching rule; raise if its declarations contradict each other."""
     own = cls.vmap is not base.vmap
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
@@ -60,7 +60,7 @@ def rule_of(cls: Any, base: Any) -> bool:
 
 
 def forward(cls: Any, args: tuple, level: BatchLevel) -> Any:
-    """What the ``vmap`` staticmethod of ``cls`` makes of the arguments, batched by ``level`` again."""
+    """Return the results of the ``vmap`` staticmethod of ``cls``, batched by ``level`` again."""
     from ..pytree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 
     has = lambda leaf: isinstance(leaf, Tensor) and is_batched(leaf._array, level)

@@ -1,7 +1,6 @@
-"""Forward mode of custom Functions: their ``jvp``; without one, their ``backward`` differentiated with respect to the
-gradient.
+"""Forward mode of custom Functions: by their ``jvp``, else by their ``backward``, transposed.
 
-``backward`` is linear in the gradient it gets, ``g -> A^H g``. The gradient of ``Re <A^H g, t>`` with respect to
+``backward`` is linear in the gradient that it gets, ``g -> A^H g``. The gradient of ``Re <A^H g, t>`` with respect to
 ``g`` is ``A t``, the tangent.
 """
 
@@ -19,7 +18,7 @@ from .tangents import ForwardLevel, beneath, is_still, set_tangent, tangent
 
 
 def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> None:
-    """Give the results of a Function their tangents, at each of ``levels``."""
+    """Set the tangents of a Function's results at each of ``levels``."""
     leaves = _leaves(args)
     for level in levels:
         given = [_tangent_of(leaf, level, ctx) for leaf in leaves]
@@ -36,7 +35,7 @@ def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> No
 
 
 def _tangent_of(leaf: Any, level: ForwardLevel, ctx: FunctionCtx) -> Tensor | None:
-    """The tangent of an argument as ``jvp`` gets it."""
+    """Return the tangent of an argument as ``jvp`` receives it."""
     if not isinstance(leaf, Tensor):
         return None
     found = tangent(leaf, level)
@@ -50,7 +49,7 @@ def _like(tensor: Tensor, name: str) -> Tensor:
 
 
 def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:
-    """What ``jvp`` returns, one for each result."""
+    """Return the results of ``jvp``, one for each result."""
     found = _leaves(ctx._cls.jvp(ctx, *given))
     if len(found) != len(results):
         raise RuntimeError(
@@ -62,7 +61,7 @@ def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:
 
 
 def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: ForwardLevel, given: list) -> None:
-    """Attach one tangent that ``jvp`` returned, if the rules allow."""
+    """Attach one tangent returned by ``jvp``; raise if it breaks a rule."""
     from ..ops.jvp import laid_out_like, lies_like
     from .forward_ad import _check
 
@@ -104,7 +103,7 @@ def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: ForwardLevel, gi
 
 
 class _Place(Node):
-    """Stands where the gradient of an argument would go."""
+    """Placeholder for the position where the gradient of an argument would go."""
 
     __slots__ = ()
 
@@ -113,7 +112,7 @@ class _Place(Node):
 
 
 def _moves(ctx: FunctionCtx, result: Any) -> bool:
-    """Whether a result may have a tangent."""
+    """Return whether a result may have a tangent."""
     return (
         isinstance(result, Tensor)
         and result._array.dtype.kind in "fc"
@@ -122,7 +121,7 @@ def _moves(ctx: FunctionCtx, result: Any) -> bool:
 
 
 def _transposed(ctx: FunctionCtx, leaves: list, given: list, results: list) -> list:
-    """The tangents of the results from ``backward``."""
+    """Return the tangents of the results, computed by differentiating ``backward`` with respect to its gradient."""
     from ..ops.jvp import real_inner
 
     record, name = modes.current().grad, ctx._cls.__name__

@@ -47,7 +47,7 @@ def once_differentiable(fn: Callable) -> Callable:
 
 
 class _Error(Node):
-    """The history of what a once-differentiable backward returned."""
+    """The node of a gradient that a once-differentiable backward returned; its backward raises."""
 
     __slots__ = ()
 

@@ -32,8 +32,8 @@ FORWARD, REVERSE = "forward-mode", "reverse-mode"
 
 
 def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
-    """The value of ``func`` and the product of ``v`` with its Jacobian: the gradients of the inputs, given those of the
-    outputs.
+    """Return the value of ``func``, and the product of ``v`` with its Jacobian: gradients of the inputs, given those of
+    the outputs.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
-    """The value of ``func`` and the product of its Jacobian with ``v``: its derivative in the direction ``v``.
+    """Return the value of ``func``, and the product of its Jacobian with ``v``: its derivative in the direction ``v``.
 
     Two backward passes compute it. One pass forward does, with :func:`dualtape.func.jvp` or
     :mod:`dualtape.autograd.forward_ad`.
@@ -112,7 +112,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
-    """The value of a scalar function and the product of ``v`` with its Hessian.
+    """Return the value of a scalar function, and the product of ``v`` with its Hessian.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
-    """The value of a scalar function and the product of its Hessian with ``v``.
+    """Return the value of a scalar function, and the product of its Hessian with ``v``.
 
     The Hessian of a smooth function is symmetric, and :func:`vhp` gives the same in one backward pass less.
 
@@ -199,7 +199,7 @@ def jacobian(
     sparse: bool = False,
     progress: bool | None = None,
 ) -> Any:
-    """The Jacobian of ``func``.
+    """Return the Jacobian of ``func``.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def hessian(
     sparse: bool = False,
     progress: bool | None = None,
 ) -> Any:
-    """The Hessian of a scalar function.
+    """Return the Hessian of a scalar function.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def _by_rows(
     progress: bool | None = False,
     shown_as: str = "jacobian",
 ) -> list:
-    """The Jacobian of each output in reverse mode: a list with an entry for each input."""
+    """Return the Jacobian of each output by reverse mode: a list with an entry for each input."""
     result = []
     for k, output in enumerate(outputs):
         n = output._array.size
@@ -374,7 +374,7 @@ def _by_columns(
     progress: bool | None = False,
     shown_as: str = "",
 ) -> tuple[bool, list]:
-    """Whether there are several outputs, and the Jacobian of each in forward mode: a list with an entry for each
+    """Return whether there are several outputs, and the Jacobian of each by forward mode: a list with an entry for each
     input.
     """
 
@@ -438,7 +438,7 @@ def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool, 
 
 
 def _tensors(value: Any, what: str, who: str) -> tuple[bool, tuple]:
-    """Whether ``value`` is a tuple, and its tensors; anything else is refused."""
+    """Return whether ``value`` is a tuple, and its tensors; raise for anything else."""
     several = isinstance(value, tuple)
     values = value if several else (value,)
     for k, one in enumerate(values):
@@ -452,7 +452,7 @@ def _tensors(value: Any, what: str, who: str) -> tuple[bool, tuple]:
 
 
 def _inward(points: tuple, create: bool) -> tuple:
-    """New tensors for the function to get: joined to the old ones, or with their tangents, if those are to be
+    """Return new tensors to call the function with: connected to the old ones, or carrying their tangents, if those are
     differentiated too.
     """
     return tuple(
@@ -462,7 +462,7 @@ def _inward(points: tuple, create: bool) -> tuple:
 
 
 def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str) -> list:
-    """The vector of a product, checked against what it is multiplied with; ``[None]`` where it stands for 1."""
+    """Return the vector of a product, checked against ``like``; ``[None]`` where it stands for one."""
     if v is None:
         if len(like) != 1 or like[0]._array.size != 1:
             raise RuntimeError(f"The vector v can only be None if {only_if}.")
@@ -508,7 +508,7 @@ def _run_scalar(func: Callable, x: Sequence[Tensor], who: str, strict: bool) -> 
 
 
 def _vjp(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, create: bool) -> list:
-    """The gradients of ``x``, given those of the outputs; None where nothing depends on it."""
+    """Return the gradients of ``x`` given those of the outputs; None where nothing depends on it."""
     pairs = [(output, one) for output, one in zip(outputs, v, strict=True) if output.requires_grad]
     if not pairs:
         return [None] * len(x)
@@ -518,7 +518,7 @@ def _vjp(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, create: bo
 
 
 def _gradient(output: Tensor, x: Sequence[Tensor], strict: bool, create: bool = True) -> list:
-    """The gradient of a scalar, recorded, so that it can be differentiated once more."""
+    """Return the recorded gradient of a scalar, which can be differentiated again."""
     found = _filled(_vjp([output], x, [None], create), x, strict, False, "output", "")
     for k, one in enumerate(found):
         if strict and not one.requires_grad:
@@ -532,7 +532,7 @@ def _gradient(output: Tensor, x: Sequence[Tensor], strict: bool, create: bool = 
 
 
 def _push(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, strict: bool, create: bool, what: str) -> list:
-    """The derivatives of the outputs in the direction ``v``; None where there is none.
+    """Return the derivatives of the outputs in the direction ``v``; None where there is none.
 
     The gradient of ``x`` is linear in the gradient of the outputs that it is computed from, and so the gradient
     with respect to that is the transpose.
@@ -547,7 +547,9 @@ def _push(outputs: Sequence[Tensor], x: Sequence[Tensor], v: Sequence, strict: b
 def _filled(
     found: list, like: Sequence[Tensor], strict: bool, create: bool, what: str, whole: str, batch: tuple = ()
 ) -> list:
-    """Zeros in the place of None; if ``strict``, an error that says what does not depend on which input."""
+    """Return ``found`` with zeros in place of None; with ``strict``, raise an error that names the independent output
+    and input.
+    """
     for k, one in enumerate(found if strict else ()):
         if one is None:
             subject = what if what[0].isupper() else f"The {what}"

@@ -1,7 +1,6 @@
-"""Derivatives checked against finite differences: ``gradcheck`` and ``gradgradcheck``.
+"""``gradcheck`` and ``gradgradcheck``: which checks are made, and in which order.
 
-Which checks are made of what, in which order; how each is made is in ``finite_differences``. Nothing here knows about
-single ops: it is a client of the public API.
+The checks themselves are in ``finite_differences``. This module uses the public API alone and knows no ops.
 """
 
 from __future__ import annotations
@@ -226,7 +225,7 @@ def gradgradcheck(
 
 
 def _dense_check(func: Callable[..., Any], inputs: Any, masked: bool) -> tuple[Callable[..., Any], Any]:
-    """The same function of dense tensors, if some are sparse."""
+    """Return the same function on dense tensors, if some inputs are sparse."""
     given = _as_tuple(inputs)
     if all(not isinstance(x, dt.Tensor) or not x.layout.name.startswith("sparse") for x in given):
         return func, inputs
@@ -241,9 +240,7 @@ def _require(condition: bool, option: str, wanted_by: str) -> None:
 
 
 class _CallableModule(ModuleType):
-    """This module carries the name of its function, and so can be called as it: whichever of the two a user has got
-    hold of.
-    """
+    """A module with the name of its function, which can be called like the function."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return gradcheck(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""``dualtape.autograd.graph``: looking at the graph, and hooking into it."""
+"""``dualtape.autograd.graph``: inspect the graph, and register hooks on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class GradientEdge(tuple):
-    """Where a gradient goes: ``(node, output_nr)``. ``backward`` and ``grad`` take one in place of a tensor.
+    """A node and the index of one of its outputs; ``backward`` and ``grad`` take it in place of a tensor.
 
     Examples
     --------
@@ -50,12 +50,12 @@ class GradientEdge(tuple):
 
     @property
     def output_nr(self) -> int:
-        """Which of the node's outputs."""
+        """The index of the node's output."""
         return self[1]
 
     @property
     def ownership_token(self) -> Any:
-        """What the edge keeps alive beside the node: the leaf, if it leads to one."""
+        """The leaf that the edge leads to, which it keeps alive; None for other nodes."""
         return self[2]
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class GradientEdge(tuple):
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The edge that a tensor's gradient flows to.
+    """Return the edge that a tensor's gradient flows to.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 def increment_version(tensor: Any) -> None:
-    """Count one write to the memory of a tensor, or of each of several: for writes that dualtape cannot see.
+    """Count one write to the memory of a tensor, or of each of several: for writes that dualtape does not observe.
 
     Of inference tensors nothing is counted.
 
@@ -105,7 +105,9 @@ def increment_version(tensor: Any) -> None:
 
 
 class _unsafe_preserve_version_counter:
-    """Writes inside are not counted: whoever uses it answers for what backward then computes."""
+    """Context in which writes to the given tensors are not counted; backward may then use overwritten values
+    unnoticed.
+    """
 
     def __init__(self, tensors: Any) -> None:
         self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
@@ -126,7 +128,7 @@ renew_in_child(globals(), _noting=threading.Lock)
 
 
 class _Handles(RemovableHandle):
-    """Removes the hooks of several tensors at once."""
+    """Handle that removes the hooks of several tensors at once."""
 
     __slots__ = ("_handles",)
 
@@ -206,7 +208,7 @@ def _task() -> Any:
 
 
 def _notes() -> dict:
-    """What hooks keep for the length of one backward."""
+    """Return the dict of hooks' state for the running backward."""
     task = _task()
     if task.notes is None:
         task.notes = {}
@@ -214,7 +216,7 @@ def _notes() -> dict:
 
 
 def _will_engine_execute_node(node: Node) -> bool:
-    """Whether the running backward delivers gradients to ``node``."""
+    """Return whether the running backward delivers gradients to ``node``."""
     task = _task()
     if task is None:
         raise RuntimeError("_will_engine_execute_node can only be asked while a backward runs")
@@ -222,19 +224,19 @@ def _will_engine_execute_node(node: Node) -> bool:
 
 
 def _current_graph_task_id() -> int:
-    """A number for the running backward; -1 if there is none."""
+    """Return the number of the running backward, -1 if there is none."""
     task = _task()
     return -1 if task is None else id(task)
 
 
 def _current_autograd_node() -> Node | None:
-    """The node that the running backward is at."""
+    """Return the node that the running backward is executing."""
     task = _task()
     return None if task is None else task.node
 
 
 def _current_graph_task_execution_order() -> list[Node]:
-    """The nodes of the running backward in the order in which they run; empty if there is none."""
+    """Return the nodes of the running backward in execution order; an empty list if none is running."""
     from .plan import execution_order
 
     task = _task()

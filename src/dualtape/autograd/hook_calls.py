@@ -1,4 +1,4 @@
-"""Calling hooks while the engine runs: what they see, and what they may give back in its place."""
+"""Call hooks while the engine runs: convert gradients to tensors for them, and their results back."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def _shown(grad: Any, task: GraphTask) -> Any:
-    """A gradient as hooks see it: a tensor."""
+    """Return a gradient as the tensor that hooks see."""
     return grad if task.record or grad is None else shown_gradient(grad)
 
 
 def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
-    """What a hook returned, as the engine keeps it."""
+    """Return a hook's result in the form that the engine keeps."""
     name = getattr(hook, "__qualname__", repr(hook))
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -42,7 +42,7 @@ def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
 
 
 def tensor_hooks(node: Any, buffer: list, task: GraphTask) -> None:
-    """Run the hooks of the tensors whose gradients have arrived, and keep the gradients that are to be retained."""
+    """Run the hooks of the tensors whose gradients have arrived, and store the gradients to be retained."""
     if type(node) is AccumulateGrad:
         extra = node.variable._extra
         if extra is not None:

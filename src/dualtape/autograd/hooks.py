@@ -1,6 +1,4 @@
-"""Where hooks are kept: on nodes (before and after they run, per output) and on leaves; and the handle that removes
-one.
-"""
+"""Storage of hooks, on nodes (before and after they run, for each output) and leaves, and their removable handle."""
 
 from __future__ import annotations
 
@@ -14,16 +12,16 @@ _next_id = itertools.count().__next__
 
 
 class NoHooks(dict):
-    """Where hooks will be kept; until there are some, users see None."""
+    """Attribute that is None until the first hook is registered."""
 
 
 def shown_hooks(hooks: dict | None) -> dict | None:
-    """Hooks as ``_backward_hooks`` shows them: what was set there, None if nothing was."""
+    """Return hooks as ``_backward_hooks`` shows them: the dict that was set, None if there is none."""
     return None if type(hooks) is NoHooks and not hooks else hooks
 
 
 class NodeExtra:
-    """What few nodes have: hooks, metadata, the forward line. One slot of a node holds it, or None."""
+    """Rare attributes of a node: hooks, metadata, the forward line. One slot of a node holds it, or None."""
 
     __slots__ = ("tensor_hooks", "retained", "pre_hooks", "post_hooks", "metadata", "stack", "parent")
 
@@ -59,8 +57,8 @@ class RemovableHandle:
 
     @classmethod
     def add(cls, hooks: dict, fn: Callable, marks: Iterable[dict] = (), prepend: bool = False) -> RemovableHandle:
-        """Put ``fn`` last (or, into an OrderedDict, first) into ``hooks`` and return the handle that takes it out;
-        ``marks`` say more of it, by its number.
+        """Add ``fn`` last (or, in an OrderedDict, first) to ``hooks`` and return its handle; ``marks`` stores further
+        data under the handle's number.
         """
         if not callable(fn):
             raise TypeError(f"a hook must be callable, got {type(fn).__name__}")
@@ -73,7 +71,7 @@ class RemovableHandle:
         return handle
 
     def remove(self) -> None:
-        """Take the hook out; once out, nothing happens."""
+        """Remove the hook; later calls do nothing."""
         hooks, self._hooks = self._hooks, None
         if hooks is not None:
             hooks.pop(self.id, None)

@@ -1,8 +1,8 @@
-"""The graph: nodes, edges, and the accumulator of a leaf.
+"""Nodes and edges of the graph.
 
-A node is what an operation leaves behind: edges to the nodes of its inputs (``(node, output number)`` or ``None``),
-the shape and dtype of its result, what it saved, and a sequence number. All that begins with an underscore: a
-Function's context is its node, and other names are its user's. Nothing here walks the graph.
+An operation records a node: edges to the nodes of its inputs (``(node, output number)`` or ``None``), the shape and
+dtype of its result, its saved values, and a sequence number. Internal attributes begin with an underscore: the context
+of a Function is its node, and other names belong to its user. Nothing here traverses the graph.
 """
 
 from __future__ import annotations
@@ -59,22 +59,23 @@ class Node:
         self._shape, self._dtype = outputs[0] if len(outputs) == 1 else (None, outputs)
 
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
-        """The quick way, where a kind of node has one (ops/vjp_codegen.py): the edges to follow, each with its
-        gradient; None if there is none.
+        """Run the fast path generated for this class of nodes, if it has one (ops/codegen/vjp.py): return pairs of edge
+        and gradient, or None.
         """
         return None
 
     _vjp_recorded = _vjp  # on tensors, where the backward itself is recorded
 
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
-        """Gradients for the edges, given one for each output; tensors with history if ``record``, else raw arrays.
+        """Return gradients for the edges, given one for each output; tensors with history if ``record``, else raw
+        arrays.
 
         Those whose node is not in ``wanted`` (if that is given) need not be computed.
         """
         raise NotImplementedError  # each kind of node has its own
 
     def _release(self, task: Any) -> None:
-        """Drop what was saved: the backward ``task`` has used it."""
+        """Release the saved values: the backward ``task`` has used them."""
 
     def name(self) -> str:
         """The node's name, as PyTorch names it.
@@ -97,7 +98,7 @@ class Node:
 
     @property
     def metadata(self) -> dict:
-        """A dictionary of the user's own; of a node made under anomaly mode, with the stack on which it was made."""
+        """A dictionary for users; of a node made under anomaly mode it has the stack on which the node was made."""
         extra = self._more()
         if extra.metadata is None:
             extra.metadata = {}
@@ -113,7 +114,7 @@ class Node:
         return self._seq
 
     def __lt__(self, other: Any) -> bool:
-        """The older first: the engine's heap compares nodes of one number, which a copied node may have."""
+        """Order by age, the older first: the engine's heap compares nodes of equal number, which copies may have."""
         return (self._seq, id(self)) < (other._seq, id(other)) if isinstance(other, Node) else NotImplemented
 
     @property
@@ -170,7 +171,7 @@ class Node:
 
 
 class InputMetadata:
-    """Shape and dtype of one of a node's outputs: what an incoming gradient must look like."""
+    """Shape and dtype of one of a node's outputs, which an incoming gradient must have."""
 
     __slots__ = ("shape", "_numpy")
 
@@ -184,7 +185,7 @@ class InputMetadata:
 
 
 class AccumulateGrad(Node):
-    """The accumulator of a leaf: adds what arrives to ``variable.grad``.
+    """The accumulator of a leaf: adds arriving gradients to ``variable.grad``.
 
     The leaf owns its accumulator, the accumulator knows the leaf weakly, and an edge to it holds both:
     ``(accumulator, 0, leaf)``. So a graph keeps its leaves alive, nothing keeps itself alive, and a leaf used again
@@ -216,7 +217,7 @@ class AccumulateGrad(Node):
 
 
 def leaf_edge(leaf: Tensor) -> Edge:
-    """The edge to a leaf's accumulator, which is made on first use."""
+    """Return the edge to a leaf's accumulator, which is created on first use."""
     node = leaf._grad_accumulator
     if node is None:
         result = AccumulateGrad(leaf)
@@ -228,7 +229,7 @@ def leaf_edge(leaf: Tensor) -> Edge:
 
 
 def edge_of(tensor: Tensor) -> Edge | None:
-    """Where a tensor's gradient goes: its node, its accumulator, or nowhere."""
+    """Return the edge that a tensor's gradient flows to: its node, its accumulator, or None."""
     view = tensor._view
     if view is not None and view.seen != tensor._version_counter[0]:
         view.refresh(tensor)
@@ -238,7 +239,7 @@ def edge_of(tensor: Tensor) -> Edge | None:
 
 
 class Freed:
-    """What a node holds in place of its saved values once they are released."""
+    """Replaces the saved values of a node once they are released."""
 
     __slots__ = ("where",)
 
@@ -247,7 +248,12 @@ class Freed:
 
 
 def check_not_freed(node: Node) -> Any:
-    """What ``node`` has saved, unless that was released; read once, since another thread may be at the same graph."""
+    """Return the saved values of ``node``; raise if they were released.
+
+    They are read once, since another thread may run the same graph.
+
+    They are read once, since another thread may run the same graph.
+    """
     saved = node._saved
     if type(saved) is Freed:
         raise errors.freed(node._title(), describe(saved.where))

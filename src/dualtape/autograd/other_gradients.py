@@ -1,8 +1,7 @@
-"""Gradients that are no arrays: of wrapper subclasses, and sparse ones. The engine carries them as tensors, and asks
-here what to do.
+"""Gradients that are not arrays: those of wrapper subclasses, and sparse ones.
 
-A plain gradient never comes here: the engine's own ways fail on these (their array is
-:class:`~dualtape.arrays.Absent`), and only then it asks.
+The engine passes them on as tensors and calls this module to add and convert them. It does so only after its own
+operations fail on them (their array is :class:`~dualtape.arrays.Absent`), so plain gradients never come here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..arrays import Absent, as_array
 
 
 def raw_gradient(tensor: Any) -> Any:
-    """A gradient as the engine carries it: the array, or the tensor itself where there is none."""
+    """Return a gradient as the engine passes it on: the array, or the tensor itself if it has none."""
     array = getattr(tensor, "_array", tensor)
     return tensor if isinstance(array, Absent) else array
 
@@ -25,7 +24,7 @@ _wrap: Any = None
 
 
 def shown_gradient(grad: Any) -> Any:
-    """A gradient as users see it: a tensor."""
+    """Return a gradient as users see it: a tensor."""
     global _tensor_type, _wrap
     if _wrap is None:
         from .._tensor.tensor import Tensor, wrap
@@ -37,13 +36,13 @@ def shown_gradient(grad: Any) -> Any:
 
 
 def is_other(grad: Any) -> bool:
-    """Whether a gradient is no array."""
+    """Return whether a gradient is not an array."""
     return hasattr(grad, "_array")
 
 
 def first_of(grad: Any) -> Any:
-    """The first gradient of a leaf that is no array: the leaf keeps a copy of a sparse one, which may have gone to
-    another leaf too, and an alias of any other.
+    """Return the first gradient of a leaf, which is not an array: a copy of a sparse one, which may go to another leaf
+    too, an alias of any other.
     """
     from .._tensor.tensor import Tensor, wrap
 
@@ -53,7 +52,7 @@ def first_of(grad: Any) -> Any:
 
 
 def added(held: Any, grad: Any) -> Any:
-    """The sum of what a leaf holds and what arrives, at least one of which is no array."""
+    """Return the sum of a leaf's gradient and an arriving one, at least one of which is not an array."""
     from .._tensor.tensor import Tensor, wrap
 
     arriving = grad if isinstance(grad, Tensor) else wrap(as_array(grad))
@@ -67,5 +66,5 @@ def added(held: Any, grad: Any) -> Any:
 
 
 def summed(held: Any, grad: Any) -> Any:
-    """The sum of two gradients that are tensors, recorded: a dense one, if there is one, comes first."""
+    """Return the recorded sum of two gradient tensors; a dense one comes first."""
     return grad + held if held.is_sparse and not grad.is_sparse else held + grad

@@ -1,8 +1,8 @@
-"""The engine's first pass: which nodes a backward reaches, which of them must run, and where gradients meet.
+"""The engine's first pass: the nodes that a backward reaches, those that must run, and those where gradients meet.
 
 Where several edges lead to one node, its gradients are added up: such a *join* has a state ``[edges still to come,
-gradient of output 0, 1, ...]``. A node that one edge leads to needs none: it runs as soon as its gradient comes. No
-recursion over the graph.
+gradient of output 0, 1, ...]``. A node with a single incoming edge needs none: it runs as soon as its gradient arrives.
+There is no recursion over the graph.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Joins = dict[Node, list]
 
 
 def joined(node: Node, edges: int) -> list:
-    """The state of a join at the beginning."""
+    """Return the initial state of a join."""
     return [edges, None] if node._shape is not None else [edges, *(None,) * len(node._outputs)]
 
 
 def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict[Node, Any], Joins, bool]:
-    """What a backward from ``roots`` comes to, its joins (several roots among them), and whether all of it is needed to
-    get to ``targets``.
+    """Return the nodes reachable from ``roots``, their joins (several roots among them), and whether all of them are
+    needed for ``targets``.
 
     If all is needed, the first is a dict of the nodes reached; if not, of the nodes that get a gradient, each with
     whether it also runs.
@@ -86,7 +86,7 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
 
 
 def _at_roots(roots: Sequence[Node]) -> Joins:
-    """The joins to begin with: one root alone is none, nothing leads to it."""
+    """Return the initial joins: those of nodes with several roots."""
     return {} if len(roots) == 1 else {root: joined(root, 0) for root in roots}
 
 
@@ -94,8 +94,8 @@ _age = attrgetter("_seq")
 
 
 def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[Node]) -> tuple[dict[Node, bool], Joins]:
-    """The nodes on a way to ``targets``, each with whether it must run to get there: one sweep from old to young
-    settles it.
+    """Return the nodes on a path to ``targets``, each with whether it must run, found in one sweep from old to
+    young.
     """
     found = list(seen)
     found.reverse()  # nearly from old to young
@@ -122,7 +122,7 @@ def _needed(seen: dict[Node, Any], roots: Sequence[Node], targets: Collection[No
 
 
 def execution_order(roots: Sequence[Node], targets: Collection[Node] | None) -> list[Node]:
-    """The nodes of a run in the order in which they run."""
+    """Return the nodes of a run in execution order."""
     reached, joins, _ = reach(roots, targets)
     ready = [
         (-node._seq, node)

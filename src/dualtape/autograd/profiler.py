@@ -1,4 +1,4 @@
-"""``dualtape.autograd.profiler``: the profiler under its older names."""
+"""``dualtape.autograd.profiler``: the profiler under its older PyTorch names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..profiler.session import profile as _profile
 
 
 class profile(_profile):
-    """Watch what a program does, from ``with`` to its end.
+    """Context that records the ops and nodes of a program.
 
     Parameters
     ----------
@@ -81,17 +81,17 @@ class profile(_profile):
         return self.events().table(*args, **kwargs)
 
     def total_average(self) -> Any:
-        """All events in one."""
+        """Return the sum of all events as one event."""
         return self.events().total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """All the time that is in the events, in microseconds."""
+        """The total time of all events in microseconds."""
         return self.events().self_cpu_time_total
 
 
 class _Elsewhere:
-    """Ranges for profilers of hardware, which dualtape does not talk to."""
+    """Base of the ranges for hardware profilers, which dualtape does not support."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled

@@ -1,9 +1,9 @@
-"""Saved variables: what a node keeps for its backward.
+"""Saved variables: values that a node keeps for its backward.
 
-In a node a saved tensor is an *entry*: a plain input that was never written is its own entry; else it is ``(value,
-counter, version)``. There, for an input the value is the tensor itself; for the node's own output it is the bare
-array, so that node and tensor form no cycle; in forward mode its tangents follow. When hooks are asked for, a
-:class:`SavedVariable` takes the entry's place. Unpacking checks the version: a value written since is an error.
+A node stores an *entry* for each saved tensor. A plain input that was never written is its own entry; otherwise the
+entry is ``(value, counter, version)``. For an input the value is the tensor itself; for the node's own output it is the
+bare array, so that node and tensor form no cycle; in forward mode its tangents follow. If hooks are registered, a
+:class:`SavedVariable` replaces the entry. Unpacking checks the version: a value written since raises.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def entry_of(tensor: Any) -> Any:
-    """An input's entry; a Python number in a tensor's place is its own, too."""
+    """Return the entry of an input; a Python number in place of a tensor is its own entry."""
     if not isinstance(tensor, Tensor):
         return tensor
     counter = tensor._version_counter
@@ -37,19 +37,19 @@ def entry_of(tensor: Any) -> Any:
 
 
 def output_entry(tensor: Tensor) -> tuple:
-    """The entry of a node's own result: its array without its history."""
+    """Return the entry of a node's own result: its array without history."""
     counter = tensor._version_counter or tensor._shared_counter
     return (tensor._array, counter, counter[0])
 
 
 def full(entry: Any) -> tuple:
-    """An entry as ``(value, counter, version, ...)``."""
+    """Return an entry in the form ``(value, counter, version, ...)``."""
     # whose class may have been changed since
     return (entry, entry._shared_counter, 0) if isinstance(entry, Tensor) else entry
 
 
 def stale(entry: Any, node: Node, name: str) -> RuntimeError:
-    """The error for an entry whose value was written since it was saved."""
+    """Return the error for an entry whose value was written since it was saved."""
     value, counter, version = full(entry)[:3]
     is_tensor = isinstance(value, Tensor)
     edge = value._edge if is_tensor else (node, 0)
@@ -60,14 +60,14 @@ def stale(entry: Any, node: Node, name: str) -> RuntimeError:
 
 
 def saved_entry(tensor: Any) -> Any:
-    """An input's entry; an inference tensor has none."""
+    """Return the entry of an input; an inference tensor has none."""
     if isinstance(tensor, Tensor) and tensor._version_counter is UNTRACKED:
         raise errors.inference_saved("save")
     return entry_of(tensor)
 
 
 def save(tensor: Tensor) -> Any:
-    """An input's entry, under the default hooks if there are any."""
+    """Return the entry of an input, packed by the default hooks if there are any."""
     entry = saved_entry(tensor)
     hooks = modes.current().saved_hooks
     if hooks and type(hooks[-1]) is tuple:
@@ -78,7 +78,7 @@ def save(tensor: Tensor) -> Any:
 
 
 def save_output(tensor: Tensor, node: Node, number: int) -> Any:
-    """An output's entry: the array without its history."""
+    """Return the entry of an output: the array without its history."""
     mode = modes.current()
     entry = output_entry(tensor)
     if mode.levels:
@@ -92,7 +92,7 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
 
 
 def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
-    """The raw array of an entry."""
+    """Return the raw array of an entry."""
     if type(entry) is SavedVariable:
         return entry.unpack(node, name)._array
     entry = full(entry)
@@ -102,7 +102,7 @@ def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
 
 
 def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) -> Tensor:
-    """The tensor of an entry, with its history."""
+    """Return the tensor of an entry, with its history."""
     if type(entry) is SavedVariable:
         return entry.unpack(node, name)
     entry = full(entry)
@@ -114,7 +114,7 @@ def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) 
 
 
 def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
-    """An output's array as a tensor again, attached to the node that made it."""
+    """Return an output's array as a tensor again, attached to the node that made it."""
     tensor = _over(entry[0])
     tensor._version_counter = entry[1]
     if len(entry) > 3:
@@ -126,7 +126,7 @@ def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
 
 
 def same_values(tensor: Tensor) -> Tensor:
-    """The same memory without history; a tensor without memory keeps its class, which has its values."""
+    """Return a tensor over the same memory without history; of the same class if that has no array."""
     if type(tensor._array) is not Absent:
         return alias(tensor)
     from ..overrides.subclass import same_class
@@ -135,12 +135,12 @@ def same_values(tensor: Tensor) -> Tensor:
 
 
 def _over(value: Any) -> Tensor:
-    """What an output's entry keeps, as a tensor: an array, or a tensor of a class that has none."""
+    """Return the value in an output's entry as a tensor: it is an array, or a tensor of a class without one."""
     return same_values(value) if isinstance(value, Tensor) else wrap(value)
 
 
 class SavedVariable:
-    """A saved tensor that packs and unpacks through a pair of hooks.
+    """A saved tensor that is packed and unpacked by a pair of hooks.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class SavedVariable:
         )
 
     def is_none(self) -> bool:
-        """Whether nothing is saved here: the node was given None."""
+        """Return whether nothing is saved here: the node was given None."""
         return self.entry is None and self.hooks is None
 
     def _freed(self) -> bool:
@@ -177,14 +177,14 @@ class SavedVariable:
 
     @property
     def data(self) -> Any:
-        """What is kept: the packed object, or the tensor."""
+        """The stored object: the packed one, or the tensor."""
         if self.hooks is not None and not self._own:
             return self.packed
         return None if self.entry is None else self._shown(self.entry)
 
     @property
     def unpack_hook(self) -> Callable | None:
-        """The hook that unpacks, if there is one."""
+        """The hook that unpacks, or None."""
         return None if self.hooks is None else self.hooks[1]
 
     def _shown(self, entry: tuple) -> Tensor:
@@ -221,8 +221,8 @@ class SavedVariable:
         self.pack(same_values(self._shown(self.entry)), pack_hook, unpack_hook, own=False)
 
     def pack(self, shown: Tensor, pack_hook: Callable, unpack_hook: Callable, own: bool = True) -> None:
-        """Replace the entry by what ``pack_hook`` makes of ``shown``, which is the tensor's ``own`` object or an
-        alias of it.
+        """Replace the entry by the result of ``pack_hook(shown)``; ``shown`` is the tensor's ``own`` object or an alias
+        of it.
         """
         entry = self.entry
         assert entry is not None
@@ -256,7 +256,9 @@ class SavedVariable:
             self.entry = None
 
     def unpack(self, node: Node | None = None, name: str = "data") -> Tensor:
-        """The tensor, through the unpack hook if there is one; for a result, ``node`` is what made it."""
+        """Return the tensor, through the unpack hook if there is one; of a result, ``node`` is the node that made
+        it.
+        """
         if node is None and self._node is not None:
             node = self._node()
         if self.hooks is None:
@@ -280,7 +282,7 @@ class SavedVariable:
         return result
 
     def _attach(self, tensor: Tensor, node: Node | None) -> None:
-        """Give what was unpacked the place in the graph of what was packed."""
+        """Give an unpacked tensor the history of the packed one."""
         if self._tangents is not None:
             tensor._more().tangents = self._tangents
         origin = self._origin
@@ -299,7 +301,7 @@ class SavedVariable:
 
 
 def check_hooks(pack_hook: Any, unpack_hook: Any) -> None:
-    """Raise unless both can be called."""
+    """Raise unless both hooks can be called."""
     for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
         if not callable(hook):
             raise TypeError(f"{name} must be callable, got {type(hook).__name__}")

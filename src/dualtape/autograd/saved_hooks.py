@@ -1,7 +1,6 @@
-"""What happens to tensors on their way into the graph's memory: contexts that pack, move, forbid packing or allow
-overwriting.
+"""Saved-tensor hooks: contexts that pack, move, forbid packing of, or allow overwriting saved tensors.
 
-The mode keeps the stack of (pack, unpack) pairs; a text in their place says that hooks are disabled, and why.
+The mode keeps a stack of (pack, unpack) pairs; a text instead of a pair means that hooks are disabled, and says why.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "sa
 
 
 class saved_tensors_hooks(modes.ModeContext):
-    """Pack every tensor that is saved for backward inside, and unpack it when backward needs it.
+    """Context that packs every tensor saved for backward, and unpacks it when backward needs it.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ class saved_tensors_hooks(modes.ModeContext):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved inside in the CPU's memory, and bring it back to its device for backward.
+    """Context that keeps saved tensors in the CPU's memory, and copies them back to their device for backward.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(modes.ModeContext):
-    """Refuse saved-tensor hooks inside, with a message of one's own.
+    """Context that refuses saved-tensor hooks, with a message given by the user.
 
     Examples
     --------
@@ -111,7 +110,7 @@ class disable_saved_tensors_hooks(modes.ModeContext):
 
 
 class allow_mutation_on_saved_tensors(modes.ModeContext):
-    """Writing in place to a saved tensor is allowed inside: its old content is copied just before the write.
+    """Context in which saved tensors may be written in place: their old content is copied just before the write.
 
     Backward must run inside too.
 
@@ -150,7 +149,7 @@ class allow_mutation_on_saved_tensors(modes.ModeContext):
 
 
 class _Kept:
-    """One saved tensor, or a copy of it once it was written."""
+    """One saved tensor, or its copy once it was written."""
 
     __slots__ = ("tensor", "__weakref__")
 
@@ -159,7 +158,7 @@ class _Kept:
 
 
 class SavedCopies:
-    """What is saved inside one :class:`allow_mutation_on_saved_tensors`, by the memory it lives in.
+    """The tensors saved inside one :class:`allow_mutation_on_saved_tensors`, by the memory that they use.
 
     Attributes
     ----------
@@ -172,7 +171,7 @@ class SavedCopies:
         self._by_counter: dict[int, weakref.WeakValueDictionary[int, _Kept]] = {}  # by array, while it is not written
 
     def pack(self, tensor: Tensor) -> _Kept:
-        """Remember a tensor that is being saved: once, however often it is."""
+        """Register a tensor that is being saved; the same tensor is registered once."""
         group = self._by_counter.setdefault(id(tensor._shared_counter), weakref.WeakValueDictionary())
         kept = group.get(id(tensor._array))
         if kept is None or kept.tensor is None or kept.tensor._array is not tensor._array:
@@ -180,7 +179,7 @@ class SavedCopies:
         return kept
 
     def unpack(self, kept: _Kept) -> Tensor:
-        """The tensor as it was when it was saved."""
+        """Return the tensor with the values that it had when it was saved."""
         if kept.tensor is None:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was"
@@ -190,14 +189,14 @@ class SavedCopies:
         return kept.tensor
 
     def before_write(self, tensor: Tensor) -> None:
-        """Copy what is saved of the memory that is about to be written."""
+        """Copy saved values of the memory that is about to be written."""
         for kept in list(self._by_counter.pop(id(tensor._shared_counter), {}).values()):
             if kept.tensor is not None and kept.tensor._shared_counter is tensor._shared_counter:
                 kept.tensor = kept.tensor.clone()
                 self.cloned[kept] = kept.tensor
 
     def clear(self) -> None:
-        """Forget everything: the context is left."""
+        """Discard all copies, when the context ends."""
         for group in self._by_counter.values():
             for kept in list(group.values()):
                 kept.tensor = None
@@ -208,7 +207,7 @@ class SavedCopies:
 
 
 def before_write(tensor: Tensor, hooks: tuple) -> None:
-    """Tell the contexts among ``hooks`` that let saved tensors be overwritten."""
+    """Notify the contexts among ``hooks`` that allow overwriting saved tensors of a coming write."""
     for pair in hooks:
         if type(pair) is tuple:
             owner = getattr(pair[0], "__self__", None)

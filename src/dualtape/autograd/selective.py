@@ -1,7 +1,7 @@
-"""Selective checkpointing: of a checkpointed function, keep the results of chosen ops and compute the others again.
+"""Selective checkpointing: keep the results of chosen ops of a checkpointed function, and recompute the others.
 
-Two dispatch modes share one store. The first run keeps the results that the policy wants saved, in order; the
-second run takes them from there in place of computing them.
+Two dispatch modes share one store. The first run stores the results that the policy wants saved, in order; the second
+run reads them instead of computing them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of an op: keep its results, or compute them again.
+    """A policy's decision about an op: keep its results, or recompute them.
 
     Examples
     --------
@@ -37,7 +37,7 @@ _SAVING = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the op: whether this is the second run, for which it is not asked today.
+    """Information that a policy receives beside the op: whether this is the recomputation.
 
     Examples
     --------
@@ -54,7 +54,7 @@ _RECOMPUTE = object()  # in the place of results that are not kept
 
 
 class _Store:
-    """What the first run kept of each op, in the order in which they came: only then the policy is asked."""
+    """The results of each op that the first run kept, in order of execution."""
 
     def __init__(self, policy: Callable, mutable: bool) -> None:
         self.policy = policy
@@ -73,7 +73,7 @@ class _Store:
 
 
 def _held(value: Any) -> Any:
-    """A result as it is kept: without history, with the version it has now."""
+    """Return a result as it is stored: without history, with its current version."""
     if isinstance(value, Tensor):
         return (alias(value), value._version)
     return type(value)(_held(v) for v in value) if type(value) in (list, tuple) else value
@@ -129,7 +129,7 @@ class _Taking(TorchDispatchMode):
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple:
-    """The two contexts for ``checkpoint(..., context_fn=...)`` that keep what a policy wants kept.
+    """Return the two contexts for ``checkpoint(..., context_fn=...)`` that keep the results chosen by a policy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tangents: what forward mode keeps beside a tensor's values, one for each level that is open.
+"""Tangents of forward mode: a tensor has one for each open level.
 
 A value under the levels a, b (b the newer) is ``(x + x_a a) + (x_b + x_ba a) b``: the tangent at a level is a
 tensor that may itself have tangents at *older* levels, and only there. So the newest level is always the outermost,
@@ -29,7 +29,7 @@ STILL = None  # the tangent of a view that is cut off from its base's: none
 
 
 class ForwardLevel:
-    """A scope in which tangents live. Closing it takes its tangents from everything that has any.
+    """A scope in which tangents live; closing it removes its tangents from all tensors.
 
     A ``loose`` one was opened by hand, and ends at the latest with the block around it; one of a ``transform`` gives
     no array away that would leave its tangent behind.
@@ -51,7 +51,7 @@ class ForwardLevel:
             self._sort_out()
 
     def _sort_out(self) -> None:
-        """Forget what is gone; one by one, so that other threads may go on."""
+        """Drop references to tensors that no longer exist, one by one, so that other threads may continue."""
         held = self._held
         self._room = 2 * len(held)
         for _ in range(len(held)):
@@ -75,7 +75,7 @@ class ForwardLevel:
                     tangents.roots.pop(self, None)
 
     def beneath(self, mode: modes.Mode) -> modes.Mode:
-        """The mode in which this level's tangents are computed: of the levels, only the older are in force."""
+        """Return ``mode`` with only the older levels active: tangents of this level are computed in it."""
         known = self._inside
         if known is None or known[0] is not mode:
             older = mode.levels[: mode.levels.index(self)]
@@ -84,7 +84,7 @@ class ForwardLevel:
 
 
 class Tangents(dict):
-    """A tensor's tangents by level; shared with what is saved of the tensor."""
+    """The tangents of a tensor by level; shared with the saved entries of the tensor."""
 
     # where the tangent of a view is no view of its base's: it was given by make_dual
     apart: frozenset[ForwardLevel] = frozenset()
@@ -97,12 +97,12 @@ class Tangents(dict):
 
 
 def active(mode: modes.Mode) -> tuple:
-    """The levels whose tangents are propagated now, the oldest first."""
+    """Return the levels whose tangents propagate now, the oldest first."""
     return tuple(level for level in mode.levels if level.open) if mode.forward else ()
 
 
 def tangents_of(tensor: Tensor) -> Tangents:
-    """The tangents of ``tensor``, an empty set if it had none; to be filled."""
+    """Return the tangents of ``tensor``, creating an empty set if there was none."""
     extra = tensor._more()
     if extra.tangents is None:
         extra.tangents = Tangents()
@@ -110,7 +110,7 @@ def tangents_of(tensor: Tensor) -> Tangents:
 
 
 def tangent(tensor: Any, level: ForwardLevel) -> Tensor | None:
-    """The tangent of ``tensor`` at ``level``, if it has one."""
+    """Return the tangent of ``tensor`` at ``level``, or None."""
     extra, view = tensor._extra, tensor._view
     own = None
     if extra is not None and extra.tangents is not None and level in extra.tangents:
@@ -133,7 +133,7 @@ def tangent(tensor: Any, level: ForwardLevel) -> Tensor | None:
 
 
 def _of_root(tensor: Tensor, level: ForwardLevel, own: Tensor | None, root: Tensor, step: Step) -> Tensor | None:
-    """The tangent of a view of what had none: that of the latter, if it was given one since."""
+    """Return the tangent of a view whose base had none when the view was made, if the base got one since."""
     whole = tangent(root, level)
     if whole is None or (own is not None and own._shared_counter is whole._shared_counter):
         return own
@@ -144,8 +144,8 @@ def _of_root(tensor: Tensor, level: ForwardLevel, own: Tensor | None, root: Tens
 
 
 def set_root(view: Tensor, source: Tensor, level: ForwardLevel, step: Step) -> None:
-    """``view`` is a view, by ``step``, of ``source``, which is cut off from its base's tangent: so is the view, and
-    ``source`` is its base.
+    """Register ``view`` as a view, by ``step``, of ``source``, which does not take part in its base's tangent: neither
+    does the view, and ``source`` acts as its base.
     """
     set_tangent(view, level, STILL)
     before = root_of(source, level)
@@ -156,7 +156,7 @@ def set_root(view: Tensor, source: Tensor, level: ForwardLevel, step: Step) -> N
 
 
 def root_of(tensor: Tensor, level: ForwardLevel) -> tuple[Tensor, Step] | None:
-    """The tensor without tangent that ``tensor`` is a view of, and the steps from there."""
+    """Return the tensor without tangent that ``tensor`` is a view of, and the steps from there."""
     extra = tensor._extra
     return (
         None
@@ -166,7 +166,7 @@ def root_of(tensor: Tensor, level: ForwardLevel) -> tuple[Tensor, Step] | None:
 
 
 def is_still(tensor: Tensor, level: ForwardLevel) -> bool:
-    """Whether ``tensor`` is cut off from what its base's tangent would be."""
+    """Return whether ``tensor`` does not take part in its base's tangent."""
     extra = tensor._extra
     return (
         extra is not None and extra.tangents is not None and level in extra.tangents and extra.tangents[level] is STILL
@@ -174,7 +174,7 @@ def is_still(tensor: Tensor, level: ForwardLevel) -> bool:
 
 
 def set_tangent(tensor: Tensor, level: ForwardLevel, value: Tensor | None) -> None:
-    """Give ``tensor`` a tangent."""
+    """Set the tangent of ``tensor`` at ``level``."""
     extra = tensor._extra or tensor._more()
     tangents = extra.tangents
     if tangents is None:
@@ -192,14 +192,14 @@ def set_tangent(tensor: Tensor, level: ForwardLevel, value: Tensor | None) -> No
 
 
 def kept_tangents(tensor: Tensor) -> Tangents:
-    """The tangents of ``tensor``, those that it has from its base included."""
+    """Return the tangents of ``tensor``, including those that it has through its base."""
     for level in active(modes.current()):
         tangent(tensor, level)
     return tangents_of(tensor)
 
 
 class _Beneath:
-    """While a level's tangents are computed."""
+    """Context in which a level's tangents are computed."""
 
     __slots__ = ("level", "mode", "inside")
 
@@ -223,7 +223,7 @@ beneath = _Beneath
 
 
 def bare(tensor: Tensor, level: ForwardLevel, older: tuple) -> Tensor:
-    """``tensor`` as it is beneath ``level``: without its tangents there and at newer levels.
+    """Return ``tensor`` as seen beneath ``level``: without its tangents there and at newer levels.
 
     Beneath a level nobody looks at those, except a backward that later runs over what was recorded: only then a
     tensor of its own is needed.
@@ -240,7 +240,7 @@ def bare(tensor: Tensor, level: ForwardLevel, older: tuple) -> Tensor:
 
 
 def without(tensor: Tensor) -> Tensor:
-    """The same values and history, with no tangent at all."""
+    """Return a tensor of the same values and history, without tangents."""
     from .._tensor.tensor import alias
 
     if type(tensor._array) is Absent:  # whose class computes with what it keeps
@@ -256,7 +256,7 @@ def without(tensor: Tensor) -> Tensor:
 
 
 def check_exportable(tensor: Any) -> None:
-    """Raise if a transform follows how ``tensor`` moves: an array made of it would stand still."""
+    """Raise if a transform differentiates with respect to ``tensor``: an array made of it would lose the derivative."""
     for level in active(modes.current()):
         if level.transform and tangent(tensor, level) is not None:
             raise RuntimeError(
@@ -270,13 +270,13 @@ def check_exportable(tensor: Any) -> None:
 
 
 def snapshot(tensor: Tensor) -> dict[ForwardLevel, tuple]:
-    """The tangents of ``tensor``, theirs included, so that they outlive their levels: each with its own snapshot."""
+    """Return the tangents of ``tensor``, recursively, in a form that outlives their levels."""
     found = {level: tangent(tensor, level) for level in active(modes.current())}
     return {level: (t, snapshot(t)) for level, t in found.items() if t is not None}
 
 
 def moved(tensor: Tensor, kept: dict[ForwardLevel, tuple], levels: dict[ForwardLevel, ForwardLevel]) -> Tensor:
-    """``tensor`` with the tangents of a snapshot, each at the level that stands for the one it was taken at."""
+    """Return ``tensor`` with the tangents of a snapshot, each at the level that replaces the one it was taken at."""
     if not kept:
         return tensor
     new = without(tensor)
@@ -286,7 +286,7 @@ def moved(tensor: Tensor, kept: dict[ForwardLevel, tuple], levels: dict[ForwardL
 
 
 class reopened(modes.ModeContext):
-    """While ``levels`` are in force again: those that are still open themselves, for the others fresh ones.
+    """Context in which ``levels`` are active again: those still open themselves, the others replaced by new ones.
 
     Gives which stands for which.
     """

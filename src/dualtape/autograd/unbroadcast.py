@@ -1,6 +1,6 @@
-"""Fitting a gradient to the value it belongs to: sum over broadcast axes, drop an imaginary part, cast.
+"""Fit a gradient to its input: sum over broadcast axes, drop an imaginary part, cast.
 
-Done once, by the engine, at every edge: so that formulas need not know about broadcasting or mixed dtypes.
+The engine does this at every edge, so that formulas need not handle broadcasting or mixed dtypes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .other_gradients import raw_gradient
 
 
 def fit(grad: Any, meta: tuple, node: Any) -> Any:
-    """A raw gradient with the (shape, dtype) of ``meta``."""
+    """Return a raw gradient with the shape and dtype of ``meta``."""
     shape, dtype = meta
     if type(grad) is np.ndarray:
         if grad.shape != shape:
@@ -37,7 +37,7 @@ _ways: dict[tuple, tuple] = {}  # (from shape, to shape): axes to sum over, and 
 
 
 def _summed(grad: np.ndarray, shape: tuple, node: Any) -> Any:
-    """:func:`sum_to` on NumPy's arrays: how to go from shape to shape is worked out once."""
+    """Return ``sum_to(grad, shape)`` for NumPy's arrays; the axes for a pair of shapes are cached."""
     way = _ways.get((grad.shape, shape))
     if way is None:
         axes = _axes(grad, shape, node)
@@ -56,7 +56,7 @@ def _summed(grad: np.ndarray, shape: tuple, node: Any) -> Any:
 
 
 def fit_recorded(grad: Any, meta: tuple, node: Any) -> Any:
-    """The same for a gradient tensor, recorded."""
+    """Return a gradient tensor with the shape and dtype of ``meta``; the ops are recorded."""
     shape, dtype = meta
     array = grad._array
     if array.shape != shape:
@@ -70,12 +70,12 @@ def fit_recorded(grad: Any, meta: tuple, node: Any) -> Any:
 
 
 def sum_to(grad: Any, shape: tuple, node: Any) -> Any:
-    """Sum the axes along which ``shape`` was broadcast."""
+    """Return ``grad`` summed over the axes along which ``shape`` was broadcast."""
     return add_reduce(grad, axis=_axes(grad, shape, node), keepdims=True).reshape(shape)
 
 
 def _axes(grad: Any, shape: tuple, node: Any) -> tuple[int, ...]:
-    """The axes along which ``shape`` was broadcast to that of ``grad``."""
+    """Return the axes along which ``shape`` was broadcast to the shape of ``grad``."""
     lead = len(grad.shape) - len(shape)
     aligned = (1,) * lead + tuple(shape)
     if lead < 0 or any(n != m and n != 1 for n, m in zip(aligned, grad.shape, strict=True)):

@@ -1,4 +1,4 @@
-"""Results that depend on tensors on the tape by a function whose derivative is not there: backward says so."""
+"""Results of functions without a derivative: a backward through them raises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .function import Function
 
 
 class Underived(Function):
-    """The node of such a result."""
+    """The node of such a result; its backward raises."""
 
     @staticmethod
     def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:
@@ -26,14 +26,16 @@ class Underived(Function):
 
 
 def underived(name: str, result: Tensor, *inputs: Tensor) -> Tensor:
-    """``result``, which ``name`` made of ``inputs``: if one of them requires grad, a backward through it raises."""
+    """Return ``result``, computed by ``name`` from ``inputs``; if one of them requires grad, a backward through it
+    raises.
+    """
     if result._array.dtype.kind in "fc" and current().grad and any([x.requires_grad for x in inputs]):
         return Underived.apply(name, result, *inputs)
     return result
 
 
 def refuse_history(name: str, **constants: Any) -> None:
-    """Raise if one of these arguments, with respect to which ``name`` has no derivative, requires grad."""
+    """Raise if one of these arguments, for which ``name`` has no derivative, requires grad."""
     for argument, value in constants.items():
         if isinstance(value, Tensor) and value.requires_grad and current().grad:
             raise RuntimeError(

@@ -10,7 +10,7 @@ from .engine import queue_callback
 
 
 class _Engine:
-    """The engine as PyTorch's programs reach it."""
+    """The engine under the name that PyTorch's programs use."""
 
     @staticmethod
     def queue_callback(callback: Any) -> None:

@@ -1,8 +1,8 @@
-"""Version counters: how many times a piece of memory was written, and by whom last.
+"""Version counters: the number of writes to a piece of memory, and the line of the last one.
 
 A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. It is
-made at the first write, view or alias; most tensors see none of them. ``where`` is a (code, instruction) pair kept
-at each write, turned into a file and line only when an error needs it.
+created at the first write, view or alias; most tensors never have one. ``where`` is a (code, instruction) pair stored
+at each write, and converted to a file and line only for an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Untracked(list):
-    """The counter of inference tensors: it reads as 0 for ever."""
+    """The counter of inference tensors: its count is always 0."""
 
     __slots__ = ()
 
@@ -31,8 +31,8 @@ UNTRACKED = Untracked([0, None])  # one for all: a tensor is an inference tensor
 
 
 def caller(depth: int = 1) -> tuple | None:
-    """The user's code that is running now: the nearest frame outside this package, as (code, instruction offset);
-    ``depth`` frames are this package's.
+    """Return the user's code that is running, the nearest frame outside this package, as (code, instruction offset);
+    ``depth`` frames belong to this package.
     """
     try:
         return _nearest(_frame(depth))
@@ -60,7 +60,7 @@ def _is_ours(frame: Any) -> bool:
 
 
 def bump(counter: Counter) -> None:
-    """Count one write to the memory that ``counter`` guards."""
+    """Count one write to the memory of ``counter``."""
     counter[0] += 1
     try:
         frame = _frame(2)  # who calls this is of this package; to ask for its frame, too, would double the price
@@ -72,7 +72,7 @@ def bump(counter: Counter) -> None:
 
 
 def describe(where: tuple | None) -> str | None:
-    """``file:line, in function`` of a place kept by :func:`caller`."""
+    """Return ``file:line, in function`` for a location stored by :func:`caller`."""
     if where is None:
         return None
     code, offset = where

@@ -1,8 +1,8 @@
 """Views: tensors that share memory and history with a base.
 
-A view knows its base and the steps that lead from there to it. Writing in place to a view gives its *base* a new node
-(``CopySlices``); every view of that base, the written one included, then renews its own history when it is next
-asked for it. ``seen`` is the version at which a view's history was last right.
+A view has a reference to its base and the steps that lead from there to it. Writing to a view in place gives its *base*
+a new node (``CopySlices``); every view of that base, the written one included, renews its own history when it is next
+asked for it. ``seen`` is the version at which a view's history was last current.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REASONS = {
 
 
 def _refused(tensor: Tensor, creation: str, what: str) -> str:
-    """Why a view may not be used or written: where it comes from, ``what`` happened, and the rule."""
+    """Return the error for a view that may not be used or written: its origin, ``what`` happened, and the rule."""
     edge = tensor._edge
     if edge is not None and creation in (IN_CUSTOM_FUNCTION, MULTI_OUTPUT):
         return f"Output {edge[1]} of {edge[0]._title()} is a view and {what}. {_REASONS[creation]}"
@@ -55,7 +55,7 @@ Step = tuple
 
 
 def replay(array: Any, step: Step | None, raw: bool) -> Any:
-    """The steps applied to a new base, an array or (``raw=False``) a tensor."""
+    """Return the view that the steps give on a new base, an array or (``raw=False``) a tensor."""
     for _, op, values, number in _from_base(step):
         array = (op.forward if raw else op.function)(array, *values)
         if number is not None:
@@ -64,7 +64,7 @@ def replay(array: Any, step: Step | None, raw: bool) -> Any:
 
 
 def _from_base(step: Step | None) -> list[Step]:
-    """The steps that lead to a view, in the order in which they are taken."""
+    """Return the steps from the base to a view, in the order of application."""
     steps: list[Step] = []
     while step is not None:
         steps.append(step)
@@ -74,7 +74,7 @@ def _from_base(step: Step | None) -> list[Step]:
 
 
 class KeyStep:
-    """What stands for a view op in the step of an assignment, ``x[key] = value``: the key itself."""
+    """The step of an assignment ``x[key] = value``, which stores the key in place of a view op."""
 
     view = True
 
@@ -90,8 +90,8 @@ _orders: dict[tuple, tuple[list[int], list[int]] | None] = {}  # by strides: wor
 
 
 def _order(strides: tuple) -> tuple[list[int], list[int]] | None:
-    """The axes of an array as they lie in memory, the outermost first, and how to get back from there; None if they lie
-    so already.
+    """Return the axes of an array from outermost to innermost in memory, and the inverse permutation; None if they are
+    in that order already.
 
     A gradient lies anyhow, and a view of the base need not be one of an array that lies otherwise.
     """
@@ -108,7 +108,7 @@ def _order(strides: tuple) -> tuple[list[int], list[int]] | None:
 
 
 def _copied(g: Any, strides: tuple, record: bool) -> Any:
-    """A copy of a gradient, its axes in memory as those of the base are."""
+    """Return a copy of a gradient in the memory order of the base."""
     order = _order(strides)
     if order is not None:
         g = np.transpose(g, order[0])
@@ -118,13 +118,13 @@ def _copied(g: Any, strides: tuple, record: bool) -> Any:
 
 
 def _made(make: Callable, shape: tuple, strides: tuple) -> Any:
-    """A new array, its axes in memory as those of the base are."""
+    """Return a new array of a shape in the memory order of ``strides``."""
     order = _order(strides)
     return make(shape) if order is None else np.transpose(make(tuple(shape[d] for d in order[0])), order[1])
 
 
 def unview(g: Any, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | None, record: bool) -> Any:
-    """The gradient of a base, zero outside of the view, given that of the view."""
+    """Return the gradient of a base, zero outside the view, given the gradient of the view."""
     steps = _from_base(step)
     if any([op.view == "overlapping" for _, op, _, _ in steps]):
         return _unview_by_steps(g, _made(lambda sizes: np.empty(sizes, dtype), shape, strides), steps)
@@ -137,7 +137,9 @@ def unview(g: Any, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | N
 
 
 def _unview_by_steps(g: Any, like: Any, steps: list[Step]) -> Any:
-    """The same where several elements of the view share one of the base: each op's own formula adds them up."""
+    """Return the gradient of a base whose elements occur several times in the view: each op's own formula adds
+    them up.
+    """
     inputs = []
     for _, op, values, number in steps:
         inputs.append(like.shape)
@@ -158,7 +160,7 @@ def _unview_by_steps(g: Any, like: Any, steps: list[Step]) -> Any:
 
 
 class View:
-    """A view's relation to its base."""
+    """The relation of a view to its base."""
 
     __slots__ = ("base", "step", "creation", "seen")
 
@@ -180,7 +182,7 @@ class View:
         self.seen = tensor._version_counter[0]
 
     def renewed(self, tensor: Tensor, edge: tuple | None) -> Node:
-        """A new history for ``tensor`` (whose view relation this is), given where the gradient of its base goes."""
+        """Return a new history for ``tensor`` (whose view relation this is), given the edge of its base."""
         if self.creation is not DEFAULT:
             what = "its base or another view of its base has been modified inplace"
             raise errors.view_write("view", _refused(tensor, self.creation, what))
@@ -190,7 +192,7 @@ class View:
 
 
 class _Nothing:
-    """What stands for the base of an inference tensor."""
+    """Placeholder for the base of an inference tensor."""
 
     __slots__ = ()
 
@@ -199,7 +201,7 @@ class _Nothing:
 
 
 class UntrackedView(View):
-    """The view relation of every inference tensor, which has none: it keeps the tensor off the short cuts of ops."""
+    """The view relation shared by all inference tensors; it keeps them off the fast paths of ops."""
 
     __slots__ = ()
 
@@ -216,14 +218,14 @@ UNTRACKED_VIEW = UntrackedView()
 
 
 def untrack(tensor: Tensor) -> Tensor:
-    """Make a fresh ``tensor`` an inference tensor."""
+    """Make a new ``tensor`` an inference tensor."""
     tensor._version_counter = UNTRACKED
     tensor._view = UNTRACKED_VIEW
     return tensor
 
 
 def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: bool = False) -> None:
-    """Make ``view`` (a fresh tensor over memory of ``source``) a view of ``source``'s base."""
+    """Make ``view``, a new tensor over memory of ``source``, a view of ``source``'s base."""
     if mode.inference:
         creation = INFERENCE
     elif not mode.grad:
@@ -245,7 +247,7 @@ def attach(view: Tensor, source: Tensor, step: Step, mode: modes.Mode, several: 
 
 
 class AsStridedBackward0(Node):
-    """The history of a view whose base was written since the view was made: straight to the base."""
+    """The node of a view whose base was written since the view was made: one edge, to the base."""
 
     __slots__ = ("step", "shape", "dtype", "strides")
 
@@ -270,8 +272,8 @@ class AsStridedBackward0(Node):
 
 
 def twin(node: Node) -> Node:
-    """A node that does the same. A node in a ``CopySlices`` must not be in the graph itself too: run there, it
-    would be released.
+    """Return a node that computes the same: a node inside ``CopySlices`` must not be in the graph itself, where running
+    it would release it.
     """
     from copy import copy  # few programs come here
 
@@ -281,8 +283,8 @@ def twin(node: Node) -> Node:
 
 
 class CopySlices(Node):
-    """The history of a base one of whose views was written in place by ``fn``; without one, by an assignment of the
-    value that the second edge leads to.
+    """The node of a base after an in-place write to one of its views by ``fn``; without ``fn``, after an assignment of
+    the value that the second edge leads to.
     """
 
     __slots__ = ("fn", "step", "strides")
@@ -330,7 +332,7 @@ class CopySlices(Node):
         return (full, *inner[1:])
 
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
-        """The same for NumPy's arrays, where ``fn`` has a quick way."""
+        """Return pairs of edge and gradient for NumPy's arrays, if ``fn`` has a fast path."""
         if type(g) is not np.ndarray or type(self._saved) is Freed:
             return None
         full = g.copy() if _order(self.strides) is None else _copied(g, self.strides, False)
@@ -405,7 +407,9 @@ def check_change(tensor: Tensor, op: str, recording: bool) -> None:
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
-    """Give ``tensor`` (written in place, its version already bumped) the history ``node``; integers have none."""
+    """Set the history of ``tensor`` to ``node`` after a write in place, its version already counted; integers have
+    none.
+    """
     if tensor._array.dtype.kind not in "fc":
         return
     view = tensor._view
@@ -425,9 +429,7 @@ def rebase(tensor: Tensor, node: Node) -> None:
 
 
 def views_of(base: Tensor) -> list[View]:
-    """The relations of the views that a tensor has: only its counter tells that it may have any, so that they are
-    looked for among all that refers to it.
-    """
+    """Return the view relations of a base's views, found among the objects that refer to its version counter."""
     if base._view is not None or base._version_counter is None:
         return []
     from gc import get_referrers
@@ -436,14 +438,16 @@ def views_of(base: Tensor) -> list[View]:
 
 
 def steps_by(back: Step | None, step: Step | None) -> Step | None:
-    """The steps to a view whose base is given another geometry, from which ``back`` leads to the one they know."""
+    """Return the steps to a view whose base got another shape; ``back`` leads from that to the shape they were made
+    from.
+    """
     for _, *rest in _from_base(step):
         back = (back, *rest)
     return back
 
 
 def rebase_base(base: Tensor, slices: CopySlices) -> None:
-    """Give a base the history ``slices``: one of its views was written."""
+    """Set the history of a base to ``slices`` after one of its views was written."""
     if base._edge is not None and base._edge[0]._extra is not None:
         _move_retained(base, slices)
     base._edge = (slices, 0)
@@ -451,9 +455,7 @@ def rebase_base(base: Tensor, slices: CopySlices) -> None:
 
 
 def history_is_current(tensor: Tensor) -> bool:
-    """Whether a view's own fields tell its history: it was not written behind its back, and made where history is
-    known.
-    """
+    """Return whether a view's own fields hold its current history: its base was not written since."""
     view = tensor._view
     return (
         view.seen == tensor._version_counter[0]
@@ -463,7 +465,7 @@ def history_is_current(tensor: Tensor) -> bool:
 
 
 def may_record_write(tensor: Tensor, tracked: bool) -> bool:
-    """Whether a write can be recorded without further question: not to a leaf, nor to a view that has rules of its own.
+    """Return whether a write can be recorded without further checks: not to a leaf, nor to a view with restrictions.
 
     ``tracked`` says whether the tensor requires grad.
     """
@@ -476,7 +478,7 @@ def may_record_write(tensor: Tensor, tracked: bool) -> bool:
 
 
 def disjoint(array: Any) -> bool:
-    """Whether no two elements of one of NumPy's arrays share memory, as far as its strides tell without a search."""
+    """Return whether no two elements of a NumPy array share memory, as far as the strides tell without a search."""
     if array.flags.forc or array.ndim == 1 and array.strides[0]:
         return True
     room = array.itemsize
@@ -488,7 +490,7 @@ def disjoint(array: Any) -> bool:
 
 
 def _move_retained(tensor: Tensor, node: Node) -> None:
-    """``retain_grad`` follows the tensor to its new node; hooks stay with the old."""
+    """Move ``retain_grad`` to the tensor's new node; other hooks stay with the old one."""
     if tensor._edge is not None and tensor._edge[0]._extra is not None:
         ref = tensor._edge[0]._extra.retained.pop(tensor._edge[1], None)
         if ref is not None:

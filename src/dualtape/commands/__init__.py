@@ -1,1 +1,1 @@
-"""What the command ``dualtape`` does: one module a subject, each read when it is asked for."""
+"""The subcommands of ``dualtape``: one module each, imported on demand."""

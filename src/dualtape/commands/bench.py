@@ -1,4 +1,4 @@
-"""How fast it is on this machine: a few small programs, timed. ``make bench`` compares with other libraries."""
+"""Speed on this machine: a few small programs, timed. ``make bench`` compares with other libraries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _programs() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def timed(progress: bool | None = None) -> list[dict[str, Any]]:
-    """The fastest and the median turn of each program, in seconds of a call."""
+    """Return the fastest and the median time of each program, in seconds of a call."""
     programs = list(_programs())
     results = []
     for name, run in steps(programs, "bench", progress, len(programs)):
@@ -64,7 +64,7 @@ def timed(progress: bool | None = None) -> list[dict[str, Any]]:
 
 
 def shown(results: list[dict[str, Any]]) -> str:
-    """A table."""
+    """Return the results as a table."""
     wide = max(len(result["name"]) for result in results)
     lines = [f"{'':{wide}}   fastest    median"]
     for result in results:

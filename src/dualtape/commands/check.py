@@ -1,4 +1,4 @@
-"""``dualtape check``: the gradients of a user's function beside differences, and a guess at what is wrong."""
+"""``dualtape check``: compare the gradients of a user's function with finite differences, and guess the mistake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import dualtape as dt
 
 
 def checked(function: Callable, inputs: list[dt.Tensor], eps: float = 1e-6, tolerance: float = 1e-5) -> dict[str, Any]:
-    """A report: whether the gradients are right, and of each that is not, where and what it may be."""
+    """Return a report: whether the gradients are right, and for each that is not, its position and the likely
+    mistake.
+    """
     total = _summed(function, inputs)
     with dt.no_grad():
         weights = [dt.tensor(np.random.default_rng(1).standard_normal(o.shape)) for o in total]
@@ -75,7 +77,7 @@ def _differences(value: Callable, inputs: list[dt.Tensor], k: int, eps: float) -
 
 
 def _guess(analytic: np.ndarray, numeric: np.ndarray, unused: bool) -> str:
-    """What may be wrong, from how the two are related."""
+    """Return the likely mistake, from the relation of the two values."""
     close = lambda a, b: np.allclose(a, b, 1e-3, 1e-6)
     if unused or close(analytic, 0):
         return "nothing arrives: this input is detached on its way, or a backward returns None or zeros for it"
@@ -98,7 +100,7 @@ def _guess(analytic: np.ndarray, numeric: np.ndarray, unused: bool) -> str:
 
 
 def shown(report: dict[str, Any], name: str) -> str:
-    """A report as text."""
+    """Return a report as text."""
     if report["right"]:
         return f"{name}: the gradients of {len(report['inputs'])} inputs are right"
     lines = [f"{name}: wrong"]

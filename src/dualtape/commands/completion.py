@@ -1,4 +1,4 @@
-"""``dualtape completion``: what makes a shell complete the command."""
+"""``dualtape completion``: shell completion of the command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ complete -F _dualtape dualtape
 
 
 def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """The lines to put into the shell's start-up file."""
+    """Return the lines for the shell's start-up file."""
     commands = _commands(parser)
     if shell in ("bash", "zsh"):
         cases = "\n".join(f'        {name}) words="{" ".join(options)}" ;;' for name, options in commands.items())

@@ -1,4 +1,4 @@
-"""``dualtape doctor``: what is installed, and what each missing thing would give."""
+"""``dualtape doctor``: installed packages, and what each missing one would add."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPTIONAL = {
 
 
 def examined() -> dict[str, Any]:
-    """What is here."""
+    """Return the facts about this installation."""
     beside = os.path.dirname(sys.executable)  # where an environment that is not active has its programs
     found = {
         "dualtape": dt.__version__,
@@ -61,7 +61,7 @@ def _blas() -> str:
 
 
 def shown(found: dict[str, Any]) -> str:
-    """What is here as text."""
+    """Return the facts as text."""
     lines = [f"{name:12} {value}" for name, value in found.items() if name != "optional"]
     for name, entry in found["optional"].items():
         state = entry["version"] or "not installed: it would give"

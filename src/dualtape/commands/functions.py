@@ -1,4 +1,4 @@
-"""Functions of the user's, by name: ``module:function``, and the arguments to try them on."""
+"""User functions by name, ``module:function``, and arguments to run them on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import dualtape as dt
 
 
 def found(name: str) -> Any:
-    """The function that ``module:function`` or ``file.py:function`` names."""
+    """Return the function that ``module:function`` or ``file.py:function`` names."""
     place, _, path = name.rpartition(":")
     if not place or not path:
         raise ValueError(f"expected module:function or file.py:function, got {name!r}")
@@ -38,7 +38,7 @@ def found(name: str) -> Any:
 
 
 def _module(place: str) -> ModuleType:
-    """The module that a name or the path of a file names; a ValueError says why it cannot be imported."""
+    """Return the module of a name or a file path; a ValueError says why it cannot be imported."""
     try:
         if place.endswith(".py"):
             return _of_file(place)
@@ -57,7 +57,7 @@ def _module(place: str) -> ModuleType:
 
 
 def _of_file(place: str) -> ModuleType:
-    """The module in a file, whatever its name: ``numpy.py`` is this file, and not the package."""
+    """Return the module in a file, whatever its name: ``numpy.py`` is this file, and not the package."""
     file = Path(place).resolve()
     if not file.is_file():
         raise ValueError(f"there is no file {place}")
@@ -77,12 +77,12 @@ def _of_file(place: str) -> ModuleType:
 
 
 def exact(function: Any) -> Any:
-    """The function; of a module a copy in float64, without which differences say nothing."""
+    """Return the function; for a module a copy in float64, which finite differences need."""
     return copy.deepcopy(function).double() if isinstance(function, dt.nn.Module) else function
 
 
 def told(function: Callable, inputs: list[dt.Tensor]) -> Callable:
-    """The function; what it raises of its arguments says on which it was tried."""
+    """Return the function such that its errors say on which arguments it was called."""
 
     def tried(*args: Any) -> Any:
         try:
@@ -97,7 +97,9 @@ def told(function: Callable, inputs: list[dt.Tensor]) -> Callable:
 
 
 def arguments(function: Any, shapes: list[str], seed: int = 0) -> list[dt.Tensor]:
-    """Random tensors for a function: of the shapes given ("3,4", "scalar"), or a vector of 3 for each parameter."""
+    """Return random tensors for a function: of the given shapes ("3,4", "scalar"), or a vector of 3 for each
+    parameter.
+    """
     if not shapes:
         try:
             called = function.forward if isinstance(function, dt.nn.Module) else function

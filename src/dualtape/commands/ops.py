@@ -1,4 +1,4 @@
-"""``dualtape ops`` and ``dualtape explain``: the op table, for people."""
+"""``dualtape ops`` and ``dualtape explain``: reports of the op table."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .sources import declared, gradient, written
 
 
 def rows() -> dict[str, Any]:
-    """The ops that users call, by name."""
+    """Return the public ops, by name."""
     load_all()
     named: dict[str, Any] = {**TABLE, **COMPOSITES}
     return {name: named[name] for name in sorted(named) if named[name].torch_name != "-"}
 
 
 def summary(doc: str | None) -> str:
-    """The first sentence of a docstring, on one line.
+    """Return the first sentence of a docstring, on one line.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def summary(doc: str | None) -> str:
 
 
 def listed(words: list[str]) -> list[dict[str, Any]]:
-    """The ops in whose name, PyTorch's name or first line all of the words stand."""
+    """Return the ops whose name, PyTorch name or first line contains all of the words."""
     found = []
     for name, row in rows().items():
         first = summary(row.doc)
@@ -53,7 +53,7 @@ def listed(words: list[str]) -> list[dict[str, Any]]:
 
 
 def missing() -> dict[str, list[str]]:
-    """Names of PyTorch's that are left out, by their reason: from the page that lists them."""
+    """Return the names of PyTorch's that are left out, by reason, from the page that lists them."""
     package = Path(dt.__file__).parent
     places = (
         package / "data" / "left-out.md",
@@ -72,7 +72,7 @@ def missing() -> dict[str, list[str]]:
 
 
 def explained(name: str) -> dict[str, Any]:
-    """What there is to know about an op."""
+    """Return the facts about an op."""
     known = rows()
     short = name.removeprefix("torch.").removeprefix("dualtape.")
     row = known.get(short) or known.get(short.replace(".", "_")) or known.get(short.rpartition(".")[2])
@@ -114,7 +114,7 @@ def _signature(function: Any) -> str:
 
 
 def _place(name: str, function: Any) -> str:
-    """Where an op is declared; where its row is put together by a function, its forward."""
+    """Return where an op is declared; for a row made by a function, where its forward is."""
     root = Path(dt.__file__).parent
     shown = lambda path: path.relative_to(root.parent) if path.is_relative_to(root) else path
     family = index.family_of(name)
@@ -127,7 +127,7 @@ def _place(name: str, function: Any) -> str:
 
 
 def _parameters(row: Any, sample: Any) -> tuple[tuple, dict]:
-    """The arguments of a sample as tensors."""
+    """Return the arguments of a sample as tensors."""
     rng = np.random.default_rng(0)
 
     def made(value: Any) -> Any:
@@ -141,7 +141,7 @@ def _parameters(row: Any, sample: Any) -> tuple[tuple, dict]:
 
 
 def graph_of(name: str) -> Any:
-    """A picture of what an op records on the first of its samples; None where it has no derivative."""
+    """Return a picture of the graph of an op on the first of its samples; None if it has no derivative."""
     row = rows()[name]
     for sample in row.samples[:1]:
         args, kwargs = _parameters(row, sample)
@@ -158,7 +158,7 @@ def graph_of(name: str) -> Any:
 
 
 def shown(told: dict[str, Any]) -> str:
-    """An explanation as text."""
+    """Return an explanation as text."""
     lines = [
         told["signature"],
         "",

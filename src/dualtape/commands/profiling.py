@@ -1,4 +1,4 @@
-"""``dualtape profile``: a script, run and watched."""
+"""``dualtape profile``: run a script under the profiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import dualtape as dt
 
 
 def profiled(script: Path, arguments: list[str], out: Path) -> Any:
-    """Run a script as ``python`` does, and write its trace and a picture; the profile, with what the script raised."""
+    """Run a script as ``python`` does, and write its trace and a picture; return the profile, with the script's
+    exception.
+    """
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))
     failure: BaseException | None = None
@@ -29,7 +31,7 @@ def profiled(script: Path, arguments: list[str], out: Path) -> Any:
 
 
 def averages(profile: Any, rows: int, out: Path) -> dict[str, Any]:
-    """The table of a profile as plain values: times in microseconds, memory in bytes; and the files."""
+    """Return the table of a profile as plain values: times in microseconds, memory in bytes; and the files."""
     found = sorted(profile.key_averages(), key=lambda event: -event.self_cpu_time_total)[:rows]
     fields = ("count", "self_cpu_time_total", "cpu_time_total", "self_cpu_memory_usage", "cpu_memory_usage")
     return {

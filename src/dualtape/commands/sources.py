@@ -1,4 +1,4 @@
-"""Formulas as they are written: of a lambda its own text, not the line of the table that it stands in."""
+"""The source text of formulas: of a lambda its own text, not the line of the table that contains it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 12  # lines of a function that are shown
 
 
 def written(function: Any) -> str:
-    """The source of a function or lambda; the name of what NumPy has.
+    """Return the source of a function or lambda; for a NumPy function its name.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def written(function: Any) -> str:
 
 
 def declared(file: str, name: str) -> int | None:
-    """The line of a file where the row of an op is: a call, or a decorator, that begins with its name; where there is
+    """Return the line of a file with the row of an op: a call, or a decorator, that begins with its name; if there is
     none, a list of such names.
     """
     tree = _tree(file)
@@ -54,7 +54,7 @@ def _tree(file: str) -> ast.Module | None:
 
 
 def gradient(formula: Callable) -> str:
-    """The formula of a gradient; where a row gives the derivative alone, what follows from it."""
+    """Return the formula of a gradient; if a row gives the derivative alone, the formula that follows from it."""
     derivative = _derivative_behind(formula)
     if derivative is None:
         return written(formula)
@@ -66,7 +66,7 @@ def gradient(formula: Callable) -> str:
 
 
 def _derivative_behind(formula: Any) -> Callable | None:
-    """The derivative that :func:`dualtape.ops.table.op` made a formula of."""
+    """Return the derivative from which :func:`dualtape.ops.table.op` made a formula."""
     code = getattr(formula, "__code__", None)
     if code is None or "derivative" not in code.co_freevars or not hasattr(formula, "formula_names"):
         return None
@@ -81,7 +81,7 @@ def _lambdas(file: str) -> tuple[list[str], list[ast.Lambda]]:
 
 
 def _lambda(code: Any) -> str:
-    """The text of the lambda that a code object was compiled from; several may begin on one line."""
+    """Return the text of the lambda that a code object was compiled from; several may begin on one line."""
     lines, found = _lambdas(code.co_filename)
     parameters = list(code.co_varnames[: code.co_argcount])
     near = [n for n in found if n.lineno == code.co_firstlineno and [a.arg for a in n.args.args] == parameters]

@@ -1,6 +1,6 @@
-"""Compiled programs: a function is traced once, and the program that comes of it runs in its place.
+"""Compiled programs: a function is traced once, and later calls run the resulting program.
 
-``dualtape.compile`` is the way in; here are its switches, and what shows what it did.
+``dualtape.compile`` is the entry point; this package also has its settings, and reports of what it did.
 """
 
 from .compiled import Compiled, compile, disable, draw, explain, is_compiling, reset

@@ -1,4 +1,4 @@
-"""What runs a program: native code, or NumPy where there is no LLVM or nothing to gain."""
+"""The backends that run a program: native code, or NumPy where llvmlite is missing or native code gains nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _has_llvm() -> bool:
 
 
 def chosen(backend: str | None) -> str:
-    """The backend of a name; native code needs llvmlite."""
+    """Return the backend of a name; native code needs llvmlite."""
     if backend is None:
         return NATIVE if _has_llvm() else NUMPY
     if not isinstance(backend, str):
@@ -51,7 +51,7 @@ def program(
     outputs: Sequence[Value],
     facts: dict[str, Any],
 ) -> Callable[..., tuple]:
-    """A function of arrays that does what ``instructions`` do; what was made goes into ``facts``."""
+    """Return a function of arrays that runs ``instructions``; facts about it are stored in ``facts``."""
     made = _program(name, backend, instructions, inputs, outputs, facts)
     if (watched := shown.get()) is not None:
         watched.append((name, instructions, inputs, outputs, made))
@@ -87,14 +87,14 @@ def _program(
 
 
 def forget_memory() -> None:
-    """Let go of the memory that native programs share between their calls."""
+    """Free the memory that native programs share between their calls."""
     if (executable := sys.modules.get(f"{__package__}.native.executable")) is not None:
         executable.blocks.clear()
 
 
 @contextmanager
 def watched(recorder: Any) -> Iterator[None]:
-    """Native programs that this thread runs have their kernels in a profile, meanwhile."""
+    """Context in which the kernels of native programs run by this thread appear in a profile."""
     native = sys.modules.get(f"{__package__}.native.program")
     if native is None or recorder is None:
         yield
@@ -112,7 +112,7 @@ def watched(recorder: Any) -> Iterator[None]:
 
 
 def can_iterate(run: Callable) -> bool:
-    """Whether what runs a program can do so natively again and again."""
+    """Return whether a program can run many iterations natively."""
     if isinstance(run, functools.partial):  # it runs over NumPy
         return False
     from .native.program import Iterations
@@ -121,7 +121,7 @@ def can_iterate(run: Callable) -> bool:
 
 
 def iterations(run: Any, moves: list[tuple[int, int, int]], flag: int) -> Callable[[Sequence, int, int], int]:
-    """What runs a program natively again and again, on places of arrays that move on."""
+    """Return a function that runs a program natively for many iterations, on arrays whose position advances."""
     from .native.program import Iterations
 
     return Iterations(run, moves, flag)

@@ -1,4 +1,4 @@
-"""The way back through a compiled call: one node, whose backward is a program of its own."""
+"""The backward of a compiled call: one node, whose backward is a program of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from .rerun import Rerun
 
 
 class InputBackward(Node):
-    """The end of the graph that a function records beneath: what goes further goes on to where it came from."""
+    """The end of the graph that a function records beneath a trace: gradients continue from here to the input's own
+    history.
+    """
 
     __slots__ = ("_passed",)
 
@@ -44,7 +46,7 @@ class InputBackward(Node):
 
 @contextmanager
 def hooks_hidden(inputs: list[Tensor]) -> Iterator[None]:
-    """Leaves without their hooks, which run when a gradient arrives in earnest."""
+    """Context in which leaves have no hooks: these run when a gradient arrives outside of tracing."""
     hidden = [(x, x._extra) for x in inputs if x._edge is None and x._extra is not None]
     try:
         for x, _ in hidden:
@@ -57,7 +59,7 @@ def hooks_hidden(inputs: list[Tensor]) -> Iterator[None]:
 
 @contextmanager
 def cut_off(inputs: list[Tensor]) -> Iterator[None]:
-    """No way further back from what ``inputs`` begin with: gradients are those of what was computed since."""
+    """Context in which a backward ends at ``inputs``: it gives the gradients of what was computed from them."""
     ends = [x._edge[0] for x in inputs if x._edge is not None and type(x._edge[0]) is InputBackward]
     edges = [node._edges for node in ends]
     try:
@@ -70,7 +72,7 @@ def cut_off(inputs: list[Tensor]) -> Iterator[None]:
 
 
 class BackwardProgram:
-    """The way back from some results of a function, as it was traced; as a program, once that is asked for.
+    """The backward from some results of a function: as traced instructions, and as a program on first use.
 
     Attributes
     ----------
@@ -87,13 +89,13 @@ class BackwardProgram:
         self.run: Callable[..., tuple]
 
     def build(self, backend: str, saved: list[Value], facts: dict) -> None:
-        """Make the program: of what is ``saved`` and the gradients that come."""
+        """Compile the program, whose inputs are the ``saved`` values and the incoming gradients."""
         self.run = backends.program(
             "backward", backend, self.instructions, [*saved, *self.cotangents], self.leaving, facts
         )
 
     def later(self, backend: str, saved: list[Value]) -> None:
-        """Make the program when it is first run."""
+        """Compile the program when it is first run."""
 
         def first(*arrays: Any) -> tuple:
             self.build(backend, saved, {})
@@ -102,7 +104,7 @@ class BackwardProgram:
         self.run = first
 
     def back(self, arrays: list, grads: list) -> list:
-        """The gradients of the inputs, None where none flows."""
+        """Return the gradients of the inputs, None where none flows."""
         for g, value, strides in zip(grads, self.cotangents, self.strides, strict=True):
             arrays.append(g if g.strides == strides else _laid_out(g, value.shape, strides))
         given = self.run(*arrays)
@@ -113,7 +115,7 @@ class BackwardProgram:
 
 
 class Derivative:
-    """How gradients go back through the calls of one specialization.
+    """The backward of all calls of one specialization.
 
     Attributes
     ----------
@@ -121,7 +123,7 @@ class Derivative:
         How the function is run once more.
     backwards : list of BackwardProgram
         Back from all results together; then, if there are several, from each alone.
-    places : list of int
+    positions : list of int
         Where what is saved is found: among what the forward gives, or (negative) among the inputs.
     external, results : list of int
         The inputs and the results whose memory the backward reads: they may not be written to in between.
@@ -130,7 +132,7 @@ class Derivative:
     outputs : list
         Shape and dtype of each result that has a history; ``pick`` finds them in what the function gives.
     calls : bool
-        Whether the way back calls Python code of the user's, a Function's backward or a hook: what that depends on may
+        Whether the backward calls Python code of the user, a Function's backward or a hook: what that depends on may
         have changed since the call.
     """
 
@@ -138,7 +140,7 @@ class Derivative:
         self,
         rerun: Rerun,
         backwards: list[BackwardProgram],
-        places: list[int],
+        positions: list[int],
         external: list[int],
         results: list[int],
         inputs: list[int],
@@ -147,11 +149,13 @@ class Derivative:
         calls: bool,
     ) -> None:
         self.rerun, self.backwards, self.pick = rerun, backwards, pick
-        self.places, self.external, self.inputs, self.outputs = places, external, inputs, outputs
+        self.positions, self.external, self.inputs, self.outputs = positions, external, inputs, outputs
         self.results, self.calls = results, calls
 
     def backward_for(self, grads: list) -> BackwardProgram | None:
-        """The way for the gradients that have come: what has none gives none, rather than zero."""
+        """Return the backward for the gradients that have arrived: results without a gradient contribute none, rather
+        than zero.
+        """
         if all([g is not None for g in grads]):
             return self.backwards[0]
         there = [k for k, g in enumerate(grads) if g is not None]
@@ -170,7 +174,7 @@ class Derivative:
         entries = tuple([saved_entry(found[k]) for k in self.external])
         if self.results:
             entries += tuple([output_entry(results[k]) for k in self.results])
-        saved = tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.places])
+        saved = tuple([found[-1 - at] if at < 0 else arrays[at] for at in self.positions])
         node._saved = (entries, saved, found, call, before, self.rerun.versions(found))
         node._extra = None
         node._derivative = self
@@ -191,7 +195,7 @@ class CompiledBackward(Node):
         return "CompiledFunctionBackward"
 
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
-        """The quick way: on NumPy's arrays."""
+        """Return pairs of edge and gradient on NumPy's arrays: the fast path."""
         given = self._by_program(g if type(g) is list else [g])
         if given is None:
             return None
@@ -208,7 +212,7 @@ class CompiledBackward(Node):
         return self._by_function(grads, record) if given is None else given
 
     def _by_program(self, grads: list) -> Any:
-        """The gradients by the compiled program; None if that does not know these."""
+        """Return the gradients by the compiled program; None if there is none for these."""
         entries, saved, found, call, *_ = check_not_freed(self)
         derivative = self._derivative
         self._check(entries)
@@ -231,7 +235,7 @@ class CompiledBackward(Node):
             return None
 
     def _check(self, entries: tuple) -> None:
-        """Raise if an input or a result that the way back reads was written to since."""
+        """Raise if an input or a result that the backward reads was written since."""
         external = self._derivative.external
         for k, entry in enumerate(entries):
             which = (
@@ -240,8 +244,8 @@ class CompiledBackward(Node):
             unpack_raw(entry, self, which, k >= len(external))
 
     def _by_function(self, grads: list, record: bool) -> list:
-        """The gradients by the function itself, run again: with a history of their own, by a kind of array that the
-        program does not know, or where a value that the backward looks at is another one.
+        """Return the gradients by running the function again: recorded, over other kinds of arrays, or where a value
+        that the backward reads has changed.
         """
         entries, _, found, call, before, versions = check_not_freed(self)
         derivative = self._derivative
@@ -276,7 +280,7 @@ class CompiledBackward(Node):
 
 
 def free(result: Tensor) -> None:
-    """Give a result the history of one whose graph a backward inside the function has freed."""
+    """Give a result the history of one whose graph was freed by a backward inside the function."""
     node = object.__new__(CompiledBackward)
     node._edges, node._outputs, node._extra = (), ((result._array.shape, result._array.dtype),), None
     node._saved, node._seq = Freed(caller()), next_sequence()
@@ -285,7 +289,7 @@ def free(result: Tensor) -> None:
 
 
 def _laid_out(array: np.ndarray, shape: tuple, strides: tuple) -> np.ndarray:
-    """A gradient with the strides that the program knows."""
+    """Return a gradient with the strides that the program expects."""
     order = sorted(range(len(shape)), key=lambda d: -strides[d])
     laid = np.empty([shape[d] for d in order], array.dtype).transpose(np.argsort(order))
     laid[...] = array
@@ -293,4 +297,4 @@ def _laid_out(array: np.ndarray, shape: tuple, strides: tuple) -> np.ndarray:
 
 
 def _nothing() -> None:
-    """What has nothing to say about a gradient that passes."""
+    """No-op callback."""

@@ -1,4 +1,4 @@
-"""What names the code of a function uses: read from its bytecode, without running it."""
+"""The names that the code of a function uses, read from its bytecode without running it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIABLE = object()  # stands for an argument that only a run of the code knows
 
 
 class Chain(NamedTuple):
-    """A name with dots in code, as ``numpy.linalg.norm``.
+    """A dotted name in code, as ``numpy.linalg.norm``.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Chain(NamedTuple):
 
 
 def chains_of(code: types.CodeType) -> Iterator[Chain]:
-    """The names with dots in ``code``, and in the functions inside it."""
+    """Return the dotted names in ``code``, and in the functions inside it."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
     at = 0
     while at < len(instructions):
@@ -64,7 +64,7 @@ def chains_of(code: types.CodeType) -> Iterator[Chain]:
 
 
 def imports_of(code: types.CodeType, space: dict) -> set[str]:
-    """The modules that ``code`` imports, and the functions inside it, by their whole names."""
+    """Return the modules imported by ``code``, and by the functions inside it, under their full names."""
     names: set[str] = set()
     before: list[Any] = [0, 0]
     for i in dis.get_instructions(code):
@@ -81,7 +81,7 @@ def imports_of(code: types.CodeType, space: dict) -> set[str]:
 
 
 def names_of(code: types.CodeType, kinds: frozenset[str]) -> set[str]:
-    """The names in instructions of these kinds, of ``code`` and of the functions inside it."""
+    """Return the names in instructions of these kinds, of ``code`` and of the functions inside it."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in kinds}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,4 +1,4 @@
-"""``dualtape.compile``: a function that traces itself, and replays what was traced as long as that holds."""
+"""``dualtape.compile``: a function that is traced on its first call, and replayed while its guards pass."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .module import OptimizedModule
 from .replay import Mismatch, Raised
 from .specialization import Refusal, Specialization, Unfinished, trace
 
-_tracing = threading.RLock()  # a traced run lends its tensors other arrays: one at a time
+_tracing = threading.RLock()  # tensors have other arrays during a traced run: one at a time
 _LIMIT = 8  # specializations of one function for arguments of the same shapes
 _AGAIN = 2  # calls that may change Python objects before others are traced
 _KEPT = 256  # shapes whose programs are kept
@@ -75,7 +75,7 @@ class Compiled:
 
     def __reduce__(self) -> tuple:
         settings = self._fullgraph, self._backend, self._limit, self._given_name, self._dynamic
-        return Compiled, (self._function, *settings)  # programs are made anew
+        return Compiled, (self._function, *settings)  # the copy traces its own programs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         mode = modes.current()
@@ -187,7 +187,7 @@ class Compiled:
         return frozenset(changed - self._constants.get(kind, frozenset()))
 
     def _find_by_shape(self, shapes: tuple) -> None:
-        """From its second shape on, have a function's programs found by the shapes of arguments."""
+        """Index the specializations by the shapes of arguments, from the second shape on."""
         if all(
             v.facts["shapes of arguments"] == shapes
             for specializations in self._specializations.values()
@@ -201,7 +201,7 @@ class Compiled:
         self._specializations, self._by_shape = sorted_out, True
 
     def _is_wanted(self, key: Any) -> bool:
-        """Whether a call with new shapes is worth a program: with very many of them, only if it comes again."""
+        """Return whether to compile for new shapes: if there are very many already, only for those that come again."""
         if self._fullgraph or len(self._specializations) < _SHAPES:
             return True
         if not self._once and self._dynamic is None:
@@ -225,7 +225,7 @@ class Compiled:
         return self._given_name or str(getattr(self._function, "__qualname__", repr(self._function)))
 
     def _give_up(self, key: Any, reason: str) -> None:
-        """Calls of this kind run as they are, from now on; said once."""
+        """Run calls of this kind uncompiled from now on, with one warning."""
         if self._fullgraph:
             raise RuntimeError(f"compile({self._name}, fullgraph=True): {reason}")
         self._eager[key] = reason
@@ -247,7 +247,7 @@ class Compiled:
 
 
 def _shapes(leaves: Any) -> tuple:
-    """The shapes of tensors and arrays among arguments."""
+    """Return the shapes of tensors and arrays among arguments."""
     arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     return tuple([array.shape if type(array) is np.ndarray else None for array in arrays])
 
@@ -354,7 +354,7 @@ def compile(
 
 
 def reset() -> None:
-    """Forget all traced programs, and let go of the memory that they share.
+    """Discard all traced programs, and free the memory that they share.
 
     Examples
     --------
@@ -367,7 +367,7 @@ def reset() -> None:
 
 
 def disable(fn: Callable | None = None, recursive: bool = True) -> Any:
-    """A function that is not traced: what calls it from a compiled function runs as it is.
+    """Return a function that is not traced: a compiled function that calls it runs uncompiled.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def disable(fn: Callable | None = None, recursive: bool = True) -> Any:
 
 
 def is_compiling() -> bool:
-    """Whether a function is being traced.
+    """Return whether a function is being traced.
 
     Examples
     --------
@@ -404,7 +404,7 @@ def is_compiling() -> bool:
 
 
 def explain(function: Callable) -> Callable[..., Explanation]:
-    """What compiling a call does: ``explain(f)(*args)``.
+    """Report what compiling a call does: ``explain(f)(*args)``.
 
     Examples
     --------
@@ -427,7 +427,7 @@ def explain(function: Callable) -> Callable[..., Explanation]:
 
 
 def draw(function: Callable) -> Callable[..., Any]:
-    """Pictures of the programs that a call becomes: ``draw(f)(*args)``; as they were traced, and in kernels.
+    """Draw the programs of a call, ``draw(f)(*args)``: as they were traced, and in kernels.
 
     Examples
     --------
@@ -461,12 +461,12 @@ def draw(function: Callable) -> Callable[..., Any]:
 
 
 class Explanation:
-    """What a compiled function has traced.
+    """The programs of a compiled function, and why calls were traced again or run uncompiled.
 
     Attributes
     ----------
     traced, kept, backward : int
-        Instructions that ran, those that a replay runs, those of the way back.
+        Instructions of the traced run, of a replay, and of the backward.
     guards, checks : list
         What is checked before a replay, and the lines whose values are checked in it.
     reasons, retraced : list of str

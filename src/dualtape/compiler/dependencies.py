@@ -1,9 +1,9 @@
-"""What a function depends on beside its arguments: what its closure, its globals and its objects lead to.
+"""The dependencies of a function beside its arguments: objects reachable from its closure, globals and attributes.
 
-A program that was traced holds as long as all of it is as it was. So the function is followed, without running it: the
-global names that its code uses, the cells of its closure, its defaults, the attributes of objects that go by a name
-in the code, the functions that it calls and theirs. What is found is either an input (a tensor, an array), or
-something that is to be the same at the next call, and becomes a line of the guard (:mod:`.guards`).
+A traced program is valid as long as these are unchanged. The function is therefore searched without running it: the
+global names that its code uses, the cells of its closure, its defaults, the attributes of objects that a name in the
+code may refer to, the functions that it calls and theirs. Each dependency is either an input (a tensor, an array), or
+must be the same at the next call, and becomes a line of the guard (:mod:`.guards`).
 """
 
 from __future__ import annotations
@@ -160,11 +160,11 @@ _builtins_of = operator.attrgetter("__builtins__")
 
 
 class TooMuch(Exception):
-    """More than can be looked at in every call."""
+    """Raised when there are too many dependencies to check in every call."""
 
 
 class Dependency:
-    """Something that a function depends on.
+    """One object that a function depends on.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Dependency:
 
 
 class Dependencies:
-    """The places that ``function`` depends on, arguments included."""
+    """The dependencies of ``function``, arguments included."""
 
     def __init__(self, function: Any, leaves: list, spec: TreeSpec | None = None) -> None:
         self.names: set[str] = set()
@@ -219,7 +219,7 @@ class Dependencies:
             self.found.append(Dependency(f"{path}.keys().isdisjoint({self._key(frozenset(names))})", True))
 
     def _add_states(self) -> None:
-        """Add what is compared by value: builtins, the context of decimal numbers, the registrations of classes."""
+        """Add the states compared by value: builtins, the context of decimal numbers, class registrations."""
         for space, names in self._builtins.values():
             if not names:
                 continue
@@ -257,7 +257,7 @@ class Dependencies:
                 waiting.extend(self._of_object(path, value))
 
     def _behind(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
-        """What ``value`` leads to."""
+        """Yield the dependencies that ``value`` leads to, with their sources."""
         if isinstance(value, io.IOBase):
             if value.closed or value.readable():
                 raise TooMuch(f"it refers to a file that can be read ({type(value).__name__}): where it is changes")
@@ -335,12 +335,14 @@ class Dependencies:
                 yield from self._hooks_of_all()
 
     def _is_used(self, path: str) -> bool:
-        """Whether code may have reached what stands at ``path``: an attribute that no code names is only kept there."""
+        """Return whether code may read the object at ``path``: an attribute that no code names is never read."""
         attribute = _LAST_ATTRIBUTE.search(path)
         return attribute is None or attribute[1] in self.names or self.every_name
 
     def _check_callable(self, value: Any, name: str | None = None, argument: Any = None) -> None:
-        """Refuse a library's callable that is not known to be pure, called by ``name`` with ``argument`` alone."""
+        """Raise for a library's callable that is not known to be pure, called by ``name`` with the single
+        ``argument``.
+        """
         if is_source(value):
             if argument is VARIABLE and entropy_can_be_watched() and value is not random.Random:
                 self.may_ask_for_entropy = True
@@ -355,7 +357,7 @@ class Dependencies:
                 raise TooMuch(_impure(f"{described(value)}.{min(called)}"))
 
     def _check_chains(self, function: types.FunctionType) -> None:
-        """Look up every name with dots that a function's code begins with a global or a closure's variable."""
+        """Check every dotted name in a function's code that begins with a global or a closure's variable."""
         free = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
         def root(chain: Chain) -> Any:
@@ -398,7 +400,7 @@ class Dependencies:
         return self._chains[code]
 
     def _of_library(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
-        """What an object of a library's class leads to: all that it holds, since the library's code is not read."""
+        """Yield everything that an object of a library's class holds, since the library's code is not searched."""
         if isinstance(value, (*FIXED, *COMPARED)):
             return
         if type(value).__module__.startswith("dualtape.compiler") and not _is_module(value):
@@ -436,7 +438,7 @@ class Dependencies:
                 yield f"len({path}.__dict__)", len(own)
 
     def _hooks_of_all(self) -> Iterator[tuple[str, Any]]:
-        """The hooks that are called with every module."""
+        """Yield the hooks that are called with every module."""
         calls = sys.modules["dualtape.nn.modules._calls"]
         named = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks")
         return ((self._key(hooks), hooks) for hooks in (getattr(calls, f"_global_{name}") for name in named))
@@ -517,7 +519,7 @@ class Dependencies:
             if special and not (callable(value) or hasattr(value, "__get__") or name in self.names):
                 continue
             if special and isinstance(value, type) and name not in self.names:
-                continue  # __class__ and the like
+                continue  # descriptors of every class, such as __class__
             if special or name in self.names or every:
                 for part, behind in _parts(value):
                     if not isinstance(behind, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -529,19 +531,19 @@ class Dependencies:
                 yield f"{path}.__bases__[{k}]", base
 
     def _makers_of(self, path: str, cls: type) -> Iterator[tuple[str, Any]]:
-        """What makes instances of a class, when code may call it."""
+        """Yield the methods that make instances of a class, if code may call it."""
         for name, value in vars(cls).items():
             if name in _MAKERS:
                 yield from ((f"vars({path})[{name!r}]{part}", behind) for part, behind in _parts(value))
 
     @property
     def may_ask_for_types(self) -> bool:
-        """Whether code may look at the exact type of an object, which ``isinstance`` does not."""
+        """Return whether code may read the exact type of an object, which ``isinstance`` does not."""
         return self.every_name or any("type" in names for _, names in self._builtins.values())
 
     @property
     def _makes_types(self) -> bool:
-        """Whether code may call the class of an object that it has."""
+        """Return whether code may call the class of an object."""
         return "__class__" in self.names or any("type" in names for _, names in self._builtins.values())
 
     def _of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -565,12 +567,14 @@ class Dependencies:
                         yield f"hasattr({path}, {name!r})", False
 
     def _of_member(self, member: Any) -> Iterator[tuple[str, Any]]:
-        """What is found in a set, or as the key of a dictionary: that it is the same one is checked there."""
+        """Yield the dependencies of a member of a set or a key of a dictionary, whose identity is checked with the
+        container.
+        """
         if not is_spelled(member):
             yield self._key(member), member
 
     def _no_others(self, path: str, own: Any, every: bool = False, counted: bool = True) -> Iterator[tuple[str, Any]]:
-        """That a dictionary of attributes has no others than before: code may ask for one that is not there.
+        """Yield the check that a dictionary of attributes has no further ones: code may ask for one that is missing.
 
         With their number, those that are looked at must be there; of the others, it is said here.
         """
@@ -581,13 +585,13 @@ class Dependencies:
             yield f"({path}.keys() >= {self._key(others)})", True
 
     def _of_dict(self, path: str, own: dict, also: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-        """Attributes that go by a name in the code."""
+        """Yield the attributes that a name in the code may refer to."""
         for name, item in own.items():
             if name in self.names or self.every_name or name in also:
                 yield f"{path}.__dict__[{name!r}]", item
 
     def _key(self, key: Any) -> str:
-        """A key of a dictionary, as it stands in a path."""
+        """Return the expression for a key of a dictionary in a source."""
         if type(key) in (str, int, bool, type(None)):
             return repr(key)
         name = self._key_names.setdefault(id(key), f"_key{len(self._key_names)}")
@@ -595,7 +599,7 @@ class Dependencies:
         return name
 
     def _read(self, code: types.CodeType) -> None:
-        """Take the names in ``code``, and in the functions inside it."""
+        """Collect the names in ``code``, and in the functions inside it."""
         if code in self._codes:
             return
         self._codes.add(code)
@@ -615,7 +619,7 @@ class Dependencies:
                 self._attributes.add(i.argval)
                 self._stored.add(i.argval)
             elif i.opname == "IS_OP":
-                self.compares |= before != "LOAD_CONST"  # is None, and the like
+                self.compares |= before != "LOAD_CONST"  # comparisons with constants, such as None
             before = i.opname
         if "__subclasses__" in self._attributes:
             raise TooMuch("it asks a class for its subclasses, of which there may be others at the next call")
@@ -627,8 +631,8 @@ class Dependencies:
 
 
 def _beside_leaves(spec: TreeSpec | None) -> list[Any]:
-    """What containers of the arguments lead to beside what they hold: their classes, whose methods are code that may
-    run, keys that are objects, what makes missing items.
+    """Yield the dependencies of argument containers beside their contents: their classes, whose methods may run, keys
+    that are objects, factories of missing items.
     """
     found: list[Any] = []
     waiting = [] if spec is None else [spec]
@@ -645,7 +649,7 @@ def _beside_leaves(spec: TreeSpec | None) -> list[Any]:
 
 
 def only_computes(function: Any) -> bool:
-    """Whether what a function reaches cannot be changed by it: numbers, tensors, functions like itself."""
+    """Return whether a function cannot change anything that it reaches: numbers, tensors, functions like itself."""
     try:
         around = Dependencies(function, [])
     except Exception:  # whatever cannot be followed, for whatever reason, may change something
@@ -657,13 +661,13 @@ def only_computes(function: Any) -> bool:
 
 
 def _depends_on_nothing(function: Any) -> bool:
-    """Whether a function's results are those of its arguments: what it reaches are functions like itself."""
+    """Return whether a function's results depend on its arguments alone: it reaches only functions like itself."""
     places = Dependencies(function, []).found
     return all([isinstance(d.value, _CODE) or d.value is None or "isdisjoint(" in d.source for d in places])
 
 
 def _is_module(value: Any) -> bool:
-    """Whether something is a module of ``nn``, without reading that."""
+    """Return whether ``value`` is an ``nn`` module, without importing ``nn``."""
     home = sys.modules.get("dualtape.nn.modules.module")
     return home is not None and isinstance(value, home.Module)
 
@@ -680,7 +684,7 @@ _GLOBAL_MODULE = re.compile(r"\.(__globals__\['\w+'\]|cell_contents)(\.\w+)*$")
 
 
 def _is_looked_at(value: Any) -> bool:
-    """Whether something in a library's module is followed."""
+    """Return whether an object in a library's module is searched."""
     return isinstance(value, types.ModuleType) or _has_state(value)
 
 
@@ -689,24 +693,26 @@ def _impure(name: str) -> str:
 
 
 def _is_own(value: Any) -> bool:
-    """Whether a module or class is dualtape's, which knows when a program is traced."""
+    """Return whether a module or class belongs to dualtape, which handles tracing itself."""
     name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
     return str(name).partition(".")[0] == "dualtape"
 
 
 def _is_global(path: str) -> bool:
-    """Whether a path is that of a function's global, or of a module in one: its uses are looked up name by name."""
+    """Return whether a path is that of a function's global, or of a module in one, whose uses are checked by dotted
+    names.
+    """
     return _GLOBAL_MODULE.search(path) is not None
 
 
 def _is_method(value: Any) -> bool:
-    """Whether ``value`` is a method of an object, as modules offer some of an instance that they hide."""
+    """Return whether ``value`` is a bound method, as modules expose some of a hidden instance."""
     owner = getattr(value, "__self__", None)
     return callable(value) and owner is not None and not isinstance(owner, (types.ModuleType, type))
 
 
 def _has_state(value: Any) -> bool:
-    """Whether something in a library's module is more than a function, a class or a number."""
+    """Return whether an object in a library's module is other than a function, a class or a number."""
     return not (callable(value) or isinstance(value, (*PLAIN, types.ModuleType, *FIXED)))
 
 
@@ -721,7 +727,7 @@ _EMPTY = types.CellType()
 
 
 def _parts(attribute: Any) -> list[tuple[str, Any]]:
-    """What an attribute of a class does: how it is reached from the attribute, and what it is."""
+    """Yield the functions of an attribute of a class, and how each is reached from the attribute."""
     if isinstance(attribute, property):
         parts = (attribute.fget, attribute.fset, attribute.fdel)
         return [(f".{name}", part) for name, part in zip(("fget", "fset", "fdel"), parts, strict=True)]
@@ -731,7 +737,7 @@ def _parts(attribute: Any) -> list[tuple[str, Any]]:
 
 
 def is_spelled(key: Any) -> bool:
-    """Whether the representation of ``key`` tells it from everything else."""
+    """Return whether the representation of ``key`` identifies it."""
     return all(map(is_spelled, key)) if type(key) is tuple else type(key) in _SPELLED
 
 
@@ -744,7 +750,7 @@ def _is_end(end: Any) -> bool:
 
 
 def _is_read_by_libraries(cls: type) -> bool:
-    """Whether code of a library's may look at attributes of an instance: a base's, or that takes trees apart."""
+    """Return whether library code may read attributes of an instance: code of a base, or code that traverses trees."""
     if is_registered(cls):
         return True
     bases = [base for base in cls.__mro__ if base not in _WITHOUT_CODE and is_library(base)]

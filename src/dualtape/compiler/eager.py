@@ -1,4 +1,4 @@
-"""Kernels for eager ops: a function of arrays, traced over arrays and compiled."""
+"""Kernels for eager ops: functions of arrays, traced over arrays and compiled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["fuse_eager", "kernel"]
 
 
 def fuse_eager(enabled: bool = True) -> bool:
-    """Whether ops of many passes (activations, softmax, ...) run as fused native kernels on large arrays.
+    """Set whether multi-pass ops (activations, softmax, ...) run as fused native kernels on large arrays.
 
     They do where llvmlite is installed, after a few calls of one kind. Results agree to rounding.
 
@@ -37,7 +37,7 @@ def fuse_eager(enabled: bool = True) -> bool:
 
 
 def kernel(function: Callable, args: tuple) -> Callable | None:
-    """A function of the arrays among ``args`` that does what ``function`` does; None if there is none."""
+    """Return a function of the arrays among ``args`` that computes ``function`` by a kernel; None if there is none."""
     from .native.lower import NotNative
     from .native.program import Program
 
@@ -78,8 +78,8 @@ def kernel(function: Callable, args: tuple) -> Callable | None:
 
 
 def convolution(what: str, code: str, key: tuple, biased: bool) -> Callable | None:
-    """A function that gives the kernel of a convolution (``"forward"``), of its images' gradient or of its weight's, or
-    None where it does not pay now; None if there is none.
+    """Return a function that returns the kernel of a convolution (``"forward"``), of its images' gradient or of its
+    weight's, or None where it does not pay; None if there is no such kernel.
     """
     from .native import convolutions, threads
     from .native.maths import scales_vectors
@@ -95,7 +95,7 @@ def convolution(what: str, code: str, key: tuple, biased: bool) -> Callable | No
 
 
 def momentum(code: str, decays: bool, nesterov: bool) -> Callable:
-    """A function of a size that gives the kernel of a step with momentum."""
+    """Return a function of a size that returns the kernel of a step with momentum."""
     from .native import optimizer_kernels
 
     return optimizer_kernels.momentum(code, decays, nesterov)

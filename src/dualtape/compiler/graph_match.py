@@ -1,8 +1,8 @@
-"""Recognising a graph that was seen before: one Python function for its structure, written when it is first seen.
+"""Matching a graph against a known structure: one generated Python function for each structure.
 
-It walks the graph from its roots as the structure says, and stops where anything is not as it was; so it does the same
-as looking a graph through (:class:`.graphs.Graph`), in a third of the time. Nodes with hooks, custom Functions and
-writes through views are for the general way.
+The function walks the graph from its roots along the structure, and stops at the first difference; it returns the same
+as a search of the graph (:class:`.graphs.Graph`), in a third of the time. Nodes with hooks, custom Functions and writes
+through views take the reference path.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _LONGEST = 20_000  # nodes: Python takes too long over functions that are longer
 
 
 def matcher(nodes: list, roots: list[tuple]) -> Callable | None:
-    """``match(edges, gradients)``: the nodes and leaves of a graph like this one, or None; None if there is no such
-    function.
+    """Return ``match(edges, gradients)``, which returns the nodes and leaves of an equal graph, or None; None if there
+    is no such function.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def matcher(nodes: list, roots: list[tuple]) -> Callable | None:
 
 
 def given_gradient(gradient: Any) -> Tensor:
-    """The gradient of a root as an input."""
+    """Return the gradient of a root as an input."""
     if type(gradient) is not np.ndarray:
         if not isinstance(gradient, np.generic):
             raise TypeError(f"a gradient comes as a {type(gradient).__name__}")
@@ -83,7 +83,7 @@ def _is_plain(node: Any) -> bool:
 
 
 def _found(k: int, edge: str, names: dict[int, str]) -> list[str]:
-    """An edge leads to node ``k``."""
+    """Return the condition that an edge leads to node ``k``."""
     if k in names:
         return [f"if {edge}[0] is not n{k}: return None"]
     names[k] = edge

@@ -1,8 +1,8 @@
 """Compiled autograd: the backward of graphs that were built eagerly, as programs.
 
-A graph is looked through from its roots: what its nodes are and how they hang together is the key of its programs;
-what they saved, their leaves, their hooks and the gradients that come are the inputs. The engine runs once over
-traced arrays (:mod:`.tracer`); a later graph of the same structure, whose inputs pass the guard, runs the program.
+A graph is searched from its roots: its nodes and edges are the key of its programs; saved values, leaves, hooks and
+incoming gradients are the inputs. The engine runs once over traced arrays (:mod:`.tracer`); a later graph of the same
+structure, whose inputs pass the guard, runs the program.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _MATCHED = 4  # structures that are tried before a graph is looked through
 
 
 class compiled_autograd(modes.ModeContext):
-    """Inside, the backward of a graph is traced once and compiled; further graphs of its kind run the program.
+    """Context in which the backward of a graph is traced once and compiled; later graphs of the same structure run the
+    program.
 
     The graph may have been built by anything, and its structure is what counts: nodes and how they hang together,
     shapes, dtypes, plain values. Hooks and custom Functions are part of the program, and are checked as what a
@@ -75,11 +76,11 @@ class compiled_autograd(modes.ModeContext):
 
 
 class Unknown(Exception):
-    """Something in a graph that programs do not know."""
+    """Raised for a part of a graph that programs do not support."""
 
 
 class _Wrong(Exception):
-    """A graph whose backward is an error: the engine raises it."""
+    """Raised for a graph whose backward is an error, which the engine reports."""
 
 
 class Programs:
@@ -93,7 +94,7 @@ class Programs:
         self._told: set[str] = set()
 
     def run(self, roots: Sequence[tuple[Edge, Any]], task: engine.GraphTask) -> bool:
-        """Run the backward of ``roots``, and say so; False if it is for the engine to run."""
+        """Run the backward of ``roots`` and return True; return False if the engine must run it."""
         if task.captures is None and task.targets is None:
             edges, gradients = zip(*roots, strict=True)
             for known in self._matched:
@@ -118,7 +119,7 @@ class Programs:
             return self._trace(structure, graph, roots, task)
 
     def _replayed(self, structure: _Structure, nodes: Sequence[Node], leaves: list, task: engine.GraphTask) -> bool:
-        """Run one of the programs of a structure, if one holds, and do what else the engine does."""
+        """Run a program of the structure if its guard passes, with the side effects of the engine."""
         for specialization in structure.specializations:
             found = specialization.guard.check(structure, leaves)
             if found is None:
@@ -178,7 +179,7 @@ class Programs:
 
 
 class _Structure:
-    """Graphs of one structure: their programs, and what is called to trace one."""
+    """Graphs of one structure: their programs, and the function that is called to trace one."""
 
     def __init__(self) -> None:
         self.specializations: list[Specialization] = []
@@ -193,7 +194,7 @@ class _Structure:
 
 
 class Graph:
-    """What one backward goes through.
+    """The nodes, inputs and outputs of one backward.
 
     Attributes
     ----------
@@ -247,7 +248,7 @@ class Graph:
         self.key = tuple(key)
 
     def output(self, node: Any, place: int, array: Any) -> None:
-        """An array that ``node`` has saved at ``place``."""
+        """Register an array that ``node`` has saved at ``place``."""
         if type(array) is not np.ndarray:
             raise Unknown(f"{node._title()} has saved a {type(array).__name__}")
         self._outputs.append((node, place, len(self.leaves)))
@@ -267,7 +268,7 @@ class Graph:
     # --- running ----------------------------------------------------------------------------------
 
     def walk(self, roots: Any, task: engine.GraphTask, leaves: tuple) -> list:
-        """Let the engine run over the graph, its saved arrays and gradients being traced."""
+        """Run the engine over the graph with saved arrays and gradients traced."""
         before = {node: node._saved for node, _, _ in self._outputs}
         for node, place, leaf in self._outputs:
             node._saved = _with_output(node, place, leaves[leaf]._array)
@@ -290,7 +291,7 @@ class Graph:
 
 
 def _ordered(roots: list[Node]) -> list[Node]:
-    """The nodes behind ``roots``, the youngest first: as the engine runs them."""
+    """Return the nodes behind ``roots``, the youngest first, as the engine runs them."""
     seen = dict.fromkeys(roots)
     waiting = list(seen)
     while waiting:
@@ -306,7 +307,7 @@ def _youngest(node: Node) -> int:
 
 
 def _unshared(results: list) -> list:
-    """Captured gradients, each over memory of its own."""
+    """Return captured gradients, each over memory of its own."""
     seen: set[int] = set()
     given = []
     for array in results:
@@ -319,7 +320,7 @@ def _unshared(results: list) -> list:
 
 
 def _with_output(node: Any, place: int, array: Any) -> tuple:
-    """What a node has saved, with another array in the place of one of its results."""
+    """Return the saved values of a node with another array in place of one of its results."""
     saved = list(node._saved)
     if isinstance(node, FunctionCtx):
         entry, is_output, number = saved[place]
@@ -333,7 +334,7 @@ def _with_output(node: Any, place: int, array: Any) -> tuple:
 
 
 def _collector(kind: type[Node]) -> Callable[[Graph, Any], None]:
-    """What takes from a node of this kind the things that its formulas read."""
+    """Return a function that collects from a node of this class the values that its formulas read."""
     if issubclass(kind, OpNode):
         return _op_collector([how for _, how, _ in kind.op.saves])
     if issubclass(kind, FunctionCtx):

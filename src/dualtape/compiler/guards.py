@@ -1,7 +1,7 @@
-"""Guards: whether a traced program holds for a call, as one Python function written for it.
+"""Guards: one generated Python function for each program, which decides whether the program fits a call.
 
-The function is given the compiled function and what the arguments hold. It returns the inputs of the program, in
-their order, or None if anything is not as it was.
+The function gets the compiled function and the leaves of the arguments. It returns the inputs of the program, in order,
+or None if a check fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .purity import is_library
 from .states import stream_of
 
 _IN_PLACE = (list, dict, set, frozenset, deque, bytearray, types.MappingProxyType, np.ndarray, *IN_BYTES)
-_APART = (list, dict, deque, types.FunctionType)  # what is known by what it holds, not by which one it is
+_APART = (list, dict, deque, types.FunctionType)  # compared by contents, not by identity
 _ABOUT_GRADS = frozenset({"grad", "_grad", "backward", "step", "zero_grad"})
 _ABOUT_STRIDES = frozenset({"stride", "strides", "__array_interface__"})
 _OF_MODULES = frozenset(
@@ -95,13 +95,14 @@ class Guard:
         self._states = [_state(thing) for thing in self.inputs]  # before the program runs
 
     def compare_setting(self, setting: Callable[[], str]) -> None:
-        """Have the check compare what a function without arguments gives."""
+        """Let the check compare the result of a function without arguments."""
         name = f"_setting{len(self._keys)}"
         self._keys[name] = setting
         self.dependencies.append(Dependency(f"{name}()", setting()))
 
     def write(self, used: set[int], grads: set[int]) -> None:
-        """Write the check: for the inputs whose numbers are in ``used``, and in ``grads`` those whose ``.grad`` counts.
+        """Generate the check: for the inputs whose numbers are in ``used``; those in ``grads`` have their ``.grad``
+        checked.
 
         Arrays of NumPy's that the program does not use as inputs are compared: code may have looked at them.
         """
@@ -188,7 +189,7 @@ class Guard:
         return space.pop("check")  # which its globals would hold, and it them
 
     def why_not_again(self, function: Any, leaves: Any, inputs: tuple) -> str | None:
-        """Why the function cannot run as it did in a call that found ``inputs``; None if it can.
+        """Return why the function cannot run as in a call that found ``inputs``; None if it can.
 
         Whether there are gradients does not count: it is the backward that makes them.
         """
@@ -206,7 +207,7 @@ class Guard:
         return None if all(same) else "a tensor that it uses is another one"
 
     def why(self, function: Any, leaves: Any, body: list[str] | None = None) -> tuple[tuple, str]:
-        """Why a call is not one that the program holds for: how many checks held, and what is not as it was."""
+        """Return why the program does not fit a call: how many checks passed, and which one failed."""
         space = {**self._space, "f": function, "leaves": leaves}
         path = "the arguments"
         for number, line in enumerate(self._body if body is None else body):
@@ -223,7 +224,7 @@ class Guard:
         return (len(self._body), 0), "a value that it looks at led another way"
 
     def same_objects(self, function: Any, leaves: list, written: Container[int] = ()) -> str | None:
-        """The first place at which something else stands than before the program ran, or None.
+        """Return the first dependency whose object was replaced while the program ran, or None.
 
         ``written`` has the numbers of the inputs that the program writes to.
         """
@@ -248,7 +249,9 @@ class Guard:
         return None
 
     def put_back(self, function: Any, leaves: list) -> Callable[[], None]:
-        """What makes everything what it is now, as far as that can be done: lists, dictionaries, sets, attributes."""
+        """Return a function that restores the present state of lists, dictionaries, sets and attributes, as far as
+        possible.
+        """
         held = [(d.value, d.value.copy()) for d in self.dependencies if isinstance(d.value, (list, dict, set, deque))]
         space = {**self._keys, "f": function, "leaves": leaves}
         others = [(d.source, d.value) for d in self.dependencies if not isinstance(d.value, (list, dict, set, deque))]
@@ -264,18 +267,18 @@ class Guard:
         return restore
 
     def remember(self) -> None:
-        """Note what may change in place, and where generators are in their streams."""
+        """Store the contents of mutable dependencies, and the states of generators."""
         self._streams = {id(d.value): stream_of(d.value) for d in self.dependencies if stream_of(d.value) is not None}
         self._contents = {id(d.value): _content(d.value) for d in self.dependencies if isinstance(d.value, _IN_PLACE)}
 
     def forget(self) -> None:
-        """Let go of what the program was traced with."""
+        """Drop references to the objects that the program was traced with."""
         self.dependencies, self.inputs, self._keys = [], [], {}
         self._contents, self._streams = {}, {}
 
 
 def readable(path: str) -> str:
-    """The path of something that a function depends on, for people."""
+    """Return the source of a dependency in a form for people."""
     for old, new in (
         (".__dict__['", "."),
         (".__globals__['", ": the global "),
@@ -298,7 +301,7 @@ _WORDS = (
 
 
 def _changed(part: str, space: dict) -> str:
-    """What is not as it was, in words: the part of a check that failed."""
+    """Return a description of the check that failed."""
     left, _, right = part.rpartition(" and ")[2].partition(" != ")
     if right:
         was, now = eval(right, space), eval(left, space)
@@ -310,7 +313,7 @@ def _changed(part: str, space: dict) -> str:
 
 
 def _now(path: str, space: dict) -> Any:
-    """What stands at a place, None if nothing does."""
+    """Return the present object of a source, None if there is none."""
     try:
         return eval(path, space)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
@@ -318,7 +321,7 @@ def _now(path: str, space: dict) -> Any:
 
 
 def _content(value: Any) -> Any:
-    """What something that changes in place holds, as far as that is no place of its own."""
+    """Return the contents of a mutable object, as far as they are not dependencies themselves."""
     if isinstance(value, np.ndarray):
         return value.tobytes()
     if isinstance(value, (dict, set, frozenset, types.MappingProxyType)):
@@ -327,14 +330,14 @@ def _content(value: Any) -> Any:
 
 
 def _members(name: str, value: Any) -> str:
-    """How the keys of a dictionary, or the members of a set, are told from others, with their order."""
+    """Return the expression that identifies the keys of a dictionary, or the members of a set, and their order."""
     if all([type(key) is str for key in value]):
         return f"tuple({name})"
     return f"repr([*{name}])" if all(map(is_spelled, value)) else f"tuple(map(id, {name}))"
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """That different things are different ones again."""
+    """Emit the guard that objects distinct at trace time are still distinct."""
     if len(names) < 4:
         pairs = [f"{a} is {b}" for k, a in enumerate(names) for b in names[:k]]
         return [f"if {' or '.join(pairs)}: return None"] if pairs else []
@@ -342,12 +345,12 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def kinds() -> tuple[type, ...]:
-    """The classes of tensors that programs know."""
+    """Return the classes of tensors that programs support."""
     return Tensor, nn.Parameter
 
 
 def _shorter(path: str, names: dict[str, str]) -> str:
-    """``path`` with the longest beginning that has a name already."""
+    """Return ``path`` with the longest prefix that has a name replaced by it."""
     call = _CALLED.match(path)
     start = call.end() if call else 0
     for end in range(len(path), start, -1):
@@ -361,7 +364,7 @@ def _same_plain(a: Any, b: Any) -> bool:
 
 
 def _state(thing: Any) -> dict[str, Any]:
-    """What of an input a program depends on, beside its values."""
+    """Return the properties of an input, beside its values, that a program depends on."""
     if not isinstance(thing, Tensor):
         return {}
     array = thing._array
@@ -378,8 +381,8 @@ def _state(thing: Any) -> dict[str, Any]:
 
 
 def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict, strides: bool) -> list[str]:
-    """A tensor is as it was: the kinds of things that lead a program elsewhere; ``strides``: also if they lead nowhere,
-    in an array with one element or none.
+    """Return the checks of a tensor's properties; ``strides`` also compares those of axes without effect, in arrays of
+    one element or none.
     """
     dtype = f"d{state['dtype'][1:]}"
     space[dtype] = np.dtype(state["dtype"])
@@ -414,7 +417,7 @@ def _array_checks(name: str, array: np.ndarray, content: bytes | None, space: di
 
 
 def _value_checks(name: str, value: Any, content: Any, space: dict) -> list[str]:
-    """Something is as it was; ``content`` is what it held, if it may change in place."""
+    """Return the checks of a value; ``content`` is its contents at trace time, if it is mutable."""
     if isinstance(value, _IDENTICAL):
         return [f"if {name} is not {value!r}: return None"]
     held = f"c{len(space)}"

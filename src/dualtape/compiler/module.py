@@ -1,7 +1,7 @@
-"""A compiled module: the module that was given, with its calls by a program.
+"""A compiled module: the given module, with its calls run by a program.
 
-It stands for that module in everything: attributes, training mode, parameters, state. Only the names in its state dict
-begin with ``_orig_mod.``, as PyTorch's do, and hooks may be put on either.
+It behaves like that module: attributes, training mode, parameters, state. Only the names in its state dict begin with
+``_orig_mod.``, as PyTorch's do; hooks may be registered on either.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..nn import Module
 
 
 class OptimizedModule(Module):
-    """What :func:`dualtape.compile` makes of a module.
+    """The result of :func:`dualtape.compile` for a module.
 
     Examples
     --------
@@ -33,12 +33,12 @@ class OptimizedModule(Module):
         self.__dict__["_again"] = again  # compiles another module as this one was
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes, by a program."""
+        """Run the module's forward by a program."""
         return self.__dict__["_compiled"](*args, **kwargs)
 
     @property
     def training(self) -> bool:  # type: ignore[override]
-        """The module's."""
+        """The training mode of the module."""
         return self._orig_mod.training
 
     def __getattr__(self, name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Which callables of the standard library, NumPy and SciPy are pure: their result depends on their arguments alone.
+"""The callables of the standard library, NumPy and SciPy that are pure: their result depends on their arguments alone.
 
-A traced program keeps what such calls gave. A callable that is not known here may depend on a clock, a file, another
-process or a setting, so a function that refers to it is not compiled. The lists name modules that were reviewed, and
-in each the exceptions; what is not listed is not pure.
+A traced program keeps the results of such calls. Any other callable may depend on a clock, a file, another process or a
+setting, so a function that refers to it is not compiled. The lists name modules that were reviewed, and the exceptions
+in each; what is not listed is not pure.
 """
 
 from __future__ import annotations
@@ -188,7 +188,9 @@ _SOURCES: tuple[str, ...] = (
 
 
 def is_library(value: Any) -> bool:
-    """Whether a module, class or function belongs to a package whose code does not change while a program runs."""
+    """Return whether a module, class or function belongs to a package whose code does not change while a program
+    runs.
+    """
     if isinstance(value, types.FunctionType):  # __module__ may be that of another function, which it wraps
         name = value.__globals__.get("__name__")
     else:
@@ -197,7 +199,7 @@ def is_library(value: Any) -> bool:
 
 
 def is_source(value: Any) -> bool:
-    """Whether ``value`` makes generators of random numbers that begin anywhere unless they are given a seed."""
+    """Return whether ``value`` makes random generators with an unpredictable state unless they are given a seed."""
     if not (isinstance(value, (type, types.BuiltinFunctionType)) or is_compiled(value)):
         return False
     module = str(getattr(value, "__module__", None) or "")
@@ -213,7 +215,7 @@ def is_source(value: Any) -> bool:
 
 
 def is_callable_of_library(value: Any) -> bool:
-    """Whether ``value`` is a function or class whose code cannot be followed: a library's, or one written in C."""
+    """Return whether ``value`` is a function or class whose code is not searched: a library's, or one written in C."""
     if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
         return True
     if is_compiled(value):
@@ -224,12 +226,12 @@ def is_callable_of_library(value: Any) -> bool:
 
 
 def is_compiled(value: Any) -> bool:
-    """Whether ``value`` is a function that Cython compiled, as NumPy and SciPy have some."""
+    """Return whether ``value`` is a function compiled by Cython, as some of NumPy's and SciPy's are."""
     return "cython" in type(value).__name__ and callable(value)
 
 
 def is_pure(value: Any) -> bool:
-    """Whether a library's function or class is known to be pure; of a class, to make values and nothing else."""
+    """Return whether a library's function is known to be pure; of a class, whether calling it only makes a value."""
     if isinstance(value, type) and issubclass(value, BaseException):
         return True
     owner = getattr(value, "__self__", None)
@@ -262,7 +264,7 @@ def is_pure(value: Any) -> bool:
 
 
 def is_pure_module(module: types.ModuleType) -> bool:
-    """Whether all functions of a library's module are pure, or all but those that its public names say."""
+    """Return whether all functions of a library's module are pure, or all public ones."""
     name = module.__name__
     if name.startswith(_IMPURE_PACKAGES):
         return False
@@ -271,7 +273,9 @@ def is_pure_module(module: types.ModuleType) -> bool:
 
 @functools.cache
 def impure_methods(cls: type) -> frozenset[str]:
-    """The names of methods of a library's class whose result depends on more than the object and their arguments."""
+    """Return the names of methods of a library's class whose result depends on more than the object and their
+    arguments.
+    """
     if issubclass(cls, (datetime.date, datetime.time)):
         return _CLOCKS
     if issubclass(cls, pathlib.Path):
@@ -284,7 +288,7 @@ def impure_methods(cls: type) -> frozenset[str]:
 
 
 def described(value: Any) -> str:
-    """The name of a library's callable, for people."""
+    """Return the name of a library's callable for messages."""
     owner = getattr(value, "__self__", None)
     if isinstance(owner, type):
         return f"{owner.__module__}.{owner.__qualname__}.{value.__name__}"
@@ -297,7 +301,7 @@ def described(value: Any) -> str:
 
 
 def unknown_builtins(names: Iterable[str]) -> list[str]:
-    """Those of some names of builtins that are not pure, in order."""
+    """Return those of some names of builtins that are not pure, in order."""
     return sorted(name for name in names if name in _IMPURE_BUILTINS and hasattr(builtins, name))
 
 
@@ -354,13 +358,13 @@ _NOT_FOLLOWED = frozenset({"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"
 
 
 def is_followed(value: Any) -> bool:
-    """Whether what an object of a library's class depends on is all in its attributes."""
+    """Return whether the dependencies of an object of a library's class are all in its attributes."""
     cls = type(value)
     return cls.__module__.partition(".")[0] in _FOLLOWED and cls.__name__ not in _NOT_FOLLOWED
 
 
 def has_pointers(cls: Any) -> bool:
-    """Whether a ctypes type holds addresses: its bytes do not tell what is there."""
+    """Return whether a ctypes type contains addresses: its bytes do not determine its value."""
     import ctypes
 
     if issubclass(cls, ctypes.Array):
@@ -373,7 +377,7 @@ def has_pointers(cls: Any) -> bool:
 
 
 def is_numpys_generator(value: Any) -> bool:
-    """Whether ``value`` is one of NumPy's generators of random numbers, without reading ``numpy.random``."""
+    """Return whether ``value`` is a NumPy random generator, without importing ``numpy.random``."""
     random = sys.modules.get("numpy.random")
     return random is not None and isinstance(
         value, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
@@ -381,13 +385,13 @@ def is_numpys_generator(value: Any) -> bool:
 
 
 def entropy_can_be_watched() -> bool:
-    """Whether :func:`entropy_watched` sees that NumPy's generators are made without a seed."""
+    """Return whether :func:`entropy_watched` detects NumPy generators made without a seed."""
     return hasattr(sys.modules.get("numpy.random.bit_generator"), "randbits")
 
 
 @contextmanager
 def entropy_watched(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call ``tell`` with a reason when, in this thread, a generator of NumPy's is made that begins anywhere."""
+    """Context that calls ``tell`` with a reason when this thread makes a NumPy generator without a seed."""
     module: Any = sys.modules["numpy.random.bit_generator"]
     thread, randbits = get_ident(), module.randbits
 

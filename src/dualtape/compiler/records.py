@@ -1,4 +1,4 @@
-"""Results that are objects: dataclasses, sets, and dictionaries with attributes, which each replay makes anew."""
+"""Results that are objects: dataclasses, sets, and dictionaries with attributes, which each replay rebuilds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Record:
 
 
 def is_record(value: Any) -> bool:
-    """Return whether ``value`` is an object that a replay can make anew from what it holds."""
+    """Return whether ``value`` is an object that a replay can rebuild from its contents."""
     kind = type(value)
     if kind in _SETS:
         return True
@@ -46,7 +46,7 @@ def is_record(value: Any) -> bool:
 
 
 def as_tree(value: Any, nodes: list[Any]) -> Any:
-    """Return a result with records in the place of objects, and append its containers and objects to ``nodes``."""
+    """Return a result with records in place of objects, and append its containers and objects to ``nodes``."""
     kind = type(value)
     if is_record(value):
         nodes.append(value)
@@ -67,7 +67,7 @@ def as_tree(value: Any, nodes: list[Any]) -> Any:
 
 
 def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of an object's attributes, those in slots too."""
+    """Yield the names and values of an object's attributes, including those in slots."""
     yield from getattr(value, "__dict__", {}).items()
     for cls in type(value).__mro__:
         slots = vars(cls).get("__slots__", ())

@@ -1,7 +1,7 @@
-"""Replay: instructions as one Python function over NumPy's arrays, without tensors, nodes or dispatch in between.
+"""Replay: instructions as one Python function over NumPy's arrays, without tensors, nodes or dispatch.
 
-This is what runs where there is no native code. What is not needed has gone, what is the same in every run was
-computed when the program was traced, results go into memory that nothing else needs any more.
+It runs where native code is not available. Unused instructions are removed, constants were computed when the program
+was traced, and results reuse memory that nothing else needs any more.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _LITERALS = {int, bool, str, type(None), type(Ellipsis)}
 
 
 class Mismatch(Exception):
-    """A value that the traced program looked at is another one in this run."""
+    """Raised when a value that the traced program read differs in this run."""
 
 
 class Raised(Mismatch):
-    """The program has raised an error: the function itself raises it in the right place."""
+    """Raised when the program fails: the function itself then raises the error in the right place."""
 
 
 def live(instructions: Sequence[Instruction], outputs: Sequence[Value], strict: bool = False) -> list[Instruction]:
-    """The instructions that ``outputs``, memory from outside and checks depend on, in their order.
+    """Return the instructions that ``outputs``, outside memory and checks depend on, in order.
 
     ``strict``: and those that may raise an error, whether or not what they give is used.
     """
@@ -58,19 +58,19 @@ def live(instructions: Sequence[Instruction], outputs: Sequence[Value], strict: 
 
 
 def _may_raise(instruction: Instruction) -> bool:
-    """Whether what arrays hold may be wrong for a call: places that are not there, matrices that have no inverse."""
+    """Return whether a call may fail depending on the values of arrays: indices out of range, singular matrices."""
     if instruction.kind == GETITEM:
         return bool(leaves(instruction.args[1]))
     return instruction.kind == CALL and is_whole(instruction.function)
 
 
 def is_constant(value: Value) -> bool:
-    """Whether ``value`` holds the same in every run."""
+    """Return whether ``value`` is the same in every run."""
     return value.constant is not None and not value.memory.written
 
 
 def written_by(instruction: Instruction) -> list[Value]:
-    """The values that an instruction writes into."""
+    """Return the values that an instruction writes into."""
     if instruction.kind in (READ, SHAPE, DRAW) or instruction.gives:
         return []
     out = instruction.kwargs.get("out")
@@ -90,7 +90,7 @@ class Writer:
         self.lines: list[str] = []
 
     def name(self, value: Value) -> str:
-        """The name of a value; a constant is held, and copied where the program writes to it."""
+        """Return the name of a value; a constant is stored, and copied if the program writes to it."""
         known = self.names.get(id(value))
         if known is None:
             self._keep.append(value)
@@ -197,12 +197,12 @@ class Writer:
 
 
 def draw(generator: Any, method: str) -> Any:
-    """What draws from a generator, or looks at its state, or sets it."""
+    """Return a function that draws from a generator, or reads or sets its state."""
     return getattr(generator if method.startswith("_") else generator._rng, method)
 
 
 class _Interface:
-    """A piece of memory, as NumPy takes it."""
+    """A piece of memory that follows NumPy's array interface."""
 
     def __init__(self, array: np.ndarray, **interface: Any) -> None:
         self.__array_interface__ = interface | {"version": 3}
@@ -210,13 +210,13 @@ class _Interface:
 
 
 def view_at(array: np.ndarray, places: int, shape: tuple, strides: tuple, dtype: np.dtype) -> np.ndarray:
-    """A view of the memory behind ``array``, some bytes from its first element on."""
+    """Return a view of the memory behind ``array``, some bytes from its first element on."""
     data = (array.__array_interface__["data"][0] + places, False)
     return np.asarray(_Interface(array, data=data, shape=shape, strides=strides, typestr=dtype.str))
 
 
 def _reusable(instruction: Instruction, dying: set[int]) -> Value | None:
-    """An argument of a ufunc that nothing needs any more, and whose memory the result may take."""
+    """Return an argument of a ufunc that nothing needs any more, and whose memory the result may reuse."""
     result = instruction.results
     if (
         type(instruction.function) is not np.ufunc
@@ -243,7 +243,7 @@ def _reusable(instruction: Instruction, dying: set[int]) -> Value | None:
 def function(
     name: str, instructions: Sequence[Instruction], inputs: Sequence[Value], outputs: Sequence[Value]
 ) -> Callable[..., tuple]:
-    """A Python function of the arrays of ``inputs`` that gives those of ``outputs``.
+    """Return a Python function of the arrays of ``inputs`` that returns those of ``outputs``.
 
     If it raises, memory from outside is as it was.
     """

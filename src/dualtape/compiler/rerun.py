@@ -1,7 +1,7 @@
-"""Running a function once more as it ran in one of its calls: for derivatives that its program does not know.
+"""Run a function again as it ran in an earlier call: for derivatives that its program does not provide.
 
-What the call drew is drawn again, what it wrote to is as it was before, and put back afterwards. What the function
-depends on beside that must still be there: if it is not, that is an error, which says what has changed.
+Random draws are repeated, and inputs that the call wrote to are set to their values before it, and restored afterwards.
+All other dependencies must be unchanged; if one is not, an error names it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rerun:
     writes : list of int
         The inputs that it writes to.
     watched : list of int
-        The other inputs that may not have been written to since the call, and that the way back does not read: what
+        The other inputs that may not have been written to since the call, and that the backward does not read: what
         it reads says so itself.
     """
 
@@ -42,15 +42,15 @@ class Rerun:
         self.changes = bool(generators or writes)
 
     def before(self, found: tuple, drawn: list) -> tuple:
-        """What a call is about to change; ``drawn`` is where its generators are."""
+        """Return copies of the inputs that a call is about to change; ``drawn`` is the states of its generators."""
         return drawn, [_array(found[k]).copy() for k in self.writes]
 
     def versions(self, found: tuple) -> list[int]:
-        """How often what is watched was written to."""
+        """Return the versions of the watched inputs."""
         return [0 if (counter := found[k]._version_counter) is None else counter[0] for k in self.watched]
 
     def arguments(self, found: tuple, call: tuple, versions: list[int]) -> tuple[tuple, dict]:
-        """The arguments of a call, if the function can still run as it did; otherwise an error."""
+        """Return the arguments of a call; raise if the function can no longer run as it did."""
         leaves, spec = call
         reason = self._guard.why_not_again(self.function, leaves, found)
         if reason is None and self._settings != (modes.current().layout, dtypes.default_float()):
@@ -68,12 +68,12 @@ class Rerun:
         return (leaves, {}) if spec is None else tree_unflatten(leaves, spec)
 
     def holds(self, found: tuple, call: tuple) -> bool:
-        """Whether all that the function depends on, beside values, is as it was in a call."""
+        """Return whether all dependencies, beside values, are as they were in a call."""
         return self._guard.why_not_again(self.function, call[0], found) is None
 
     @contextmanager
     def as_then(self, found: tuple, before: Any) -> Iterator[None]:
-        """Generators and what is written to as they were before a call, for a while."""
+        """Context with generators and written inputs as they were before a call."""
         if before is None:
             yield
             return
@@ -100,16 +100,16 @@ def _array(thing: Any) -> Any:
 
 
 def stream(generator: Any) -> tuple:
-    """Where a generator is in its stream."""
+    """Return the state of a generator's stream."""
     return generator._rng.bit_generator.state, generator._seed
 
 
 def go_to(generator: Any, place: tuple) -> None:
-    """Have a generator continue from a place in its stream."""
+    """Set the state of a generator's stream."""
     generator._rng.bit_generator.state, generator._seed = place
 
 
 def version(thing: Any) -> int:
-    """How often a tensor was written to."""
+    """Return the version of a tensor."""
     counter = thing._version_counter if isinstance(thing, Tensor) else None
     return 0 if counter is None else counter[0]

@@ -1,4 +1,4 @@
-"""What a traced function gives: tensors of its own, its inputs, views of either, plain values."""
+"""The results of a traced function: new tensors, its inputs, views of either, plain values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DATA = SimpleNamespace(function=lambda tensor: tensor.data)
 
 
 def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list[Tensor], list[Value]]:
-    """Sort what the function gave: tensors of its own, its inputs, plain values."""
+    """Sort the results of the function: new tensors, its inputs, plain values."""
     found: list[Any] = []
     if isinstance(result, Tensor):
         found, specialization.spec = [result], None
@@ -90,7 +90,7 @@ def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list
 
 
 def _check_containers(tracer: Tracer, nodes: list[Any]) -> None:
-    """Refuse results whose containers or objects are known elsewhere: each replay makes them anew."""
+    """Raise for results whose containers or objects are referenced elsewhere: each replay rebuilds them."""
     found = {id(node): node for node in nodes if not isinstance(node, tuple)}
     if not all(tree_holds_all(node) or is_record(node) for node in nodes):
         raise Untraceable("it returns an object that holds more than it is registered to hold")
@@ -101,7 +101,7 @@ def _check_containers(tracer: Tracer, nodes: list[Any]) -> None:
 
 
 def _check_bare(tensor: Tensor) -> None:
-    """Nothing hangs on a result that a replay would not give it."""
+    """Raise if a result has attributes that a replay would not reproduce."""
     if tensor.__dict__:
         raise Untraceable("it returns a tensor with an attribute of its own")
     extra = tensor._extra
@@ -112,7 +112,7 @@ def _check_bare(tensor: Tensor) -> None:
 
 
 def _is_of_input(leaf: Any, tracer: Tracer) -> bool:
-    """Whether a result is a view of an input: one without elements has memory of its own, but a base."""
+    """Return whether a result is a view of an input: one without elements has memory of its own, but a base."""
     if not isinstance(leaf, Tensor) or leaf._view is None:
         return False
     base = leaf._view.base
@@ -121,7 +121,8 @@ def _is_of_input(leaf: Any, tracer: Tracer) -> bool:
 
 
 def _is_dense_part(leaf: Tensor) -> bool:
-    """Whether a result is less than its base, without gaps: then it is computed by itself, rather than all of its base.
+    """Return whether a result is a contiguous part of its base: then it is computed by itself, rather than all of its
+    base.
 
     Its strides are those that a tensor of its own has, too; with gaps they would not be.
     """
@@ -142,7 +143,7 @@ def _array_of(leaf: Any) -> Any:
 
 
 def _from_base(leaf: Tensor) -> list | None:
-    """The view ops that lead from the base of ``leaf`` to it, if it is a view that they give again."""
+    """Return the view ops from the base of ``leaf`` to it, if they reproduce it."""
     view = leaf._view
     if view is None or type(view.base) is not Tensor or type(view.base._array) is not Traced:
         return None
@@ -159,12 +160,12 @@ def _from_base(leaf: Tensor) -> list | None:
 
 
 def input_of(kind: str, what: Any) -> int | None:
-    """The number of the input that a result is, or is a view of."""
+    """Return the number of the input that a result is, or is a view of."""
     return what if kind is INPUT else what[0] if kind is VIEW else None
 
 
 def _as_view(leaf: Any, tracer: Tracer) -> tuple[int, list]:
-    """A result that is a view of an input: which, and the ops that lead from there to it."""
+    """Return a result that is a view of an input: the input, and the ops from there to it."""
     if isinstance(leaf, Tensor) and leaf._view is not None:
         steps: list = []
         step = leaf._view.step
@@ -189,7 +190,7 @@ def _as_view(leaf: Any, tracer: Tracer) -> tuple[int, list]:
 
 
 def _is_whole(tensor: Tensor, tracer: Tracer, k: int) -> bool:
-    """Return whether a tensor looks at all of the memory of input ``k``, as the input does."""
+    """Return whether a tensor covers all of the memory of input ``k``, in the same layout."""
     own, other = tensor._array.value, tracer.values[k]
     return own.memory is other.memory and all(getattr(own, name) == getattr(other, name) for name in _LOCATION)
 

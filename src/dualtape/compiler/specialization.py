@@ -1,4 +1,4 @@
-"""A traced program, ready to be called: its guard, what it computes, and what it does to tensors from outside."""
+"""A specialization: a traced program with its guard, and its effects on tensors from outside."""
 
 from __future__ import annotations
 
@@ -38,22 +38,24 @@ from .results import ARRAY, INPUT, NUMBER, PART, TENSOR, VIEW, input_of, sort_re
 from .tracer import Tracer, Untraceable
 
 _OWNING, _WRITEABLE = 0x4, 0x400  # bits of NumPy's flags
-_SINGLE = 8  # results that have a way back of their own, for a backward that comes from one of them alone
+_SINGLE = 8  # results up to which each has a backward of its own, for gradients of one result alone
 
 
 class Refusal(str):
-    """Why there is no program; ``retry``: the next call may have one, if this one has only prepared something."""
+    """The reason why there is no program; with ``retry`` the next call may have one, as this one only prepared
+    something.
+    """
 
     retry = False
     numbers_read: frozenset[int] = frozenset()  # the arguments that are to be constants of the next trace
 
 
 class Unfinished(Exception):
-    """A traced run has raised an error, perhaps since it was given traced numbers, and has changed nothing."""
+    """Raised when a traced run fails, perhaps because of traced numbers, and has changed nothing."""
 
 
 class Specialization:
-    """One way through a function, for one kind of arguments.
+    """A traced path through a function, for one kind of arguments.
 
     Attributes
     ----------
@@ -90,17 +92,17 @@ class Specialization:
 
     @property
     def native(self) -> list[dict]:
-        """What there is to tell of its native programs."""
+        """Facts about its native programs, for reports."""
         return [f for f in map(self.facts.get, ("native forward", "native backward")) if isinstance(f, dict)]
 
     @property
     def arena(self) -> int:
-        """Bytes that these compute in."""
+        """The bytes of their arenas."""
         return sum(facts["arena"] for facts in self.native)
 
     def run(self, found: tuple, call: tuple) -> Any:
         """Replay the program on the inputs that the guard found, for a call with the arguments ``call``: their leaves
-        and their tree, None if they stand one after the other.
+        and their tree, None for a flat sequence.
         """
         given = [x._array if isinstance(x, Tensor) else x for x in found]
         if self.writes and not self._may_write(given):
@@ -125,7 +127,9 @@ class Specialization:
         return results[0] if self.single else self.tree(results, found)
 
     def _may_write(self, given: list) -> bool:
-        """Whether what is written to may be, and shares memory with the same others as when it was traced."""
+        """Return whether the written inputs may be written, and share memory with the same others as when they were
+        traced.
+        """
         flags = [a.flags.num for a in given]
         for k, _ in self.writes:
             if not flags[k] & _WRITEABLE:
@@ -140,7 +144,7 @@ class Specialization:
         return _sharing(given, self.writes) == self.shared
 
     def _change(self, results: list[Tensor], found: tuple, arrays: tuple) -> None:
-        """What a call does beside giving tensors."""
+        """Apply the effects of a call beside its results."""
         self.mark(results)
         if self.writes:
             where = caller()
@@ -156,7 +160,7 @@ class Specialization:
             free(results[k])
 
     def mark(self, results: list[Tensor]) -> None:
-        """What results are beside their values: leaves that require grad, tensors that were written to."""
+        """Set the properties of results beside their values: leaves that require grad, versions."""
         for k in self.requires:
             results[k]._requires_grad = True
         for k, other in self.linked:
@@ -165,7 +169,7 @@ class Specialization:
             results[k]._shared_counter[0] = count
 
     def tree(self, results: list, found: tuple) -> Any:
-        """The results as the function gives them."""
+        """Return the results in the structure that the function returns."""
         given = [
             results[what]
             if kind is TENSOR
@@ -185,7 +189,7 @@ class Specialization:
         return given[0] if self.spec is None else tree_unflatten(given, self.spec)
 
     def pick(self, result: Any) -> list[Tensor]:
-        """Those of a call's results that have a history."""
+        """Return the results of a call that have a history."""
         found = [result] if self.spec is None else tree_flatten(as_tree(result, []))[0]
         numbers = {what: k for k, (kind, what) in enumerate(self.results) if kind is TENSOR}
         parts = {what[0]: k for k, (kind, what) in enumerate(self.results) if kind is PART}
@@ -276,20 +280,20 @@ def trace(
 
 
 def _is_changed(given: Any, leaves: list, spec: TreeSpec) -> bool:
-    """Return whether the containers among arguments hold something else than they did."""
+    """Return whether the contents of argument containers changed."""
     leaves_now, spec_now = tree_flatten(given)
     return spec_now != spec or any(a is not b for a, b in zip(leaves_now, leaves, strict=True))
 
 
 def _is_untouched(tracer: Tracer, guard: Guard, function: Any, leaves: list, states: tuple) -> bool:
-    """Return whether a run that has raised an error has left everything that the function can reach as it was."""
+    """Return whether a failed run has left everything that the function can reach unchanged."""
     if any(value.memory.written for value in tracer.values) or tracer.drawn or _foreign_states(*states) != states:
         return False
     return guard.same_objects(function, leaves, set()) is None
 
 
 def _unknown(tensor: Tensor) -> str | None:
-    """What is unusual about a tensor, if programs do not know it."""
+    """Return the property of a tensor that programs do not support, or None."""
     if type(tensor) not in kinds():
         return f"a {type(tensor).__name__}"
     if type(tensor._array) is not np.ndarray:
@@ -298,7 +302,7 @@ def _unknown(tensor: Tensor) -> str | None:
 
 
 def _write_back(copies: list[tuple[Any, Any]]) -> None:
-    """What was done to containers that stood for others is done to those."""
+    """Apply changes of substitute containers to the originals."""
     originals = {id(copy): original for original, copy in copies}
 
     def own(item: Any) -> Any:
@@ -324,7 +328,7 @@ def _sentence(reason: str, where: tuple[str, int] | None) -> str:
 def _built(
     backend: str, function: Any, args: tuple, kwargs: dict, leaves_in: list, guard: Guard, tracer: Tracer, result: Any
 ) -> Specialization:
-    """The specialization of what was traced."""
+    """Return the specialization of a trace."""
     tape = tracer.tape
     _check(tape)
     if tape.numbers_read:
@@ -388,7 +392,7 @@ def _built(
         backwards = [_trace_backward(tracer, recorded, needing)]
         if 1 < len(recorded) <= _SINGLE:
             backwards += [_trace_backward(tracer, [tensor], needing) for tensor in recorded]
-        if restore is not None:  # the way back of a Function is Python's
+        if restore is not None:  # the backward of a Function is Python code
             if (changed := guard.same_objects(function, leaves_in, written)) is not None:
                 restore()
                 raise Untraceable(f"its backward changes {readable(changed)!r}, which a replay would not do again")
@@ -485,7 +489,7 @@ def _built(
 
 
 def _told_apart(specialization: Specialization, outs: list[Tensor], values: list[Value]) -> list[Value]:
-    """The results that the program computes: each once, where several tensors stand for the same."""
+    """Return the results that the program computes, each once, where several tensors share one."""
     computed: list[Value] = []
     first: list[int] = []
     for k, value in enumerate(values):
@@ -514,7 +518,7 @@ def _check(tape: Tape) -> None:
 
 
 def _behind(tensors: list[Tensor]) -> Iterator[Any]:
-    """The nodes of the graph behind ``tensors``, up to what came from outside."""
+    """Return the nodes of the graph behind ``tensors``, up to those from outside."""
     seen: set[int] = set()
     waiting = [tensor._edge for tensor in tensors]
     while waiting:
@@ -527,18 +531,18 @@ def _behind(tensors: list[Tensor]) -> Iterator[Any]:
 
 
 def _is_freed(tensor: Tensor) -> bool:
-    """Whether a backward inside the function has freed part of the graph behind ``tensor``."""
+    """Return whether a backward inside the function has freed part of the graph behind ``tensor``."""
     return any(type(node._saved) is Freed for node in _behind([tensor]))
 
 
 def _attributes(node: Any) -> tuple[dict, list]:
-    """What the context of a Function holds, and what is in the containers there."""
+    """Return the attributes of a Function's context, and the contents of containers there."""
     own = dict(node.__dict__)
     return own, [(value, value.copy()) for value in own.values() if isinstance(value, (list, dict, set))]
 
 
 def _put_back(node: Any, attributes: tuple[dict, list]) -> bool:
-    """Give a context what it held; whether that was something else."""
+    """Restore the attributes of a context; return whether they had changed."""
     own, containers = attributes
     changed = node.__dict__.keys() != own.keys() or any([node.__dict__[name] is not own[name] for name in own])
     node.__dict__.clear()
@@ -560,7 +564,7 @@ def _has_hooks(node: Any) -> bool:
 
 
 def _check_hooks(tensors: list[Tensor]) -> None:
-    """Hooks in a graph run when its way back is traced, and must not be noticed then."""
+    """Raise if the graph has hooks: they would run while its backward is traced."""
     for node in _behind(tensors):
         if _has_hooks(node):
             extra = node._extra
@@ -570,14 +574,14 @@ def _check_hooks(tensors: list[Tensor]) -> None:
 
 
 def _sharing(arrays: list, writes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Which inputs look at memory that another of them is written through."""
+    """Return the inputs whose memory another input writes to."""
     return [
         (k, j) for k, _ in writes for j, other in enumerate(arrays) if j != k and np.may_share_memory(arrays[k], other)
     ]
 
 
 def _trace_backward(tracer: Tracer, outputs: list[Tensor], inputs: list[Tensor]) -> BackwardProgram:
-    """Trace the way back from ``outputs`` to ``inputs``."""
+    """Trace the backward from ``outputs`` to ``inputs``."""
     tape = tracer.tape
     begun = len(tape.instructions)
     cotangents = []
@@ -603,7 +607,7 @@ def _trace_backward(tracer: Tracer, outputs: list[Tensor], inputs: list[Tensor])
 
 
 def _read_by(backward: BackwardProgram, tracer: Tracer, filled: set[int], known: list[Value]) -> list[Value]:
-    """What a way back reads of the way forward, beside the ``known``; of each memory, all that there is."""
+    """Return the values of the forward that a backward reads, beside the ``known``; of each memory, the whole."""
     found: list[Value] = []
     made = {id(value) for i in backward.instructions for value in i.gives}
     made |= {id(value) for value in (*backward.cotangents, *known)}
@@ -622,7 +626,7 @@ def _read_by(backward: BackwardProgram, tracer: Tracer, filled: set[int], known:
 
 
 def _settled(result: Any) -> Any:
-    """The results of a run that cannot be replayed, over arrays of NumPy's."""
+    """Return the results of a run that cannot be replayed, over NumPy's arrays."""
 
     def settled(leaf: Any) -> Any:
         if isinstance(leaf, Tensor) and type(leaf._array) is Traced:
@@ -633,7 +637,7 @@ def _settled(result: Any) -> Any:
 
 
 def _settle_others(tape: Tape) -> None:
-    """The same for tensors that the run has left elsewhere: in the state of an optimizer, in a list."""
+    """Do the same for tensors that the run stored elsewhere: in the state of an optimizer, in a list."""
     for thing in gc.get_objects():
         # by its class: what else lives in a process may answer isinstance with side effects
         if issubclass(type(thing), Tensor) and type(thing._array) is Traced and thing._array.tape is tape:
@@ -643,7 +647,7 @@ def _settle_others(tape: Tape) -> None:
 
 
 def _replace(number: TracedNumber, plain: Any) -> None:
-    """Put a plain number where containers, closures and objects hold a traced one.
+    """Replace a traced number in containers, closures and objects by a plain one.
 
     In a tuple it stays; there it computes with its value.
     """
@@ -659,7 +663,7 @@ def _replace(number: TracedNumber, plain: Any) -> None:
 
 
 def _first_results(specialization: Specialization, tracer: Tracer, call: tuple) -> Any:
-    """The results of the traced run, as a replay gives them."""
+    """Return the results of the traced run in the form that a replay gives them."""
     arrays = _given_away(tracer.outputs)
     results = [wrap(array) for array in arrays[: specialization.count]]
     specialization.mark(results)
@@ -683,7 +687,7 @@ def _first_results(specialization: Specialization, tracer: Tracer, call: tuple) 
 
 
 def _given_away(values: list[Value]) -> list[Any]:
-    """The arrays of a traced run's results: of what is the same in every run, copies, since the program keeps it."""
+    """Return the arrays of a traced run's results; constants are copied, since the program keeps them."""
     copies: dict[tuple, Any] = {}
     for value in values:
         if value.constant is not None and value.array is not None:
@@ -692,6 +696,6 @@ def _given_away(values: list[Value]) -> list[Any]:
 
 
 def _foreign_states(*before: Any) -> tuple:
-    """The states of generators that are not dualtape's; of NumPy's only if it was there before."""
+    """Return the states of generators that are not dualtape's; of NumPy's only if it was imported before."""
     state = np.random.get_state(legacy=False) if "numpy.random" in sys.modules and (not before or before[1]) else None
     return random.getstate(), None if state is None else (state["state"]["pos"], bytes(state["state"]["key"]))

@@ -1,4 +1,4 @@
-"""States of the process that compiled programs compare by value, since they are cheap to read."""
+"""States of the process that compiled programs compare by value, because reading them is cheap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def stream_of(value: Any) -> str | None:
-    """Return the state of a generator that is not dualtape's, None of anything else."""
+    """Return the state of a generator that is not dualtape's, None for other objects."""
     if isinstance(value, random.Random):
         return "system" if isinstance(value, random.SystemRandom) else str(hash(value.getstate()))
     if isinstance(value, np.random.Generator):
@@ -22,12 +22,12 @@ def stream_of(value: Any) -> str | None:
 
 
 def level_of(logger: logging.Logger) -> str:
-    """Return what decides which messages of a logger are shown."""
+    """Return the settings that decide which messages of a logger are shown."""
     return repr((logger.getEffectiveLevel(), logger.disabled, logger.manager.disable))
 
 
 def decimal_settings() -> str:
-    """Return what of the context of decimal numbers their results depend on."""
+    """Return the settings of the decimal context that results depend on."""
     context = decimal.getcontext()
     names = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
     return repr(([getattr(context, name) for name in names], [k.__name__ for k, on in context.traps.items() if on]))

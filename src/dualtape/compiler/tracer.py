@@ -1,8 +1,8 @@
-"""Tracing: the function runs as it is, on tensors whose arrays write down what is computed with them.
+"""Tracing: the function runs unchanged on tensors whose arrays record the operations on them.
 
-Everything that the function can reach is made part of the trace before it runs: its arguments' tensors and those of
-its surroundings get a traced array for their own, and their own back when it has run. So a traced call computes what
-any call computes, gives the same tensors, and changes the same.
+Every tensor that the function can reach takes part in the trace: those of its arguments and dependencies get a traced
+array before the run, and their own array back afterwards. So a traced call computes the same, returns the same tensors,
+and has the same effects as any call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SLOTS = ("_edge", "_requires_grad", "_view", "_extra")
 
 
 class Untraceable(Exception):
-    """Why a function runs as it is: the reason, and the line."""
+    """Raised with the reason, and the line, why a function cannot be compiled."""
 
     def __init__(self, reason: str, where: tuple[str, int] | None = None, retry: bool = False) -> None:
         super().__init__(reason)
@@ -90,7 +90,7 @@ class Tracer:
     # --- before and after -------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Put traced arrays into the tensors, and an end to their history."""
+        """Replace the tensors' arrays by traced ones, and end their history there."""
         if modes.current().grad:  # a derivative may have the function run again
             self._copies = [traced.values.copy() for traced in self.traced]
         for thing, traced in zip(self.inputs, self.traced, strict=True):
@@ -109,7 +109,7 @@ class Tracer:
         self.tape.fail("a backward inside goes on into the graph outside")
 
     def end(self) -> None:
-        """Put the tensors' own arrays back."""
+        """Restore the tensors' own arrays."""
         for thing, traced, before in zip(self.inputs, self.traced, self._before, strict=True):
             if not isinstance(thing, Tensor):
                 continue
@@ -145,7 +145,7 @@ class Tracer:
     # --- what the run asks ------------------------------------------------------------------------
 
     def look(self, values: Any) -> None:
-        """An op is about to use ``values``: a tensor or array that is none of those known cannot be replayed."""
+        """Check the operands of an op: a tensor or array that is not known to the trace cannot be replayed."""
         for value in values:
             if isinstance(value, Tensor):
                 if self.used is not None:
@@ -171,7 +171,9 @@ class Tracer:
         return tuple(beside), {name: read_numbers(value) for name, value in kwargs.items()}
 
     def _operand(self, op: Op, args: tuple, place: int) -> Any:
-        """Return what stands for a traced number among an op's arguments: a 0-d tensor where that gives the same."""
+        """Return the replacement of a traced number among an op's arguments: a 0-d tensor where that gives the same
+        result.
+        """
         number = args[place]
         if not self.tape.open or op.name not in OPERAND_OPS or place > 1 or len(args) < 2:
             return number.read()
@@ -188,12 +190,12 @@ class Tracer:
         return wrap(number.as_dtype(dtype))
 
     def depends_on(self, setting: Callable[[], str]) -> None:
-        """Note that the function has looked at a setting of the process: a replay compares it."""
+        """Record that the function has read a setting of the process: a replay compares it."""
         if setting not in self.settings:
             self.settings.append(setting)
 
     def behind(self, tensor: Tensor) -> None:
-        """The base of a tensor is asked for: that of a view from outside may be any other at the next call."""
+        """Check a request for the base of a tensor: that of a view from outside may be another at the next call."""
         memory = tensor._array.value.memory if type(tensor._array) is Traced else None
         if memory is not None and memory.external:
             for thing, value in zip(self.inputs, self.values, strict=True):
@@ -201,24 +203,24 @@ class Tracer:
                     self.tape.fail("it looks at the base of a view, or at its place in that")
 
     def array(self, array: np.ndarray) -> Any:
-        """An array of NumPy's that is used beside tensors, as an input if it is one."""
+        """Return a NumPy array that is used beside tensors, as an input if it is one."""
         k = self._known.get(id(array))
         return array if k is None or not self.tape.open else self.traced[k]
 
     def leaf(self, k: int, leaf: Any) -> Any:
-        """Return what the function is given for a leaf of its arguments."""
+        """Return the value that the function receives for a leaf of its arguments."""
         if k in self._varying:
             place, kind = self._varying[k]
             return TRACED[kind](self.traced[place], frozenset((k,)))
         return self.array(leaf) if type(leaf) is np.ndarray else leaf
 
     def source(self, generator: Any) -> Any:
-        """What draws random numbers, in this run and in every other."""
+        """Return the source of random numbers for this run and every replay."""
         self.drawn.setdefault(generator, stream(generator))
         return _Source(generator, self) if self.tape.open else generator._rng
 
     def state_of(self, generator: Any, found: np.ndarray) -> Any:
-        """The state of a generator, looked at anew in every run."""
+        """Return the state of a generator, which every run reads."""
         if not self.tape.open:
             return found
         self.drawn.setdefault(generator, stream(generator))
@@ -227,7 +229,7 @@ class Tracer:
         return Traced(found, value, self.tape)
 
     def state_is_set(self, generator: Any, new: Any) -> Any:
-        """A generator is given a state: in every run, that of the run."""
+        """Record that a generator's state is set, in every run to that of the run."""
         self.drawn.setdefault(generator, stream(generator))
         if type(new) is Traced and self.tape.open:
             self.tape.add(DRAW, (generator, "_set_state_array"), (new.value,), {}, ())
@@ -236,21 +238,23 @@ class Tracer:
         return plain(new)
 
     def before(self, used: list[int], rerun: Rerun) -> tuple:
-        """What ``rerun`` keeps of a call whose inputs are the ``used`` ones: of this run."""
+        """Return the state that ``rerun`` keeps of this run, whose inputs are the ``used`` ones."""
         return list(self.drawn.values()), [self._copies[used[k]] for k in rerun.writes]
 
     def scan(self, *loop: Any) -> loops.Begun:
-        """A loop through the elements of tensors: all of it as one instruction, or its beginning (:mod:`.loops`)."""
+        """Trace a loop over the elements of tensors: as one instruction, or its beginning (:mod:`.loops`)."""
         return loops.scan(self, *loop)
 
     def repeat(self, *loop: Any) -> loops.Begun:
-        """A loop that ends when its test says so, likewise."""
+        """Trace a loop that ends when its test fails, likewise."""
         return loops.repeat(self, *loop)
 
     # --- what has changed -------------------------------------------------------------------------
 
     def changes(self) -> tuple[list, list] | str:
-        """What the run did to tensors from outside: (number, writes) and (number, new gradient); or why not."""
+        """Return the changes of tensors from outside, (number, writes) and (number, new gradient), or the reason why
+        they cannot be replayed.
+        """
         writes, grads = [], []
         counted: set[int] = set()  # views share their base's counter
         for k, (thing, traced, before) in enumerate(zip(self.inputs, self.traced, self._before, strict=True)):
@@ -284,7 +288,7 @@ def _hooks(tensor: Tensor) -> tuple | None:
 
 
 class _Source:
-    """A generator's stream: what is drawn from it is drawn anew in every run."""
+    """The stream of a generator: every run draws from it again."""
 
     def __init__(self, generator: Any, tracer: Tracer) -> None:
         self._generator = generator

@@ -1,4 +1,4 @@
-"""``dualtape.cuda.amp``: autocast and GradScaler for GPUs, under older names."""
+"""``dualtape.cuda.amp``: autocast and GradScaler for GPUs, under deprecated names."""
 
 from __future__ import annotations
 

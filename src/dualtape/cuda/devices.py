@@ -1,4 +1,4 @@
-"""Which GPUs there are, and which is used."""
+"""The GPUs of this machine, and the one in use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._tensor.tensor import Tensor
 
 
 class NoGPU(AssertionError, RuntimeError):
-    """Something needs a GPU, and there is none: PyTorch raises one or the other."""
+    """Raised when a GPU is needed and there is none."""
 
 
 def module(what: str) -> Any:

@@ -77,7 +77,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Give back what the pool does not use, so that :func:`max_memory_reserved` begins anew.
+    """Return unused memory of the pool, so that :func:`max_memory_reserved` starts again.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from .devices import device_count
 
 
 def manual_seed(seed: int) -> None:
-    """Begin the stream of random numbers anew: that of every device.
+    """Restart the random stream of every device.
 
     Examples
     --------

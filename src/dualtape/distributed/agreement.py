@@ -1,8 +1,8 @@
 """Phases that succeed on all ranks, or raise on all of them.
 
-What a collective function does between two collectives may fail on one rank: a disk is full, a value cannot be pickled.
-If that rank alone left the function, its next collective would meet another one of the others. So such work runs in
-:func:`together`: the ranks tell each other how it went before any of them goes on.
+The work of a collective function between two collectives may fail on one rank: a disk is full, a value cannot be
+pickled. If that rank alone left the function, its next collective would meet a different one of the other ranks. So
+such work runs in :func:`together`: the ranks report its outcome to each other before any of them continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def transportable(array: np.ndarray, group: ProcessGroup) -> Tensor:
-    """The array as a tensor where the group's transport takes tensors from."""
+    """Return the array as a tensor on the device that the group's transport uses."""
     if group.transport.on_host or group.backend == "mpi":
         return wrap(array)
     import cupy
@@ -33,13 +33,13 @@ def transportable(array: np.ndarray, group: ProcessGroup) -> Tensor:
 
 
 def on_host(tensor: Tensor) -> np.ndarray:
-    """The values of a tensor as NumPy's array."""
+    """Return the values of a tensor as a NumPy array."""
     array: Any = tensor._array
     return array if isinstance(array, np.ndarray) else array.get()
 
 
 def together(group: ProcessGroup, name: str, work: Callable[[], T]) -> T:
-    """Return what ``work`` gives if it succeeds on all ranks of the group; otherwise raise on all of them.
+    """Return the result of ``work`` if it succeeds on all ranks of the group; otherwise raise on all of them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tensors as memory that a transport reads and writes."""
+"""Tensors as buffers that a transport reads and writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_tensor", "check_tensors", "count_write", "memory", "pack", "un
 
 
 def check_tensor(name: str, argument: str, value: Any, dense: bool = True) -> Tensor:
-    """``value``, if it is a tensor, and its values lie in memory (``dense``)."""
+    """Return ``value``; raise unless it is a tensor, and with ``dense`` one with memory."""
     if not isinstance(value, Tensor):
         raise TypeError(
             f"{name}: Invalid function argument. Expected parameter `{argument}` of type dualtape.Tensor but got"
@@ -31,7 +31,9 @@ def check_tensor(name: str, argument: str, value: Any, dense: bool = True) -> Te
 
 
 def _foreign(array: Any) -> bool:
-    """Whether an array is another library's (CuPy's): none of this package's own kinds lies in memory as it looks."""
+    """Return whether an array is another library's (CuPy's): the memory of this package's own kinds is not laid out as
+    the array appears.
+    """
     return not type(array).__module__.startswith("dualtape")
 
 
@@ -44,7 +46,7 @@ def check_tensors(
     shapes: bool = True,
     dense: bool = True,
 ) -> list[Tensor]:
-    """``values``, if they are ``count`` tensors of the dtype of ``like``, and of its shape."""
+    """Return ``values``; raise unless they are ``count`` tensors of the dtype of ``like``, and of its shape."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise TypeError(
             f"{name}: Invalid function argument. Expected parameter `{argument}` to be a list of tensors, but got"
@@ -69,7 +71,7 @@ def check_tensors(
 
 
 def memory(array: Any, on_host: bool, fresh: bool = False) -> Any:
-    """The values of an array, contiguous, as the transport takes them: the array itself if it lies so.
+    """Return the values of an array, contiguous, for the transport: the array itself if it is contiguous.
 
     ``fresh`` wants memory of its own.
     """
@@ -82,7 +84,7 @@ def memory(array: Any, on_host: bool, fresh: bool = False) -> Any:
 
 
 def write_back(array: Any, values: Any) -> None:
-    """Put what came into ``array``, unless it came there by itself; bfloat16 is rounded."""
+    """Copy received values into ``array``, unless they are there already; bfloat16 is rounded."""
     if values is array:
         return
     if array.dtype is not BFLOAT16 and not isinstance(array, np.ndarray):
@@ -91,25 +93,25 @@ def write_back(array: Any, values: Any) -> None:
 
 
 def count_write(tensors: Sequence[Tensor]) -> None:
-    """Count a write to each of the tensors: what was saved for a backward knows that it is no more."""
+    """Count a write to each of the tensors, so that a backward that saved them raises."""
     for tensor in tensors:
         bump(tensor._shared_counter)
 
 
 def pack(tensors: Sequence[Tensor], on_host: bool) -> Any:
-    """One stretch of memory that holds the values of several tensors, one after the other."""
+    """Return one contiguous buffer with the values of several tensors, concatenated."""
     parts = [memory(tensor._array, on_host).reshape(-1) for tensor in tensors]
     return module_of(parts[0]).concatenate(parts)
 
 
 def room(tensors: Sequence[Tensor], on_host: bool) -> Any:
-    """Memory for the values of several tensors."""
+    """Return an uninitialised buffer for the values of several tensors."""
     first = memory(tensors[0]._array, on_host)
     return module_of(first).empty(sum(tensor._array.size for tensor in tensors), first.dtype)
 
 
 def unpack(tensors: Sequence[Tensor], values: Any) -> Callable[[], None]:
-    """What puts such memory into the tensors."""
+    """Return a function that copies such a buffer into the tensors."""
 
     def finish() -> None:
         start = 0

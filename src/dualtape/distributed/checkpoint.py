@@ -1,9 +1,10 @@
-"""Checkpoints in parts: each process writes what it has, and reads what it needs, whatever their numbers.
+"""Distributed checkpoints: each process writes its shards, and reads those that it needs, whatever the number of
+processes.
 
-A checkpoint is a folder: a ``.safetensors`` file for each process, and an index that says which part of which tensor
-is where. It is written beside, brought to the disk, and put in its place at once: on Linux the two folders change
-places in one step, elsewhere by two, between which the old one has another name that :func:`load` knows. So whatever
-ends a program, there is a whole checkpoint, the old one or the new.
+A checkpoint is a folder: a ``.safetensors`` file for each process, and an index of the position of each shard. It is
+written to another folder, flushed to disk, and then replaces the old one atomically: on Linux the two folders are
+exchanged in one step, elsewhere in two, between which the old one has another name that :func:`load` knows. So a
+complete checkpoint exists whenever a program ends, the old one or the new.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _INDEX = "index.json"
 
 
 def _flat(state: Any, prefix: str = "") -> Iterator[tuple[str, dict, Any]]:
-    """(name, container, key) of each value of nested dicts."""
+    """Yield (name, container, key) of each value of nested dicts."""
     for key, value in state.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict):
@@ -48,8 +49,8 @@ def _flat(state: Any, prefix: str = "") -> Iterator[tuple[str, dict, Any]]:
 
 
 def _own(value: Any, rank: int) -> tuple[Any, list[int], list[int]] | None:
-    """What this process writes of a tensor: the local array, where it begins, and the shape of the whole; None if
-    another writes it.
+    """Return the shard of a tensor that this process writes: the local array, its offset, and the global shape; None if
+    another process writes it.
     """
     array = value._array
     if type(array) is not Sharded:
@@ -62,7 +63,7 @@ def _own(value: Any, rank: int) -> tuple[Any, list[int], list[int]] | None:
 
 
 def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
-    """Write a checkpoint: each process its parts of the DTensors, rank 0 the rest. All of them call it.
+    """Write a checkpoint: each process its shards of the DTensors, rank 0 the rest. All processes call it.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def save(state_dict: dict, *, checkpoint_id: str | os.PathLike) -> None:
 
 
 def _described(state_dict: dict, rank: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What this process writes, and its entries of the index."""
+    """Return the arrays that this process writes, and its entries of the index."""
     tensors: dict[str, Tensor] = {}
     index: dict[str, Any] = {}
     for name, state, key in _named(state_dict, "save"):
@@ -140,7 +141,7 @@ def _described(state_dict: dict, rank: int) -> tuple[dict[str, Tensor], dict[str
 
 
 def _merged(indices: list[dict[str, Any]]) -> dict[str, Any]:
-    """The index of a checkpoint, of those of all processes."""
+    """Return the index of a checkpoint, merged from those of all processes."""
     merged = indices[0]
     for other in indices[1:]:
         for name, entry in other.items():
@@ -149,7 +150,7 @@ def _merged(indices: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _to_disk(*paths: Path) -> None:
-    """Wait until files, and folders, are on the disk."""
+    """Flush files and folders to disk."""
     for path in paths:
         number = os.open(path, os.O_RDONLY)
         try:
@@ -181,7 +182,7 @@ def _put_in_place(beside: Path, target: Path) -> None:
 
 
 def _exchange(a: Path, b: Path) -> bool:
-    """Let two folders change places in one step, where the system can; whether it did."""
+    """Exchange two folders in one step, if the system supports it; return whether it was done."""
     try:
         function = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):
@@ -197,7 +198,7 @@ def load(
     process_group: groups.ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Read a checkpoint into the tensors of ``state_dict``, in place, under the placements they have.
+    """Read a checkpoint into the tensors of ``state_dict``, in place, under their placements.
 
     Parameters
     ----------
@@ -230,7 +231,7 @@ def load(
 
 
 def _read(state_dict: dict, folder: Path) -> tuple[dict[str, Entry], list[tuple[str, dict, Any]], list[_Load]]:
-    """The index of a checkpoint, what is asked for of it, and what was read for each tensor."""
+    """Return the index of a checkpoint, the requested entries, and the data read for each tensor."""
     if not folder.exists() and _old(folder).is_dir():
         folder = _old(folder)  # somebody was stopped between two steps
     if not (folder / _INDEX).is_file():
@@ -245,7 +246,7 @@ def _read(state_dict: dict, folder: Path) -> tuple[dict[str, Entry], list[tuple[
 
 
 def _check_wanted(wanted: list[tuple[str, dict, Any]], index: dict[str, Entry]) -> None:
-    """Raise unless a checkpoint has what is asked for, in these shapes."""
+    """Raise unless a checkpoint has all requested entries, in these shapes."""
     missing = [name for name, _, _ in wanted if name not in index]
     if missing:
         raise RuntimeError(
@@ -261,7 +262,7 @@ def _check_wanted(wanted: list[tuple[str, dict, Any]], index: dict[str, Entry]) 
 
 
 class _Load:
-    """A tensor that is loaded: the pieces it needs of each rank's file, and the buffer they are gathered in.
+    """A tensor to load: the pieces that it needs of each rank's file, and the buffer in which they are gathered.
 
     Parameters
     ----------
@@ -287,7 +288,7 @@ class _Load:
         self._buffer = np.empty(self._local.shape, np.float32 if brief else self._local.dtype)
 
     def gather(self, rank: int, found: Tensor) -> None:
-        """Copy what is needed of a rank's part."""
+        """Copy the needed pieces of a rank's shard."""
         array: Any = found._array
         values = array.values if isinstance(array, BFloat16Array) else array
         if values.dtype.kind == "c" and self._buffer.dtype.kind != "c":
@@ -308,7 +309,7 @@ class _Load:
 
 
 def _read_rank(path: Path, rank: int, loads: list[_Load]) -> None:
-    """Gather from the file of a rank what the tensors need of it."""
+    """Read from the file of a rank the pieces that the tensors need."""
     try:
         found = load_file(path, map_location="cpu")
     except FileNotFoundError:
@@ -326,7 +327,7 @@ def _read_rank(path: Path, rank: int, loads: list[_Load]) -> None:
 
 
 def _named(state: dict, what: str) -> list[tuple[str, dict, Any]]:
-    """(name, container, key) of each value of nested dicts, of which no two have one name."""
+    """Return (name, container, key) of each value of nested dicts; raise if two have one name."""
     found = list(_flat(state))
     counts = Counter(name for name, _, _ in found)
     if len(counts) < len(found):
@@ -336,7 +337,7 @@ def _named(state: dict, what: str) -> list[tuple[str, dict, Any]]:
 
 
 def _overlap(a: list, a_size: Any, b: list, b_size: Any) -> tuple[Any, Any]:
-    """The part that two boxes share, in the places of each; None if there is none."""
+    """Return the intersection of two boxes, in the coordinates of each; None if it is empty."""
     here, there = [], []
     for s, n, t, m in zip(a, a_size, b, b_size, strict=True):
         low, high = max(s, t), min(s + n, t + m)

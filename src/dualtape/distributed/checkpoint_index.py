@@ -1,7 +1,7 @@
-"""The index of a checkpoint in parts: which part of which tensor is in the file of which rank.
+"""The index of a distributed checkpoint: which shard of which tensor is in the file of which rank.
 
-An index comes from a folder that is not trusted. It is checked as a whole before any tensor is written: each part
-lies inside its tensor, and together the parts are the tensor, each element once.
+An index comes from a folder that is not trusted. It is checked as a whole before any tensor is written: each shard lies
+inside its tensor, and together they cover each element exactly once.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _part(part: Any, shape: list[int]) -> Part:
 
 
 def _are_apart(parts: list[Part], dims: int) -> bool:
-    """Whether boxes can be separated by cuts along one dimension after the other: then none meets another.
+    """Return whether boxes can be separated by successive cuts along one dimension: then none overlaps another.
 
     Whatever is sharded over a mesh can be. A tiling that cannot be cut, such as a pinwheel, is not written by anybody
     and is taken for damaged.
@@ -112,7 +112,7 @@ def _are_apart(parts: list[Part], dims: int) -> bool:
 
 
 def _cut(parts: list[Part], dim: int) -> list[list[Part]]:
-    """The parts in groups that are one after the other along a dimension."""
+    """Return the boxes in groups that follow one another along a dimension."""
     groups: list[list[Part]] = []
     end = -1
     for part in sorted(parts, key=lambda part: part.start[dim]):

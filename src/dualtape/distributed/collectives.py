@@ -1,7 +1,7 @@
-"""The collectives: all ranks of a group call one, each with its tensors, and get what it says.
+"""The collectives: all ranks of a group call one, each with its tensors, and receive the result.
 
-Each checks its arguments, hands memory to the group's transport, and waits; or, with ``async_op=True``, returns a
-:class:`Work` that can be waited for. Tensors that do not lie contiguously travel as copies and are written back.
+Each checks its arguments, passes memory to the group's transport, and waits; or, with ``async_op=True``, returns a
+:class:`Work` that can be waited for. Tensors that are not contiguous are sent as copies and written back.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def group_of(name: str, group: Any) -> ProcessGroup | None:
-    """The group, if this process is in it and it can be used."""
+    """Return the group, or None if this process is not in it; raise if it cannot be used."""
     found = member(group)
     if found is None:
         warnings.warn(
@@ -56,7 +56,7 @@ def group_of(name: str, group: Any) -> ProcessGroup | None:
 
 
 def peer(name: str, argument: str, group: ProcessGroup, rank: Any, group_rank: Any, default: int | None = None) -> int:
-    """The place in the group of another process, given by its rank in the world or in the group."""
+    """Return the group rank of another process, given by its rank in the world or in the group."""
     if rank is not None and group_rank is not None:
         raise ValueError(f"{name}: Can't specify both group_{argument} and {argument}")
     if group_rank is not None:
@@ -82,7 +82,7 @@ def start(
     said: dict[str, Any] | None = None,
     exchanged: tuple[list[int], list[int]] | None = None,
 ) -> Work | None:
-    """Begin what a transport does; wait for it unless ``async_op``.
+    """Begin a transport's operation; wait for it unless ``async_op``.
 
     What all ranks must have ``said`` is compared first, and the counts ``exchanged`` (sent, expected); None for what
     needs no comparison.
@@ -124,7 +124,7 @@ def _said(tensor: Tensor, **more: Any) -> dict[str, Any]:
 
 
 def _premultiplied(values: Any, own: Any, factor: Any) -> Any:
-    """The values times ``factor``, in memory that is not the tensor's."""
+    """Return the values times ``factor``, in memory of their own."""
     if factor is None:
         return values
     factor = factor._array if isinstance(factor, Tensor) else factor
@@ -199,7 +199,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Reduce a tensor over all ranks to the one that ``dst`` names, in place there; the others keep theirs."""
+    """Reduce a tensor over all ranks to the rank ``dst``, in place there; the others keep theirs."""
     found = group_of("reduce", group)
     if found is None:
         return None
@@ -234,7 +234,7 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Give every rank the values of the tensor that ``src`` has, in place."""
+    """Give every rank the values of the tensor on ``src``, in place."""
     found = group_of("broadcast", group)
     if found is None:
         return None
@@ -269,7 +269,7 @@ def _check_parts(name: str, argument: str, whole: Tensor, part_name: str, part: 
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Give every rank the tensors of all: that of rank i goes into ``tensor_list[i]``."""
+    """Give every rank the tensors of all: that of rank i is written to ``tensor_list[i]``."""
     found = group_of("all_gather", group)
     if found is None:
         return None
@@ -292,7 +292,7 @@ def all_gather(
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Give every rank the tensors of all, one after the other in ``output_tensor``."""
+    """Give every rank the tensors of all, concatenated in ``output_tensor``."""
     name = "all_gather_into_tensor"
     found = group_of(name, group)
     if found is None:
@@ -346,7 +346,7 @@ def reduce_scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Reduce lists of tensors over all ranks: rank i gets what the i-th become."""
+    """Reduce lists of tensors over all ranks: rank i gets the i-th result."""
     found = group_of("reduce_scatter", group)
     if found is None:
         return None
@@ -358,7 +358,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce a tensor over all ranks, which has a part for each, one after the other: rank i gets the i-th."""
+    """Reduce a tensor over all ranks, split into a part for each: rank i gets the i-th part of the result."""
     found = group_of("reduce_scatter_tensor", group)
     if found is None:
         return None
@@ -402,7 +402,7 @@ def all_to_all(
 
 
 def split_sizes(name: str, argument: str, tensor: Tensor, sizes: Any, count: int) -> list[int]:
-    """The lengths of the parts along dimension 0; equal ones if none are given."""
+    """Return the lengths of the parts along dimension 0; equal ones if none are given."""
     length = tensor.shape[0] if tensor.ndim else 1
     if not sizes:
         if length % count:
@@ -427,7 +427,7 @@ def all_to_all_single(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Cut a tensor along dimension 0, send the i-th part to rank i, and get one from each, one after the other."""
+    """Split a tensor along dimension 0, send the i-th part to rank i, and receive one from each, concatenated."""
     name = "all_to_all_single"
     found = group_of(name, group)
     if found is None:
@@ -466,7 +466,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Give rank i the i-th tensor of the list that ``src`` (rank 0 by default) has."""
+    """Give rank i the i-th tensor of the list on ``src`` (rank 0 by default)."""
     found = group_of("scatter", group)
     if found is None:
         return None
@@ -533,7 +533,7 @@ def gather(
 def barrier(
     group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
 ) -> Work | None:
-    """Wait until all ranks have come here."""
+    """Wait until all ranks have called it."""
     found = group_of("barrier", group)
     if found is None:
         return None
@@ -552,7 +552,7 @@ def barrier(
 def monitored_barrier(
     group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """A barrier that names, on rank 0, the ranks that did not come in time.
+    """A barrier that names, on rank 0, the ranks that did not arrive in time.
 
     Parameters
     ----------
@@ -594,7 +594,7 @@ _HERE, _GO = 32001, 32002  # tags of its own
 
 
 def _await(requests: dict[int, Any], seconds: float) -> list[int]:
-    """Wait for all of them; the keys of those that are not done after ``seconds``."""
+    """Wait for all requests; return the keys of those that are not done after ``seconds``."""
     left = set(requests)
 
     def test() -> bool:

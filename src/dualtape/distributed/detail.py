@@ -1,5 +1,5 @@
-"""``DUALTAPE_DISTRIBUTED_DEBUG=detail``: before each collective all ranks say what they are about to do, and where; if
-it is not the same, all of them raise.
+"""``DUALTAPE_DISTRIBUTED_DEBUG=detail``: before each collective all ranks exchange their call and its line; if the
+calls differ, all of them raise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEVELS = ("off", "info", "detail")
 
 
 def level() -> str:
-    """How much is compared, as the environment says: "off", "info" (the default) or "detail"."""
+    """Return how much is compared, from the environment: "off", "info" (the default) or "detail"."""
     found = os.environ.get("DUALTAPE_DISTRIBUTED_DEBUG", "").lower() or "info"
     if found not in _LEVELS:
         raise ValueError(f"DUALTAPE_DISTRIBUTED_DEBUG must be one of {', '.join(_LEVELS)}, got {found!r}")
@@ -37,7 +37,7 @@ def _finished(request: Any, group: ProcessGroup, name: str, buffers: Any) -> Non
 
 
 def texts_of_all(group: ProcessGroup, name: str, text: str) -> list[str]:
-    """A text of every rank, by two collectives of MPI's: how long they are, and they themselves."""
+    """Return a text of every rank, by two MPI collectives: the lengths, then the texts."""
     transport = getattr(group.transport, "below", group.transport)
     data = np.frombuffer(text.encode(), np.uint8).copy()
     lengths = np.zeros(group.size(), np.int64)
@@ -51,13 +51,13 @@ def texts_of_all(group: ProcessGroup, name: str, text: str) -> list[str]:
 
 
 def calls_of_all(group: ProcessGroup, name: str, said: dict[str, Any], where: str) -> list[tuple[str, str]]:
-    """The calls that all ranks of a group are about to make, and where they make them."""
+    """Return the calls that all ranks of a group are about to make, and their lines."""
     mine = ", ".join(f"{key}={value}" for key, value in said.items())
     return [tuple(json.loads(text)) for text in texts_of_all(group, name, json.dumps([f"{name}({mine})", where]))]
 
 
 def differences(group: ProcessGroup, answers: list[tuple[str, str]]) -> str:
-    """A message that lists the calls of all ranks, with a star before those that differ from most."""
+    """Return a message that lists the calls of all ranks, with a star at those that differ from the majority."""
     usual = Counter([call for call, _ in answers]).most_common(1)[0][0]
     lines = [
         f"\n  {'*' if call != usual else ' '} rank {rank}: {call} at {place}"
@@ -67,7 +67,7 @@ def differences(group: ProcessGroup, answers: list[tuple[str, str]]) -> str:
 
 
 def check_same(group: ProcessGroup, name: str, said: dict[str, Any]) -> None:
-    """Raise on every rank unless all of them say the same."""
+    """Raise on every rank unless all of them make the same call."""
     answers = calls_of_all(group, name, said, describe(caller(2)) or "nowhere")
     if len({call for call, _ in answers}) > 1:
         raise DistBackendError(differences(group, answers))

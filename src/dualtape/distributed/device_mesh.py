@@ -1,4 +1,4 @@
-"""Meshes: processes in an n-dimensional order, with a group for each line of it."""
+"""Meshes: processes in an n-dimensional arrangement, with a group for each line of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _known: dict[tuple[int, tuple[int, ...]], Any] = {}  # groups of this world, by 
 
 
 def _group(ranks: list[int]) -> Any:
-    """The group of some ranks, made once: communicators are few."""
+    """Return the group of some ranks, created once: communicators are a limited resource."""
     world = groups.default_group()
     if ranks == world.ranks:
         return world
@@ -30,7 +30,7 @@ def _group(ranks: list[int]) -> Any:
 
 
 class DeviceMesh:
-    """Processes in an n-dimensional order.
+    """Processes in an n-dimensional arrangement.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class DeviceMesh:
         return list(self._groups)
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """The place of this process along a dimension."""
+        """Return the position of this process along a dimension."""
         dim = self._dim(mesh_dim)
         if self._coordinate is None:
             raise RuntimeError("get_local_rank: this process is not in the mesh")
@@ -122,11 +122,11 @@ class DeviceMesh:
         return groups.get_rank()
 
     def get_coordinate(self) -> list[int] | None:
-        """The place of this process along all dimensions; None if it is not in the mesh."""
+        """Return the position of this process along all dimensions; None if it is not in the mesh."""
         return None if self._coordinate is None else list(self._coordinate)
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
-        """The mesh of the processes that differ from this one in some dimensions only."""
+        """Return the submesh of the processes that differ from this one in the named dimensions only."""
         wanted = [self._dim(name) for name in ((names,) if isinstance(names, str) else names)]
         if self._coordinate is None:
             raise RuntimeError("this process is not in the mesh, and in none of its parts")
@@ -187,7 +187,7 @@ class DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None
 ) -> DeviceMesh:
-    """All processes, in an order of ``mesh_shape``.
+    """Arrange all processes in a mesh of ``mesh_shape``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""When something fails: nobody waits for ever.
+"""Failures: no process waits for ever.
 
-An exception that ends one process ends all of them, and says whose it was. A process that leaves says goodbye to the
-others, so that who waits for it finds out. A group in which somebody gave up waiting is not used again.
+An exception that ends one process ends all of them, and names the process. A process that leaves notifies the others,
+so that those that wait for it find out. A group in which a process gave up waiting is not used again.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _GOODBYE = 1
 
 
 class DistError(RuntimeError, FinalError):
-    """Something failed between processes."""
+    """Base of errors between processes."""
 
 
 class DistBackendError(DistError):
-    """A collective failed: it ran out of time, or another process has left."""
+    """Raised when a collective fails: it timed out, or another process has left."""
 
 
 class DistNetworkError(DistError):
-    """The connection between processes failed."""
+    """Raised when the connection between processes fails."""
 
 
 class DistStoreError(DistError):
-    """The store of a rendezvous failed; here MPI does without."""
+    """Raised when the store of a rendezvous fails; MPI needs none."""
 
 
 class Vigil:
-    """Watches over the processes of a world, from ``init_process_group`` to its end."""
+    """Monitors the processes of a world, from ``init_process_group`` to its end."""
 
     def __init__(self, communicator: Any) -> None:
         self.communicator = communicator
@@ -66,7 +66,7 @@ class Vigil:
         world().Abort(1)
 
     def leave(self) -> None:
-        """Say goodbye, and put the hooks back."""
+        """Notify the others, and restore the hooks."""
         atexit.unregister(self.leave)
         if sys.excepthook == self._end_all:
             sys.excepthook = self._hook
@@ -80,7 +80,7 @@ class Vigil:
                 self._sent.append(self.communicator.Isend(bytearray(1), other, _GOODBYE))
 
     def keep(self, request: Any, buffers: Any) -> None:
-        """Hold what an unfinished request may still write into."""
+        """Keep references to the buffers that an unfinished request may still write into."""
         self._unfinished.append((request, buffers))
 
     def gone(self, ranks: list[int]) -> list[int]:
@@ -97,7 +97,9 @@ class Vigil:
 
 
 def wait_for(test: Callable[[], bool], seconds: float, given_up: Callable[[], str | None]) -> str | None:
-    """Ask ``test`` until it says yes; None then. After ``seconds``, or when ``given_up`` says so, why it did not."""
+    """Call ``test`` until it returns true, and return None; after ``seconds``, or when ``given_up`` returns a reason,
+    return the reason.
+    """
     for _ in range(_EAGER):
         if test():
             return None

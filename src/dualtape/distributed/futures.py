@@ -1,4 +1,4 @@
-"""``Future``: what will have come of a call."""
+"""``Future``: the result of an asynchronous call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Future"]
 
 
 class Future:
-    """A value that is not there yet, or an error.
+    """A value, or an error, that may not be available yet.
 
     Examples
     --------
@@ -31,18 +31,18 @@ class Future:
         self._drive: Callable[[], None] | None = None  # what must be done for the value to come, if nobody else does
 
     def done(self) -> bool:
-        """Whether the value is there, or an error."""
+        """Return whether the value, or an error, is available."""
         return self._come.is_set()
 
     def wait(self) -> Any:
-        """The value, when it is there; an error is raised."""
+        """Wait for the value and return it; an error is raised."""
         if self._drive is not None and not self._come.is_set():
             self._drive()
         self._come.wait()
         return self.value()
 
     def value(self) -> Any:
-        """The value, which must be there; an error is raised."""
+        """Return the value, which must be available; an error is raised."""
         if not self.done():
             raise RuntimeError("Future: there is no value yet: wait() for it")
         if self._error is not None:
@@ -61,19 +61,19 @@ class Future:
         return True
 
     def set_result(self, result: Any) -> None:
-        """Give the value, once."""
+        """Set the value, once."""
         if not self._finish(result, None):
             raise RuntimeError("Future: it has a value already")
 
     def set_exception(self, result: BaseException) -> None:
-        """Give an error instead of a value."""
+        """Set an error instead of a value."""
         if not isinstance(result, BaseException):
             raise TypeError(f"Future: set_exception takes an exception, got {type(result).__name__}")
         if not self._finish(None, result):
             raise RuntimeError("Future: it has a value already")
 
     def add_done_callback(self, callback: Callable) -> None:
-        """Call ``callback(future)`` when the value is there."""
+        """Call ``callback(future)`` when the value is available."""
         with self._lock:
             if not self._come.is_set():
                 self._callbacks.append(callback)
@@ -81,7 +81,7 @@ class Future:
         callback(self)
 
     def then(self, callback: Callable) -> Future:
-        """A future of what ``callback(future)`` gives when the value is there."""
+        """Return a future of the result of ``callback(future)``."""
         result = Future()
         result._drive = self._drive
 

@@ -1,7 +1,7 @@
-"""Process groups: who takes part in a collective.
+"""Process groups: the participants of collectives.
 
-``init_process_group`` makes the group of all processes; others are parts of it. Launching and finding one another is
-MPI's; without a launcher there is a world of one process, for which nothing need be installed.
+``init_process_group`` creates the group of all processes; others are subgroups. MPI launches the processes and connects
+them; without a launcher there is a world of one process, which needs nothing to be installed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class Backend(str):
-    """The name of what carries values between processes, in lower case.
+    """The name of a transport between processes, in lower case.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class ProcessGroup:
         self._broken: DistBackendError | None = None  # the error of who gave up waiting
 
     def rank(self) -> int:
-        """The place of this process in the group."""
+        """Return the rank of this process in the group."""
         return self.transport.rank
 
     def size(self) -> int:
@@ -103,21 +103,21 @@ class ProcessGroup:
 
     @property
     def notes(self) -> Any:
-        """MPI's communicator for headers."""
+        """The MPI communicator for headers."""
         return getattr(self.transport, "below", self.transport).notes
 
     def check_usable(self, name: str) -> None:
-        """Raise if a collective was broken off: what others are waiting for is not known."""
+        """Raise if a collective was aborted: the state of the other processes is then unknown."""
         if self._broken is not None:
             raise DistBackendError(f"{name}: this group is of no more use since {self._broken}") from self._broken
 
     def missing(self) -> str | None:
-        """Why nobody need wait any longer: a process of the group has left."""
+        """Return the reason if a process of the group has left, else None."""
         gone = self.vigil.gone(self.ranks) if self.vigil is not None else []
         return f"rank {', '.join(map(str, gone))} has left without it" if gone else None
 
     def break_off(self, why: str, request: Any = None, buffers: Any = None) -> DistBackendError:
-        """The error of who gave up waiting; the group is not used again."""
+        """Return the error of a process that gave up waiting, and mark the group as unusable."""
         if self.vigil is not None and request is not None:
             self.vigil.keep(request, buffers)
         self._broken = DistBackendError(
@@ -133,7 +133,7 @@ _count = 0
 
 
 class GroupMember:
-    """What stands for a group: the world's, and that of others."""
+    """Placeholders for groups: the world's, and those of other processes."""
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = -100
@@ -148,7 +148,7 @@ class group(metaclass=_Group):
 
 
 def is_available() -> bool:
-    """Whether the package can be used: always, at least in a world of one process."""
+    """Return whether the package can be used: always, at least in a world of one process."""
     return True
 
 
@@ -168,7 +168,7 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Whether Gloo is here: no, MPI does what it does."""
+    """Return False: MPI takes Gloo's place."""
     return False
 
 
@@ -176,7 +176,7 @@ is_ucc_available = is_xccl_available = is_gloo_available
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether PyTorch's launcher has started this process, which restarts those that fail: no."""
+    """Return False: PyTorch's launcher, which restarts failed processes, is not used."""
     return False
 
 
@@ -224,7 +224,8 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Join the group of all processes that ``mpiexec`` (or ``dualtape launch``) has started; without it, of this one.
+    """Join the group of all processes that ``mpiexec`` (or ``dualtape launch``) has started; without a launcher, a
+    group of this one.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Leave a group; without one, all of them."""
+    """Leave a group; without an argument, all of them."""
     global _world
     if group == GroupMember.NON_GROUP_MEMBER:
         return
@@ -314,7 +315,7 @@ def destroy_process_group(group: Any = None) -> None:
 
 
 def default_group() -> ProcessGroup:
-    """The world's."""
+    """Return the group of all processes."""
     if _world is None:
         raise ValueError(
             "Default process group has not been initialized, please make sure to call init_process_group first"
@@ -323,7 +324,7 @@ def default_group() -> ProcessGroup:
 
 
 def member(group: Any) -> ProcessGroup | None:
-    """The group that was given, or the world; None if this process is not in it."""
+    """Return the given group, or the world; None if this process is not in it."""
     if group is None:
         return default_group()
     if group == GroupMember.NON_GROUP_MEMBER:
@@ -336,13 +337,13 @@ def member(group: Any) -> ProcessGroup | None:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """The place of this process in a group, or in the world; -1 if it is not in it."""
+    """Return the rank of this process in a group, or in the world; -1 if it is not in it."""
     found = member(group)
     return -1 if found is None else found.rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """The number of processes in a group, or in the world; -1 if this is not one of them."""
+    """Return the number of processes in a group, or in the world; -1 if this is not one of them."""
     found = member(group)
     return -1 if found is None else found.size()
 
@@ -366,21 +367,21 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The place in a group of the process that has ``global_rank`` in the world."""
+    """Return the group rank of the process that has ``global_rank`` in the world."""
     if global_rank not in group.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group, whose ranks are {group.ranks}")
     return group.ranks.index(global_rank)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the world of a group's process."""
+    """Return the rank in the world of a group's process."""
     if not 0 <= group_rank < len(group.ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group, which has {len(group.ranks)} processes")
     return group.ranks[group_rank]
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process on its machine, as its launcher says."""
+    """Return the number of this process on its machine, as reported by its launcher."""
     for name in ("LOCAL_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"):
         if name in os.environ:
             return int(os.environ[name])
@@ -399,8 +400,9 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some processes. All of the world call it, in the same order; with ``use_local_synchronization`` its
-    members alone.
+    """Create a group of some processes.
+
+    All processes of the world call it, in the same order; with ``use_local_synchronization`` its members alone.
 
     Parameters
     ----------
@@ -464,7 +466,7 @@ def _chosen(
     pg_options: Any,
     device_id: Any,
 ) -> list[int]:
-    """The ranks of a new group, if its arguments are right."""
+    """Return the ranks of a new group; raise if the arguments are invalid."""
     _refuse("new_group", "a group has the device of its world", pg_options=pg_options, device_id=device_id)
     if backend is not None and Backend(backend) != world.backend:
         raise ValueError(
@@ -492,7 +494,9 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list]:
-    """Groups of the ranks listed, which may not meet; and which of them this process is in (or None)."""
+    """Create groups of the listed ranks, which must be disjoint; return the one of this process (or None), and all of
+    them.
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     flat = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
@@ -513,7 +517,7 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list]:
-    """Groups of ``group_size`` neighbouring ranks each; and which of them this process is in."""
+    """Create groups of ``group_size`` neighbouring ranks each; return the one of this process, and all of them."""
     ranks = get_process_group_ranks(group)
     if group_size is None or group_size < 1 or len(ranks) % group_size:
         raise ValueError(f"the world size {len(ranks)} must be divisible by group_size, got {group_size}: give one")

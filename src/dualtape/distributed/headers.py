@@ -1,10 +1,10 @@
-"""Headers: what ranks are about to do is compared before the memory of a tensor is touched.
+"""Headers: ranks compare their calls before the memory of a tensor is touched.
 
-A collective begins with a header, an all-reduce of two numbers on a communicator of its own; only when all ranks have
-the same call (name, count, dtype, reduction, root) do the values follow. If they have not, every rank raises, and the
-group is as usable as before. A message has a header, too, which the receiver compares with its buffer.
+A collective begins with a header, an all-reduce of two numbers on a communicator of its own; the values follow only
+when all ranks have the same call (name, count, dtype, reduction, root). If they differ, every rank raises, and the
+group remains usable. A message has a header, too, which the receiver compares with its buffer.
 
-Nobody waits in a call that only begins something: requests are advanced whenever any of them is asked ``Test()``, and
+A call that only begins an operation never waits: requests are advanced whenever any of them is asked ``Test()``, and
 the collectives of a group in the order in which they were begun, which is the same on all ranks.
 """
 
@@ -41,18 +41,18 @@ _advancing = threading.Lock()
 
 @lru_cache(maxsize=4096)
 def _signature(*call: object) -> int:
-    """A number for a call: the same on all ranks, and another one for another call."""
+    """Return a number that identifies a call, the same on all ranks."""
     return int.from_bytes(blake2b(repr(call).encode(), digest_size=8).digest(), "little") >> 2
 
 
 def _wrapped(number: int) -> int:
-    """The number as 64 bits hold it."""
+    """Return the number modulo 64 bits."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _balance(rank: int, sent: list[int], expected: list[int]) -> int:
-    """What is sent less what is expected, each pair of ranks with a weight of its own: 0 in the sum over all ranks if
-    every rank expects what it is sent.
+    """Return the sent counts minus the expected ones, with a weight for each pair of ranks: the sum over all ranks is 0
+    if every rank expects the counts that it is sent.
     """
     total = sum(n * _signature(rank, other) for other, n in enumerate(sent))
     return _wrapped(total - sum(n * _signature(other, rank) for other, n in enumerate(expected)))
@@ -66,7 +66,7 @@ def _mpi() -> Any:
 
 
 def _advance_all() -> None:
-    """Begin to move the values of whatever has its header."""
+    """Begin to move the values of all requests whose header has arrived."""
     if not _pending and not _draining or not _advancing.acquire(blocking=False):
         return
     try:
@@ -85,7 +85,7 @@ def _advance_all() -> None:
 
 
 class _Deferred:
-    """A request that has a header, and then one for the values."""
+    """A request for a header, followed by one for the values."""
 
     source: int | None = None
 
@@ -95,7 +95,7 @@ class _Deferred:
         self._error: Exception | None = None
 
     def Test(self) -> bool:
-        """Whether it is done; raises if the header says that ranks disagree."""
+        """Return whether it is done; raise if the header says that ranks disagree."""
         if self._request is None and self._error is None:
             _advance_all()
         if self._error is not None:
@@ -107,7 +107,7 @@ class _Deferred:
 
 
 class Checked(_Deferred):
-    """A collective: ``begin`` starts to move the values once all ranks are known to have called the same.
+    """A collective: ``begin`` starts to move the values once all ranks are known to make the same call.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Checked(_Deferred):
         _advance_all()
 
     def advance(self) -> bool:
-        """Go on as far as it goes without waiting; whether the header has come."""
+        """Continue as far as possible without waiting; return whether the header has arrived."""
         try:
             if not self._asked.Test():
                 return False
@@ -160,7 +160,7 @@ class Checked(_Deferred):
 
 
 class Sent:
-    """A message: its header, and its values."""
+    """A message to send: its header, and its values."""
 
     source = None
 
@@ -172,7 +172,7 @@ class Sent:
         self._request = group.transport.send(values, to, number)
 
     def Test(self) -> bool:
-        """Whether it has gone."""
+        """Return whether it has been sent."""
         if self._request.Test() and self._note.Test():
             return True
         _advance_all()
@@ -180,7 +180,7 @@ class Sent:
 
 
 class Received(_Deferred):
-    """A message to come: its values are received when its header is what was expected."""
+    """A message to receive: its values are received when its header matches the buffer."""
 
     def __init__(
         self, group: ProcessGroup, values: Any, source: int | None, tag: int, begun: Callable[[], None]
@@ -192,7 +192,7 @@ class Received(_Deferred):
         _pending.append(self)
 
     def advance(self) -> bool:
-        """Receive the values if the header has come; whether it has."""
+        """Receive the values if the header has arrived; return whether it has."""
         status = _mpi().Status()
         try:
             if not self._asked.Test(status):

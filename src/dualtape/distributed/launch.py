@@ -1,4 +1,4 @@
-"""``dualtape launch``: a script in several processes, by ``mpiexec``."""
+"""``dualtape launch``: run a script in several processes, by ``mpiexec``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def command(processes: int, script: str, arguments: Sequence[str] = ()) -> list[str]:
-    """The words of the command line that runs ``script`` in ``processes`` processes."""
+    """Return the command line that runs ``script`` in ``processes`` processes."""
     if processes < 1:
         raise ValueError(f"launch: the number of processes must be at least 1, got {processes}")
     if not Path(script).is_file():

@@ -1,4 +1,4 @@
-"""Linear ops of the package's own: of tensors with derivatives of every kind, and of arrays."""
+"""Linear ops of this package: on tensors with derivatives of every kind, and on arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["linear_op"]
 
 
 def linear_op(name: str, forward: Callable, vjp: Callable, constants: tuple[str, ...] = ()) -> Callable:
-    """A linear op of its first argument, ``x``, as a function of tensors and arrays alike."""
+    """Return a linear op of its first argument, ``x``, as a function of tensors and arrays alike."""
     op(
         f"_{name}",
         forward,

@@ -1,4 +1,4 @@
-"""Collectives of objects: anything that can be pickled. Tensors are better sent as tensors."""
+"""Collectives of objects: anything that can be pickled. Tensors are sent faster as tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _value(data: np.ndarray) -> Any:
 
 
 def _exchange(parts: list[np.ndarray], group: ProcessGroup) -> list[np.ndarray]:
-    """Send the i-th bytes to rank i, and get some from each."""
+    """Send the i-th bytes to rank i, and return those received from each."""
     sent = [part.size for part in parts]
     lengths = transportable(np.zeros(group.size(), np.int64), group)
     all_to_all_single(lengths, transportable(np.array(sent, np.int64), group), group=group)

@@ -1,6 +1,6 @@
-"""Collectives on raw arrays, out of place: what the ops with derivatives and the sharded arrays are made of.
+"""Collectives on raw arrays, out of place: ops with derivatives and sharded arrays are built on them.
 
-A batched array travels as what it holds, all samples at once.
+A batched array is sent with all samples at once.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = [
 
 
 def _per_sample(into: int | None, out: int | None) -> Callable:
-    """A collective on batched arrays too: with the hidden axis behind dimension 0 of what goes in, or comes out, if the
-    collective has a meaning for that.
+    """Return a collective that also takes batched arrays: with the hidden axis behind dimension 0 of its input, or
+    output, if the collective treats that dimension separately.
     """
 
     def decorate(function: Callable) -> Callable:
@@ -61,7 +61,7 @@ def _room(shape: tuple, like: Any, zeros: bool = False) -> Any:
 
 @_per_sample(None, None)
 def all_reduce(x: Any, op: Any, group: ProcessGroup) -> Any:
-    """What all ranks' arrays become."""
+    """Return the reduction of all ranks' arrays."""
     result = x.copy()
     collectives.all_reduce(wrap(result), op, group)
     return result
@@ -77,7 +77,7 @@ def broadcast(x: Any, root: int, group: ProcessGroup) -> Any:
 
 @_per_sample(None, None)
 def reduce(x: Any, root: int, op: Any, group: ProcessGroup) -> Any:
-    """What all ranks' arrays become, on one rank; zeros on the others."""
+    """Return the reduction of all ranks' arrays, on one rank; zeros on the others."""
     result = x.copy()
     collectives.reduce(wrap(result), None, op, group, group_dst=root)
     return result if group.rank() == root else _room(x.shape, x, zeros=True)
@@ -102,7 +102,7 @@ def gather(x: Any, root: int, group: ProcessGroup) -> Any:
 
 @_per_sample(1, None)
 def reduce_scatter(x: Any, op: Any, group: ProcessGroup) -> Any:
-    """What the rows of all ranks' arrays become: the i-th on rank i."""
+    """Return the reduction of the rows of all ranks' arrays: the i-th on rank i."""
     result = _room(x.shape[1:], x)
     collectives.reduce_scatter_tensor(wrap(result), wrap(x), op, group)
     return result
@@ -110,7 +110,7 @@ def reduce_scatter(x: Any, op: Any, group: ProcessGroup) -> Any:
 
 @_per_sample(1, None)
 def scatter(x: Any, root: int, group: ProcessGroup) -> Any:
-    """The rows of one rank's array: the i-th on rank i."""
+    """Return the rows of one rank's array: the i-th on rank i."""
     result = _room(x.shape[1:], x)
     rows = [wrap(x[k, ...]) for k in range(group.size())] if group.rank() == root else None
     collectives.scatter(wrap(result), rows, None, group, group_src=root)
@@ -119,7 +119,7 @@ def scatter(x: Any, root: int, group: ProcessGroup) -> Any:
 
 @_per_sample(1, 1)
 def all_to_all(x: Any, received: tuple, sent: tuple, group: ProcessGroup) -> Any:
-    """Parts of each rank's array along axis 0: the i-th to rank i."""
+    """Return parts of each rank's array along axis 0: the i-th on rank i."""
     result = _room((sum(received), *x.shape[1:]), x)
     collectives.all_to_all_single(wrap(result), wrap(x), list(received), list(sent), group)
     return result
@@ -127,7 +127,7 @@ def all_to_all(x: Any, received: tuple, sent: tuple, group: ProcessGroup) -> Any
 
 @_per_sample(None, None)
 def send(x: Any, to: int, tag: int, group: ProcessGroup) -> Any:
-    """Send an array; a zero is left of it."""
+    """Send an array, and return a zero."""
     point_to_point.send(wrap(x), None, group, tag, group_dst=to)
     return _room((), x, zeros=True)
 

@@ -22,7 +22,7 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Begin to send a tensor; it is not to be written to before ``wait()``."""
+    """Begin to send a tensor, which must not be written to before ``wait()``."""
     found = group_of("isend", group)
     if found is None:
         return None
@@ -43,7 +43,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Begin to receive into a tensor, from ``src`` or from whoever sends; it is there after ``wait()``."""
+    """Begin to receive into a tensor, from ``src`` or from any rank; the values are there after ``wait()``."""
     found = group_of("irecv", group)
     if found is None:
         return None
@@ -58,7 +58,7 @@ def irecv(
 
 
 def _checked(group: ProcessGroup) -> bool:
-    """Whether messages have headers: NCCL's have none, since they begin in the order of its stream."""
+    """Return whether messages have headers: NCCL's have none, since they begin in the order of its stream."""
     return group.size() > 1 and group.checks != "off" and group.backend == "mpi"
 
 
@@ -87,8 +87,8 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive into a tensor, from ``src`` or from whoever sends; returns the rank it came from, or -1 for a rank that
-    is not in the group.
+    """Receive into a tensor, from ``src`` or from any rank; return the sender's rank, or -1 for a rank that is not in
+    the group.
     """
     work = irecv(tensor, src, group, tag, group_src)
     return -1 if work is None else work.source_rank()

@@ -1,4 +1,4 @@
-"""How values of several processes become one: PyTorch's ``ReduceOp``."""
+"""Reductions over processes: PyTorch's ``ReduceOp``."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class ReduceOp:
 
 
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
-    """The sum of each process's values times ``factor``."""
+    """Return the sum of each process's values times ``factor``."""
     return ReduceOp(RedOpType.PREMUL_SUM, factor)
 
 
 def kind_of(name: str, op: Any, dtype: Any) -> tuple[RedOpType, Any]:
-    """The kind of a reduction and its factor, if values of ``dtype`` can be reduced so."""
+    """Return the kind of a reduction and its factor; raise if values of ``dtype`` cannot be reduced by it."""
     factor = None
     if isinstance(op, ReduceOp):
         op, factor = op.op, op.factor

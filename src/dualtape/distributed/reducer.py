@@ -1,8 +1,8 @@
-"""Buckets: gradients of many parameters, averaged over all ranks together while the backward still runs.
+"""Buckets: gradients of many parameters, averaged over all ranks during the backward.
 
-A bucket holds the gradients of neighbouring parameters, last ones first, since that is how a backward comes to them.
-When all of a bucket are there, its average is begun; buckets begin in the same order on all ranks, whatever the order
-of the gradients is.
+A bucket holds the gradients of neighbouring parameters, last ones first, the order in which a backward computes them.
+When all gradients of a bucket have arrived, its average is begun; buckets begin in the same order on all ranks,
+whatever the order of the gradients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["GradBucket", "Reducer", "broadcast_all"]
 
 
 def _pieces(tensors: Sequence[Tensor], limit: int, first: int | None = None) -> list[list[Tensor]]:
-    """Tensors in order, as lists of one dtype and device that hold no more than ``limit`` bytes."""
+    """Yield tensors in order, as lists of one dtype and device of at most ``limit`` bytes."""
     found: list[list[Tensor]] = []
     open_lists: dict[Any, tuple[list[Tensor], int]] = {}
     for tensor in tensors:
@@ -42,7 +42,7 @@ def _flat(tensors: Sequence[Tensor]) -> Any:
 
 
 def broadcast_all(tensors: Iterable[Tensor], group: ProcessGroup, root: int = 0) -> None:
-    """Give every rank the values that ``root`` has, in as few messages as there are dtypes, more or less."""
+    """Give every rank the values on ``root``, in about as many messages as there are dtypes."""
     for piece in _pieces(list(tensors), 64 << 20):
         flat = _flat(piece)
         start = 0
@@ -58,42 +58,42 @@ def broadcast_all(tensors: Iterable[Tensor], group: ProcessGroup, root: int = 0)
 
 
 class GradBucket:
-    """What a communication hook gets: gradients that are to be averaged together."""
+    """The argument of a communication hook: gradients that are averaged together."""
 
     def __init__(self, bucket: Bucket, index: int, last: bool) -> None:
         self._bucket, self._index, self._last = bucket, index, last
         self._buffer = wrap(bucket.flat)
 
     def index(self) -> int:
-        """The place of the bucket among those of the module."""
+        """Return the index of the bucket in the module."""
         return self._index
 
     def is_last(self) -> bool:
-        """Whether it is the last one of a backward."""
+        """Return whether it is the last one of a backward."""
         return self._last
 
     def buffer(self) -> Tensor:
-        """The gradients, one after the other."""
+        """Return the gradients, concatenated."""
         return self._buffer
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Put another tensor of the same length in the place of the gradients."""
+        """Replace the gradients by another tensor of the same length."""
         if tuple(buffer.shape) != tuple(self._buffer.shape):
             raise ValueError(f"set_buffer: the buffer has shape {list(self._buffer.shape)}, got {list(buffer.shape)}")
         self._buffer = buffer
 
     def gradients(self) -> list[Tensor]:
-        """The gradients, each with its shape."""
+        """Return the gradients, each with its shape."""
         shapes = [p._array.shape for p in self._bucket.parameters]
         return [self._buffer[k].reshape(shape) for k, shape in zip(self._bucket.slices, shapes, strict=True)]
 
     def parameters(self) -> list[Tensor]:
-        """The parameters whose gradients these are."""
+        """Return the parameters of these gradients."""
         return list(self._bucket.parameters)
 
 
 class Bucket:
-    """The gradients of some parameters, one after the other in one array."""
+    """The gradients of some parameters, concatenated in one array."""
 
     __slots__ = ("parameters", "flat", "slices", "missing", "used", "work")
 
@@ -130,14 +130,14 @@ class Bucket:
         self.average(group, hook)
 
     def average(self, group: ProcessGroup, hook: Callable | None) -> None:
-        """Begin the average of what is there; or what a hook does instead."""
+        """Begin the average of the collected gradients, or call the hook instead."""
         if hook is None:
             self.work = collectives.all_reduce(wrap(self.flat), ReduceOp.AVG, group, async_op=True)
         else:
             self.work = hook()
 
     def finish(self, used_anywhere: list[bool], as_views: bool, scale: float = 1.0) -> None:
-        """Give the parameters their averages; one that no rank has used keeps what it had."""
+        """Give the parameters their averages; one that no rank has used keeps its gradient."""
         found = self.work.wait()
         if isinstance(found, Tensor):  # of a hook
             self.flat[...] = found._array.reshape(-1)
@@ -187,7 +187,7 @@ class Reducer:
                 parameter.register_post_accumulate_grad_hook(lambda _, bucket=bucket, k=k: self._arrived(bucket, k))
 
     def prepare(self, unused: set[int] | None) -> None:
-        """Begin a step: ``unused`` are the parameters (by id) that this rank's result does not depend on."""
+        """Begin a step: ``unused`` are the ids of the parameters that this rank's result does not depend on."""
         if self._expecting and self._begun():
             raise RuntimeError(
                 "Expected to have finished reduction in the prior iteration before starting a new one: these parameters"
@@ -215,7 +215,7 @@ class Reducer:
         return begin
 
     def shadow(self, looking: bool) -> None:
-        """Take part in the averages of a backward that this rank does not run, with nothing."""
+        """Take part in the averages of a backward that this rank does not run, with zeros."""
         for place, bucket in enumerate(self.buckets):
             bucket.flat[...] = 0
             bucket.average(self.group, self._hook_of(place))
@@ -259,7 +259,7 @@ class Reducer:
             self.buckets[self._next - 1].work.is_completed()  # MPI goes on while it is asked
 
     def _finish(self) -> None:
-        """At the end of a backward: wait for all averages, if all gradients came."""
+        """At the end of a backward, wait for all averages, if all gradients have arrived."""
         if self._next < len(self.buckets):
             return  # prepare() says who is missing
         self._expecting = False

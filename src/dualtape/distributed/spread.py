@@ -1,7 +1,7 @@
-"""Work that is divided: rows, columns or samples that each process of a mesh computes some of, brought together.
+"""Divided work: each process of a mesh computes some of the rows, columns or samples, and all get the whole.
 
-Every process must do the same otherwise. What was brought together has derivatives in forward mode, and is not
-differentiated in reverse: of each process that would give a part of the gradient.
+Apart from that every process must do the same. Results have derivatives in forward mode; reverse mode is refused, since
+each process has only a part of the gradient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _each(mesh: Any, n: int) -> int:
 
 
 def share(mesh: Any, n: int) -> tuple[int, int]:
-    """Where the part of this process in ``n`` things begins, and where it ends: all alike, but the last ones."""
+    """Return the range of this process in ``n`` items: equal for all processes, but for the last ones."""
     place = 0
     for size, here in zip(mesh.shape, mesh._coordinate, strict=True):
         place = place * size + here
@@ -57,8 +57,8 @@ together: Callable = linear_op("together", _gathered, lambda g: _refused(g))
 
 
 def divided(mesh: Any, function: Callable, items: Iterable, n: int) -> list:
-    """``[function(k, item) for k, item in enumerate(items)]`` of ``n`` items, of which each process computes some; an
-    error of one is raised on all.
+    """Return ``[function(k, item) for k, item in enumerate(items)]`` of ``n`` items, of which each process computes
+    some; an error of one is raised on all.
     """
     start, stop = share(mesh, n)
     own: tuple[list, Exception | None] = ([], None)

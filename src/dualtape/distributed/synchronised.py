@@ -1,7 +1,7 @@
-"""Batch normalisation over the batches of several processes: what :class:`nn.SyncBatchNorm` does in training.
+"""Batch normalisation over the batches of several processes: the training mode of :class:`dualtape.nn.SyncBatchNorm`.
 
-The processes add up, for each channel, how many values they have, their sum, and the sum of squares about the common
-mean. The sums have derivatives of any order, so that the gradients, too, are those of one process with all batches.
+The processes sum, for each channel, the number of values, the values, and their squares about the common mean. The sums
+have derivatives of any order, so that the gradients, too, are those of one process with all batches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["group_of", "normalised"]
 
 
 def group_of(process_group: Any) -> ProcessGroup | None:
-    """The group whose processes exchange statistics; None where there are no others."""
+    """Return the group whose processes exchange statistics; None if there is a single process."""
     if process_group is None and not groups.is_initialized():
         return None
     found = groups.member(process_group)
@@ -35,7 +35,7 @@ def group_of(process_group: Any) -> ProcessGroup | None:
 
 
 def _count(input: Tensor, group: ProcessGroup) -> int:
-    """How many values each channel has, on all processes together."""
+    """Return how many values each channel has, on all processes together."""
     size = input.numel() // max(input.shape[1], 1)
     count = transportable(np.array([size], np.int64), group)
     all_reduce(count, group=group)
@@ -43,7 +43,7 @@ def _count(input: Tensor, group: ProcessGroup) -> int:
 
 
 def normalised(layer: Any, input: Tensor, group: ProcessGroup, factor: float) -> Tensor:
-    """The input of a layer in training, normalised by what all processes of the group have.
+    """Return the input of a layer in training, normalised by the statistics of all processes of the group.
 
     Parameters
     ----------

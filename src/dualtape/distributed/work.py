@@ -1,4 +1,4 @@
-"""``Work``: a collective or a message that is under way."""
+"""``Work``: a collective or a message in progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Work"]
 
 
 class Work:
-    """What ``async_op=True`` returns. The tensors are not to be touched before :meth:`wait`.
+    """The result of ``async_op=True``. The tensors must not be used before :meth:`wait`.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Work:
             finish()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until it is done: then tensors hold what was received.
+        """Wait until it is done: then tensors hold the received values.
 
         Parameters
         ----------
@@ -85,26 +85,26 @@ class Work:
             raise self._error from error
 
     def is_completed(self) -> bool:
-        """Whether it is done; asks, and does not wait."""
+        """Return whether it is done, without waiting."""
         if self._request is not None and self._error is None and self._test():
             self._done()
         return self._request is None
 
     def is_success(self) -> bool:
-        """Whether it is done, and nothing failed."""
+        """Return whether it is done without an error."""
         return self.is_completed() and self._error is None
 
     def exception(self) -> Exception | None:
-        """What failed."""
+        """Return the error, or None."""
         return self._error
 
     def result(self) -> list:
-        """The tensors that it fills."""
+        """Return the tensors that it fills."""
         self.wait()
         return self._result
 
     def get_future(self) -> Future:
-        """A future of the tensors that it fills; who waits for it waits for the work."""
+        """Return a future of the tensors that it fills; waiting for it waits for the work."""
         future = Future()
 
         def drive() -> None:
@@ -119,10 +119,10 @@ class Work:
         return future
 
     def synchronize(self) -> None:
-        """The same as :meth:`wait`."""
+        """Do the same as :meth:`wait`."""
         self.wait()
 
     def source_rank(self) -> int:
-        """The rank that a message came from."""
+        """Return the rank that a message came from."""
         self.wait()
         return self._source

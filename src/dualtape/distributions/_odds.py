@@ -1,4 +1,4 @@
-"""Parameters that are given as probabilities or as logits: the other is computed when it is asked for."""
+"""Parameters given as probabilities or as logits: the other is computed on demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Odds:
 
     @property
     def _param(self) -> Any:
-        """One that is known: both have the same shape and dtype."""
+        """The one that is set: both have the same shape and dtype."""
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
 
     @property
@@ -38,6 +38,6 @@ class Odds:
         return self._param.new(*args, **kwargs)
 
     def _given(self, probs: Any, logits: Any) -> tuple[str, Any]:
-        """The name and the value of the one that was given."""
+        """Return the name and the value of the parameter that was given."""
         one_of(type(self).__name__, probs=probs, logits=logits)
         return ("probs", probs) if probs is not None else ("logits", logits)

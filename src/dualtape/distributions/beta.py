@@ -38,12 +38,12 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self) -> Tensor:
-        """How much is near one."""
+        """The concentration near one."""
         return self._dirichlet.concentration[..., 0]
 
     @property
     def concentration0(self) -> Tensor:
-        """How much is near zero."""
+        """The concentration near zero."""
         return self._dirichlet.concentration[..., 1]
 
     @property

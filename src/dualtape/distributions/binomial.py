@@ -16,7 +16,7 @@ __all__ = ["Binomial"]
 
 
 class Binomial(Odds, Distribution):
-    """Binomial distributions: how many of ``total_count`` trials of probability ``probs`` succeed.
+    """Binomial distributions: the number of successes among ``total_count`` trials of probability ``probs``.
 
     Examples
     --------

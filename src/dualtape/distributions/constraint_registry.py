@@ -1,5 +1,5 @@
-"""From constraints to transforms: ``biject_to(constraint)`` maps all numbers one to one onto what satisfies it,
-``transform_to(constraint)`` maps them onto it in the way that suits an optimizer best.
+"""From constraints to transforms: ``biject_to(constraint)`` maps the real numbers bijectively onto the values that
+satisfy it, ``transform_to(constraint)`` maps them onto these in the way that suits an optimizer best.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ConstraintRegistry:
         super().__init__()
 
     def register(self, constraint: Any, factory: Callable | None = None) -> Callable:
-        """Make ``factory(constraint)`` answer for a class of constraints, or that of an instance; also a decorator."""
+        """Register ``factory(constraint)`` for a class of constraints, or that of an instance; also a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
@@ -102,7 +102,7 @@ _both(constraints.corr_cholesky)(lambda constraint: transforms.CorrCholeskyTrans
 
 
 def _by_parts(registry: ConstraintRegistry) -> None:
-    """Constraints that are made of others: their transforms are made of the others' transforms."""
+    """Register factories for constraints made of others: their transforms are made of the others' transforms."""
 
     @registry.register(constraints.independent)
     def independent(constraint: Any) -> Any:

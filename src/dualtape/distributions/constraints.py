@@ -1,6 +1,6 @@
-"""Constraints: where a parameter or a sample may lie. ``check(value)`` says so for each event of a batch.
+"""Constraints: the allowed values of a parameter or a sample. ``check(value)`` tests each event of a batch.
 
-A constraint on events of ``event_dim`` dimensions answers with a boolean tensor without them.
+A constraint on events of ``event_dim`` dimensions returns a boolean tensor without them.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value: Any) -> Any:
-        """Whether each event of ``value`` satisfies the constraint."""
+        """Return whether each event of ``value`` satisfies the constraint."""
         raise NotImplementedError(f"{type(self).__name__} does not say what satisfies it")
 
     def _holds(self, value: Any) -> bool:
-        """Whether all events of ``value`` do, of every sample of a batch."""
+        """Return whether all events of ``value`` satisfy it, of every sample of a batch."""
         return holds_everywhere(self.check(value))
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """What depends on other parameters, so that it cannot be checked alone."""
+    """A constraint that depends on other parameters, so that it cannot be checked alone."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -106,7 +106,7 @@ class _Dependent(Constraint):
         return value
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """The constraint with more known about it."""
+        """Return the constraint with its properties set."""
         return type(self)(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -119,7 +119,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint can be checked only on an instance.
+    """Return whether a constraint can be checked only on an instance.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that is a constraint on an instance, and stands for one that depends on it on the class.
+    """A property that is a constraint on an instance, and on the class stands for one that depends on it.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _Reshaped(Constraint):
-    """A constraint that checks by another."""
+    """A constraint that delegates its check to another."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         if not isinstance(base_constraint, Constraint):
@@ -167,7 +167,7 @@ class _Reshaped(Constraint):
 
 
 class _IndependentConstraint(_Reshaped):
-    """A constraint with more dimensions taken into an event, all of which must satisfy it.
+    """A constraint with more dimensions in an event, all entries of which must satisfy it.
 
     Examples
     --------
@@ -249,7 +249,7 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
-    """Parts of given lengths, one after the other.
+    """Constraints for parts of given lengths, in order.
 
     Examples
     --------
@@ -279,7 +279,7 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
-    """One constraint for each place along a dimension.
+    """One constraint for each index along a dimension.
 
     Examples
     --------
@@ -304,7 +304,7 @@ class _Stack(_Joined):
 
 
 class _OfNumbers(Constraint):
-    """A constraint on each number, whose ``check`` is written in operators that arrays know too."""
+    """A constraint on each number, whose ``check`` uses operators that arrays have too."""
 
     _bounds: tuple[str, ...] = ()
 
@@ -315,7 +315,7 @@ class _OfNumbers(Constraint):
 
 
 class _Bounded(_OfNumbers):
-    """A constraint that shows its bounds."""
+    """A constraint with bounds in its repr."""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)}" for name in self._bounds)
@@ -426,7 +426,7 @@ class _HalfOpenInterval(_Between):
 
 
 class _IntegerInterval(_Between):
-    """Whole numbers from ``lower_bound`` to ``upper_bound``.
+    """Integers from ``lower_bound`` to ``upper_bound``.
 
     Examples
     --------

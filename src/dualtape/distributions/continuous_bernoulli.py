@@ -57,21 +57,23 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Any:
-        """The probabilities, kept the resolution of their dtype away from 0 and 1, where the formulas are infinite."""
+        """The probabilities, bounded away from 0 and 1, where the formulas are infinite, by the resolution of their
+        dtype.
+        """
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> ContinuousBernoulli:
         return self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits", "_lims")
 
     def _outside(self) -> Tensor:
-        """Where the formulas are used, and not their series."""
+        """Return where the formulas are used rather than their series."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Tensor:
         return dt.where(self._outside(), self.probs, self._lims[0])
 
     def _log_norm(self) -> Tensor:
-        """The logarithm of the density's normalising factor, 2 atanh(1 - 2p) / (1 - 2p)."""
+        """Return the logarithm of the density's normalising factor, 2 atanh(1 - 2p) / (1 - 2p)."""
         cut = self._cut_probs()
         exact = ((-cut).log1p() - cut.log()).abs().log() - (1 - 2 * cut).abs().log()
         x = (self.probs - 0.5) ** 2

@@ -1,4 +1,4 @@
-"""What a distribution is: batches of events, parameters that satisfy constraints, samples and log-densities."""
+"""The base of distributions: batches of events, parameters with constraints, samples and log-densities."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments unless they are told."""
+        """Set whether distributions check their arguments by default."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args takes True or False, got {value!r}")
         Distribution._validate_args = value
@@ -138,7 +138,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Samples that the parameters' gradients reach, where ``has_rsample``."""
+        """Samples that carry gradients to the parameters, where ``has_rsample``."""
         raise NotImplementedError(f"{type(self).__name__} has no rsample")
 
     def sample_n(self, n: int) -> Tensor:
@@ -155,7 +155,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Any) -> Tensor:
-        """The value up to which the probability is ``value``."""
+        """The quantile of the probability ``value``."""
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
@@ -175,7 +175,7 @@ class Distribution:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: Any) -> None:
-        """Raise unless ``value`` is a tensor of a fitting shape, inside of the support."""
+        """Raise unless ``value`` is a tensor of a fitting shape, inside the support."""
         if not isinstance(value, Tensor):
             raise ValueError(f"{self!r}: expected a Tensor as value, got {type(value).__name__}")
         events = len(self._event_shape)
@@ -204,7 +204,7 @@ class Distribution:
             )
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """An instance for ``cls.expand`` to fill; refused for a subclass that is made in another way."""
+        """Return an instance for ``cls.expand`` to fill; raise for a subclass with another constructor."""
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
             raise NotImplementedError(
                 f"{type(self).__name__} has an __init__ of its own: it needs an expand of its own too, that of"
@@ -213,7 +213,7 @@ class Distribution:
         return self.__new__(type(self)) if _instance is None else _instance
 
     def _expanded(self, cls: type, batch_shape: Any, instance: Any, *names: str) -> Any:
-        """``cls.expand``: those of these attributes that are set, with ``batch_shape`` in place of the batch's."""
+        """Implement ``cls.expand``: expand those of these attributes that are set to ``batch_shape``."""
         new, batch_shape = self._get_checked_instance(cls, instance), Size(batch_shape)
         batch = len(self._batch_shape)
         for name in names:
@@ -238,7 +238,7 @@ class Distribution:
 
 
 def _static(cls: type, name: str) -> Any:
-    """An attribute of a class as it was written, whatever it gives."""
+    """Return an attribute of a class as it was defined, without calling descriptors."""
     return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
 
 
@@ -256,5 +256,5 @@ def one_of(cls: str, **given: Any) -> None:
 
 
 def batch_shape_of(*values: Any) -> Size:
-    """The shape of a batch of such parameters: that of a number is empty."""
+    """Return the batch shape of such parameters: that of a number is empty."""
     return values[0].shape if isinstance(values[0], Tensor) else Size()

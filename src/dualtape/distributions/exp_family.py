@@ -13,8 +13,8 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """A distribution that knows its natural parameters and log-normaliser, from whose gradients the entropy and
-    divergences between two of one family follow.
+    """A distribution with natural parameters and log-normaliser, whose gradients give the entropy and divergences
+    within a family.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ExponentialFamily(Distribution):
 
 
 def normalizer_slopes(family: ExponentialFamily) -> tuple[tuple[Tensor, ...], Tensor, tuple[Tensor, ...]]:
-    """Natural parameters, the log-normaliser of them, and its gradient; with history where the parameters have it."""
+    """Return natural parameters, the log-normaliser, and its gradient; with history where the parameters have it."""
     natural = family._natural_params
     recorded = dt.is_grad_enabled() and any(p.requires_grad for p in natural)
     with dt.enable_grad():

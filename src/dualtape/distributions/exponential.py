@@ -16,7 +16,7 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """Exponential distributions: the time until an event that comes at ``rate``.
+    """Exponential distributions: the time until an event that occurs at ``rate``.
 
     Examples
     --------

@@ -16,7 +16,7 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """Generalised Pareto distributions: what exceeds a threshold ``loc``, by ``scale``, with tails that are heavy
+    """Generalised Pareto distributions: the excess over a threshold ``loc``, by ``scale``, with tails that are heavy
     (``concentration > 0``), exponential (0) or bounded (below 0).
 
     Examples
@@ -42,7 +42,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, dt.where(self.concentration < 0, bounded, math.inf))
 
     def _tail(self, z: Any) -> Any:
-        """``log(1 + concentration * z) / concentration``, by its series where the concentration is about zero."""
+        """Return ``log(1 + concentration * z) / concentration``, by its series where the concentration is near zero."""
         small = dt.isclose(self.concentration, dt.zeros_like(self.concentration))
         a = self.concentration.masked_fill(small, 1)
         return dt.where(small, z - 0.5 * self.concentration * z**2, (a * z).log1p() / a)

@@ -16,7 +16,7 @@ __all__ = ["Geometric"]
 
 
 class Geometric(Odds, Distribution):
-    """Geometric distributions: how often a trial of probability ``probs`` fails before it succeeds.
+    """Geometric distributions: the number of failures of trials of probability ``probs`` before a success.
 
     Examples
     --------

@@ -18,7 +18,7 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """Gumbel distributions, of largest values, around ``loc``.
+    """Gumbel distributions, of maxima, around ``loc``.
 
     Examples
     --------
@@ -70,6 +70,6 @@ class Gumbel(TransformedDistribution):
 
 
 def _unit(like: Any, validate_args: bool | None) -> Uniform:
-    """Numbers between zero and one, without either, whose logarithms are finite."""
+    """Return the uniform distribution between zero and one, bounds excluded, so that logarithms are finite."""
     limits = dt.finfo(like.dtype)
     return Uniform(dt.full_like(like, limits.tiny), dt.full_like(like, 1 - limits.eps), validate_args=validate_args)

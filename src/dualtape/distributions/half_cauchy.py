@@ -17,7 +17,7 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(TransformedDistribution):
-    """The sizes of Cauchy variables around zero, half of which are within ``scale``.
+    """The absolute values of Cauchy variables around zero, half of which are within ``scale``.
 
     Examples
     --------

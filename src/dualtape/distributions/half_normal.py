@@ -17,7 +17,7 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(TransformedDistribution):
-    """The sizes of normal variables of mean zero and standard deviation ``scale``.
+    """The absolute values of normal variables of mean zero and standard deviation ``scale``.
 
     Examples
     --------

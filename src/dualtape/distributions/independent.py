@@ -1,4 +1,4 @@
-"""Batches of distributions taken together as one, of larger events."""
+"""Batches of distributions combined into one of larger events."""
 
 from __future__ import annotations
 

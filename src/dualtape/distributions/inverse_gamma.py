@@ -46,7 +46,7 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def rate(self) -> Tensor:
-        """The rate of the gamma variable, by which this one is scaled."""
+        """The rate of the gamma variable, which is the scale of this one."""
         return self.base_dist.rate
 
     @property

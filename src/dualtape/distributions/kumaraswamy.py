@@ -18,7 +18,7 @@ __all__ = ["Kumaraswamy"]
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Kumaraswamy distributions: much as beta distributions, with a distribution function in closed form.
+    """Kumaraswamy distributions: similar to beta distributions, with a distribution function in closed form.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Kumaraswamy(TransformedDistribution):
         return new
 
     def _moment(self, n: int) -> Any:
-        """The mean of the ``n``-th power."""
+        """Return the mean of the ``n``-th power."""
         a, b = 1 + n / self.concentration1, self.concentration0
         return (a.lgamma() + b.lgamma() - (a + b).lgamma()).exp() * b
 

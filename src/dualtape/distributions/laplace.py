@@ -15,7 +15,7 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """Laplace distributions around ``loc``, which fall off over ``scale`` on both sides.
+    """Laplace distributions around ``loc``, which decay over ``scale`` on both sides.
 
     Examples
     --------

@@ -15,7 +15,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Proportions, one more than the independent normal variables that break the stick.
+    """Proportions by stick breaking: one more than the independent normal variables.
 
     Examples
     --------

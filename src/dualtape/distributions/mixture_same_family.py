@@ -67,7 +67,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """What chooses the component."""
+        """The distribution of the component's index."""
         return self._mixture_distribution
 
     @property
@@ -76,13 +76,13 @@ class MixtureSameFamily(Distribution):
         return self._component_distribution
 
     def _weights(self) -> Any:
-        """The probabilities of the components, with dimensions for the event."""
+        """Return the probabilities of the components, with dimensions for the event."""
         return self._mixture_distribution.probs.reshape(
             self._mixture_distribution.param_shape + (1,) * len(self._event_shape)
         )
 
     def _pad(self, x: Any) -> Any:
-        """A dimension for the components."""
+        """Return ``x`` with a dimension for the components."""
         return x.unsqueeze(-1 - len(self._event_shape))
 
     @property

@@ -110,7 +110,7 @@ class MultivariateNormal(Distribution):
 
 
 def one_matrix(**given: Any) -> tuple[str, Any]:
-    """The name and the value of the only matrix that was given."""
+    """Return the name and the value of the only matrix that was given."""
     found = {name: matrix for name, matrix in given.items() if matrix is not None}
     if len(found) != 1:
         raise ValueError(f"expected exactly one of {', '.join(given)}, got {len(found)}")
@@ -121,7 +121,7 @@ def one_matrix(**given: Any) -> tuple[str, Any]:
 
 
 def lower_factor(name: str, matrix: Any) -> Any:
-    """The Cholesky factor of the covariance, from the matrix of this name."""
+    """Return the Cholesky factor of the covariance, from the matrix of this name."""
     if name == "scale_tril":
         return matrix
     if name == "covariance_matrix":
@@ -133,12 +133,12 @@ def lower_factor(name: str, matrix: Any) -> Any:
 
 
 def log_diagonal(factor: Any) -> Any:
-    """Half of the logarithm of the determinant of ``factor @ factor.mT``."""
+    """Return half of the logarithm of the determinant of ``factor @ factor.mT``."""
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 def squared_length(factor: Any, x: Any) -> Any:
-    """The squared length of ``inverse(factor) @ x``, of vectors ``x``."""
+    """Return the squared length of ``inverse(factor) @ x``, for vectors ``x``."""
     if factor.dim() == 2:  # all at once
         solved = dt.linalg.solve_triangular(factor, x.reshape(-1, x.shape[-1]).mT, upper=False)
         return solved.square().sum(0).reshape(x.shape[:-1])

@@ -17,7 +17,8 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(Odds, Distribution):
-    """Negative binomial distributions: how many trials of probability ``probs`` succeed before ``total_count`` fail.
+    """Negative binomial distributions: the number of successes, of probability ``probs``, before ``total_count``
+    failures.
 
     Examples
     --------

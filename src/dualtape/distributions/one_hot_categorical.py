@@ -1,4 +1,4 @@
-"""The categorical distribution, its values as vectors with a one in one place."""
+"""The categorical distribution with one-hot vectors as values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
-    """Categorical distributions whose values are vectors with a 1 in one place.
+    """Categorical distributions whose values are one-hot vectors.
 
     Examples
     --------
@@ -45,12 +45,12 @@ class OneHotCategorical(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """The probability of each place."""
+        """The probability of each class."""
         return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:
-        """The logarithm of the probability of each place."""
+        """The logarithm of the probability of each class."""
         return self._categorical.logits
 
     @property

@@ -16,7 +16,7 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """Poisson distributions of events that come at ``rate``.
+    """Poisson distributions of the number of events that occur at ``rate``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The Bernoulli distribution, made continuous by a temperature."""
+"""The Bernoulli distribution, relaxed by a temperature."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LogitRelaxedBernoulli(Odds, Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that are nearly one or the other as ``temperature`` falls, with gradients.
+    """Numbers between 0 and 1 that approach either as ``temperature`` falls, with gradients.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> Tensor:
-        """How far from zero and one samples are."""
+        """The distance of samples from zero and one."""
         return self.base_dist.temperature
 
     @property

@@ -1,4 +1,4 @@
-"""The categorical distribution, made continuous by a temperature."""
+"""The categorical distribution, relaxed by a temperature."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class ExpRelaxedCategorical(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """The logarithm of the probability of each place."""
+        """The logarithm of the probability of each class."""
         return self._categorical.logits
 
     @property
     def probs(self) -> Tensor:
-        """The probability of each place."""
+        """The probability of each class."""
         return self._categorical.probs
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -80,7 +80,7 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Proportions of which one is nearly all as ``temperature`` falls, with gradients.
+    """Proportions that approach one-hot vectors as ``temperature`` falls, with gradients.
 
     Examples
     --------
@@ -106,15 +106,15 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self) -> Tensor:
-        """How far from the corners samples are."""
+        """The distance of samples from the corners."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Tensor:
-        """The logarithm of the probability of each place."""
+        """The logarithm of the probability of each class."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> Tensor:
-        """The probability of each place."""
+        """The probability of each class."""
         return self.base_dist.probs

@@ -15,7 +15,7 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t-distributions of ``df`` degrees of freedom around ``loc``, stretched by ``scale``.
+    """Student's t-distributions of ``df`` degrees of freedom around ``loc``, scaled by ``scale``.
 
     Examples
     --------

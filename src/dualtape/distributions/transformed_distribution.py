@@ -1,4 +1,4 @@
-"""What a random variable's transforms are distributed as."""
+"""The distribution of a transformed random variable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of ``f(x)``, for ``x`` from a base distribution and ``f`` transforms one after the other.
+    """The distribution of ``f(x)``, for ``x`` from a base distribution and a composition ``f`` of transforms.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class TransformedDistribution(Distribution):
         return log_prob + _sum_rightmost(self.base_dist.log_prob(y), events - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Any) -> Any:
-        """A probability, or one minus it where the transforms fall."""
+        """Return a probability, or one minus it where the transforms decrease."""
         sign = math.prod(transform.sign for transform in self.transforms)
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 

@@ -1,5 +1,5 @@
-"""What distributions share: parameters of one shape, probabilities and logits, triangles as vectors, parameters on
-demand.
+"""Helpers of distributions: parameters of one shape, probabilities and logits, triangles as vectors, lazy
+parameters.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Tensors and numbers as tensors of the shape that they have together; a number takes the dtype of the tensors.
+    """Tensors and numbers as tensors of their common shape; a number takes the dtype of the tensors.
 
     Examples
     --------
@@ -53,19 +53,19 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def holds_everywhere(condition: Tensor) -> bool:
-    """Whether all elements are true, of every sample of a batch."""
+    """Return whether all elements are true, of every sample of a batch."""
     return bool(all_samples(raw(condition)).all())
 
 
 def away_from_zero(value: Tensor) -> Tensor:
-    """A fresh sample, written over where it has become 0, which has no logarithm; its gradient stays as it is."""
+    """Return a new sample with 0, which has no logarithm, replaced in place; its gradient is unchanged."""
     array = value._array
     np.maximum(array, np.finfo(array.dtype).tiny, out=array)
     return value
 
 
 def shown(value: Any) -> str:
-    """A parameter as messages show it: one number as a number, unless it stands for those of a batch."""
+    """Return a parameter as messages show it: a single number as a number, unless it is a batch."""
     array = raw(value)
     return f"{value}" if all_samples(array) is array else repr(value)
 
@@ -75,12 +75,12 @@ def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
 
 
 def _sum_rightmost(value: Any, dim: int) -> Any:
-    """The sum over the last ``dim`` dimensions."""
+    """Return the sum over the last ``dim`` dimensions."""
     return value if dim == 0 else value.sum(tuple(range(-dim, 0)))
 
 
 def open_uniform(shape: Any, like: Tensor) -> Tensor:
-    """Numbers between 0 and 1, without either of them, so that logarithms stay finite."""
+    """Return numbers between 0 and 1, both excluded, so that logarithms are finite."""
     limits = dt.finfo(like.dtype)
     return dt.rand(tuple(shape), dtype=like.dtype, device=like.device).clamp(limits.tiny, 1 - limits.eps)
 
@@ -99,7 +99,7 @@ def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
 
 
 def clamp_probs(probs: Any) -> Any:
-    """Probabilities, at least the resolution of their dtype away from 0 and 1.
+    """Probabilities, bounded away from 0 and 1 by the resolution of their dtype.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
 
 
 class lazy_property:
-    """A property that is computed when it is first asked for, with gradients, and then an attribute.
+    """A property that is computed on first use, with gradients, and then an attribute.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
 
 
 def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
-    """The opposite of :func:`tril_matrix_to_vec`: square matrices with the vectors in their lower triangles.
+    """The inverse of :func:`tril_matrix_to_vec`: square matrices with the vectors in their lower triangles.
 
     Examples
     --------
@@ -198,5 +198,5 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
 
 
 def softplus(x: Any) -> Any:
-    """``log(1 + exp(x))``, exact where either is large."""
+    """Return ``log(1 + exp(x))``, accurate also for large ``|x|``."""
     return -dt.nn.functional.logsigmoid(-x)

@@ -17,7 +17,7 @@ __all__ = ["VonMises"]
 
 
 class VonMises(Distribution):
-    """Von Mises distributions of angles, around ``loc``; ``concentration`` is as the inverse of a variance.
+    """Von Mises distributions of angles, around ``loc``; ``concentration`` corresponds to an inverse variance.
 
     Examples
     --------

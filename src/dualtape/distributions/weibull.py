@@ -17,7 +17,7 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """Weibull distributions of shape ``concentration``, stretched by ``scale``.
+    """Weibull distributions of shape ``concentration``, scaled by ``scale``.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Weibull(TransformedDistribution):
         return new
 
     def _moment(self, n: int) -> Any:
-        """The mean of the ``n``-th power, of scale one."""
+        """Return the mean of the ``n``-th power, for scale one."""
         return (1 + n / self.concentration).lgamma().exp()
 
     @property

@@ -20,8 +20,8 @@ __all__ = ["Wishart"]
 
 
 class Wishart(ExponentialFamily):
-    """Wishart distributions of positive definite matrices: the products of ``df`` vectors with themselves, added up,
-    where the vectors are normal with a covariance that is given by itself, its inverse, or its Cholesky factor.
+    """Wishart distributions of positive definite matrices: sums of ``df`` outer products of normal vectors with
+    themselves; their covariance is given by itself, its inverse, or its Cholesky factor.
 
     Examples
     --------
@@ -112,7 +112,9 @@ class Wishart(ExponentialFamily):
         return self._df(2) * (covariance**2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def _bartlett_sampling(self, sample_shape: Any = ()) -> Tensor:
-        """Samples by the Cholesky factor of a standard one: chi variables on the diagonal, normal ones below it."""
+        """Return samples by the Cholesky factor of a standard one: chi variables on the diagonal, normal ones
+        below it.
+        """
         shape, like = self._extended_shape(sample_shape), self._unbroadcasted_scale_tril
         freedom = self._df(1) - dt.arange(self._event_shape[-1], dtype=like.dtype, device=like.device)
         diagonal = Chi2(freedom, validate_args=False).rsample(sample_shape).sqrt()

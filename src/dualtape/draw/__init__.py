@@ -1,7 +1,7 @@
 """Pictures without a plotting library: graphs, modules and compiled programs, and small plots.
 
 ``draw(x)`` takes a tensor with a history, a function or module with examples of its arguments, or a compiled function,
-and gives a :class:`Picture`: SVG, a page whose groups open and close, Mermaid, Graphviz, or an outline in words.
+and returns a :class:`Picture`: SVG, an HTML page with groups that open and close, Mermaid, Graphviz, or a text outline.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Item", "Picture", "Pictures", "Plot", "draw", "graph_svg"]
 
 
 def draw(what: Any, *args: Any, names: Mapping[str, Any] | Module | None = None, **kwargs: Any) -> Any:
-    """A picture of what is computed.
+    """A picture of a computation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures as SVG text: boxes in layers, arrows between them, and a line that says what the colours mean."""
+"""Pictures as SVG: boxes in layers, arrows between them, and a legend of the colours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {"op": "operation", "call": "call of a library", "outside": "elsewhere"
 
 
 def svg(picture: Picture) -> str:
-    """The picture, all of its items."""
+    """Return the picture with all of its items as SVG."""
     shown = {
         k: Box((_cut(item.name), *([_cut(item.note)] if item.note else [])), *COLOURS[item.kind])
         for k, item in enumerate(picture.items)
@@ -43,7 +43,7 @@ def drawn(
     foot: str,
     more: Sequence[tuple[str, str, bool, str]] = (),
 ) -> str:
-    """Boxes and the edges between them.
+    """Return SVG of boxes and the edges between them.
 
     ``more`` has each box's tip, the name of the group that it stands for, whether it is elsewhere, and what else it is
     to be found by.

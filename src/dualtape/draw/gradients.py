@@ -37,7 +37,7 @@ def _shape_words(shape: Iterable[int]) -> str:
 
 
 def _describe(node: Any, names: Mapping[int, str]) -> Box:
-    """Make the box of a graph node: leaves say which tensor they hold, the others what they compute."""
+    """Return the box of a graph node: leaves name their tensor, others their operation."""
     variable = getattr(node, "variable", None)
     if variable is not None:
         name = names.get(id(variable))

@@ -1,4 +1,4 @@
-"""Graphs as pictures: what is behind a tensor, what a function or a module records on examples."""
+"""Graphs as pictures: the graph behind a tensor, or recorded by a function or module on examples."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .words import shared_levels
 
 
 def shape_words(shape: Any) -> str:
-    """A shape in words, as boxes show it."""
+    """Return a shape as text, as boxes show it."""
     return str(list(shape)) if len(shape) else "scalar"
 
 
 def of_tensors(
     roots: list[Node], title: str, names: Mapping[int, str], groups: Callable[[Node], Group] | None = None
 ) -> Picture:
-    """The graph behind nodes, in the order in which it was recorded; ``names`` are of leaves, by their ids."""
+    """Return the picture of the graph behind nodes, in recording order; ``names`` maps ids of leaves to names."""
     nodes = _ordered(roots)
     number = {node: k for k, node in enumerate(nodes)}
     kept: dict[Node, int] = {}
@@ -58,7 +58,7 @@ def of_tensors(
 
 
 def _ordered(roots: list[Node]) -> list[Node]:
-    """The nodes of a graph, the oldest first; a leaf where it is used first."""
+    """Return the nodes of a graph, the oldest first; a leaf before its first use."""
     seen, waiting = set(roots), list(roots)
     while waiting:
         for source, _ in waiting.pop().next_functions:
@@ -79,7 +79,7 @@ def _short(line: str) -> str:
 
 
 def _grouped(picture: Picture, nodes: list[Node], groups: Callable[[Node], Group]) -> None:
-    """Give each item its group; a leaf has that of what uses it first."""
+    """Give each item its group; a leaf has that of its first use."""
     following: Group = ()
     for k in reversed(range(len(nodes))):
         if not isinstance(nodes[k], AccumulateGrad):
@@ -91,7 +91,9 @@ def _grouped(picture: Picture, nodes: list[Node], groups: Callable[[Node], Group
 
 
 def of_function(function: Callable, args: tuple, kwargs: dict) -> Picture:
-    """What ``function`` records on examples; modules, and functions that it calls, are groups."""
+    """Return the picture of the graph that ``function`` records on examples; modules, and functions that it calls, are
+    groups.
+    """
     if isinstance(function, Module):
         title, names = type(function).__name__, {id(p): n for n, p in function.named_parameters()}
     else:
@@ -136,7 +138,7 @@ def _argument_names(function: Callable, args: tuple, kwargs: dict) -> dict[int, 
 
 @contextlib.contextmanager
 def _watching(function: Any, calls: list[tuple[int, int, Group]]) -> Iterator[None]:
-    """Write down for each call of a module inside of ``function`` between which numbers of nodes it ran."""
+    """Context that records, for each call of a module inside ``function``, the range of its node numbers."""
     if not isinstance(function, Module):
         yield
         return
@@ -177,7 +179,7 @@ def _by_module(calls: list[tuple[int, int, Group]]) -> Callable[[Node], Group]:
 
 
 def _by_function(nodes: list[Node], function: Callable) -> Callable[[Node], Group]:
-    """Groups by the functions that the drawn one calls: a group for each stretch of nodes with the same callers."""
+    """Return groups by the functions that the drawn one calls: a group for each run of nodes with the same callers."""
     code = getattr(function, "__code__", None)
     found: dict[Node, Group] = {}
     before: tuple[str, ...] = ()

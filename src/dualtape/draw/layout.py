@@ -1,7 +1,7 @@
-"""Boxes in layers: what comes before stands above, edges are short and cross seldom.
+"""Layout of boxes in layers: predecessors above, short edges with few crossings.
 
-Longest paths give the layers, sweeps over the neighbours' mean places the order in them, and a regression that keeps
-the order the places. Edges that pass through a layer bend there.
+Longest paths give the layers, sweeps over the neighbours' mean positions the order in them, and an order-preserving
+regression the positions. Edges that pass through a layer bend there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Box:
 
 
 def layers_of(successors: Mapping[Any, list[Any]]) -> dict[Any, int]:
-    """Each node's layer: the length of the longest path to it; what nothing leads to stands above its first use."""
+    """Return each node's layer: the length of the longest path to it; nodes without predecessors are just above their
+    first use.
+    """
     waiting = dict.fromkeys(successors, 0)
     for following in successors.values():
         for node in following:
@@ -58,7 +60,7 @@ def layers_of(successors: Mapping[Any, list[Any]]) -> dict[Any, int]:
 
 
 def arranged(boxes: Mapping[Hashable, Box], successors: Mapping[Hashable, list[Any]]) -> tuple[list, list]:
-    """Give every box its centre; the layers, and each edge as the boxes it passes through."""
+    """Set the centre of every box; return the layers, and each edge as the boxes it passes through."""
     layer_of = layers_of(successors)
     for node, box in boxes.items():
         box.layer = layer_of[node]
@@ -69,7 +71,7 @@ def arranged(boxes: Mapping[Hashable, Box], successors: Mapping[Hashable, list[A
 
 
 def curves(edges: Sequence[Sequence[Box]]) -> Iterator[str]:
-    """The edges as paths: those between the same two boxes side by side."""
+    """Return the edges as paths: those between the same two boxes side by side."""
     twins = Counter((id(path[0]), id(path[-1])) for path in edges)
     drawn: Counter[tuple[int, int]] = Counter()
     for path in edges:
@@ -81,7 +83,7 @@ def curves(edges: Sequence[Sequence[Box]]) -> Iterator[str]:
 def _with_bends(
     boxes: Mapping[Any, Box], successors: Mapping[Any, list[Any]]
 ) -> tuple[list[list[Box]], list[list[Box]]]:
-    """Sort boxes into layers and cut long edges into pieces of one layer each.
+    """Sort boxes into layers and split long edges into one piece for each layer.
 
     Returns the layers, and each edge as the boxes it passes through.
     """
@@ -106,7 +108,7 @@ def _with_bends(
 
 
 def _untangle(layers: list[list[Box]]) -> None:
-    """Order each layer by the mean position of its neighbours, sweeping down and up: fewer crossings."""
+    """Order each layer by the mean position of its neighbours, sweeping down and up, which reduces crossings."""
     for layer in layers:
         for position, box in enumerate(layer):
             box.order = position
@@ -123,12 +125,12 @@ def _untangle(layers: list[list[Box]]) -> None:
 
 
 def _stiffness(box: Box, other: Box) -> float:
-    """How strongly an edge wants to be vertical: the inner pieces of a long one most of all."""
+    """Return how strongly an edge is pulled to be vertical: the inner pieces of a long one most of all."""
     return (1.0, 2.0, 8.0)[(not box.lines) + (not other.lines)]
 
 
 def _spread(layer: Sequence[Box], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return the places nearest to the wanted ones at which the boxes of a layer keep order and distance.
+    """Return the positions nearest to the wanted ones at which the boxes of a layer keep order and distance.
 
     With the distances taken off it is isotonic regression: merge neighbours that want to pass each other.
     """
@@ -149,7 +151,7 @@ def _spread(layer: Sequence[Box], wanted: Sequence[float], weights: Sequence[flo
 
 
 def _place(layers: list[list[Box]]) -> None:
-    """Give every box its centre: pull towards its neighbours, layer by layer, without overlaps."""
+    """Set the centre of every box: pulled towards its neighbours, layer by layer, without overlaps."""
     for layer in layers:
         left = 0.0
         for box in layer:

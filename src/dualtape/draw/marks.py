@@ -1,4 +1,4 @@
-"""What all pictures are made of: a document, words, colours. SVG is text; who wants a file writes it."""
+"""The elements of all pictures: a document, text, colours. SVG is returned as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLOURS = {
 
 
 def document(width: float, height: float, body: Iterable[str], more: str = "") -> str:
-    """Drawing commands as an SVG document with a white ground."""
+    """Return drawing commands as an SVG document with a white background."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}"{more}>',
@@ -39,7 +39,7 @@ def document(width: float, height: float, body: Iterable[str], more: str = "") -
 def text(
     x: float, y: float, words: str, size: int = 12, fill: str = INK, anchor: str = "middle", more: str = ""
 ) -> str:
-    """Words at a place."""
+    """Return a text at a position."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}" text-anchor="{anchor}" {more}>'
         f"{escape(words)}</text>"

@@ -1,4 +1,4 @@
-"""What notebooks show of a tensor: its values, and the graph behind it, closed until one wants to see it."""
+"""The HTML of a tensor in notebooks: its values, and the graph behind it, folded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 2000  # nodes of a graph that is drawn unasked
 
 
 def of_tensor(tensor: Any) -> str:
-    """HTML of a tensor."""
+    """Return the HTML of a tensor."""
     values = f"<pre>{escape(repr(tensor))}</pre>"
     root = tensor.grad_fn
     if root is None or len(list(islice(nodes_of([root]), _MOST + 1))) > _MOST:

@@ -1,6 +1,6 @@
-"""Pictures as HTML: a picture for each group, which opens and closes, and a field to search names with.
+"""Pictures as HTML: a picture for each group, which opens and closes, and a search field.
 
-Everything is in the page: SVG, a style, a few lines of script. It needs no server, and nothing from elsewhere.
+The page contains everything: SVG, a style, a few lines of script. It needs no server and no other files.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ root.querySelector('button.fits').addEventListener('click',()=>root.classList.to
 
 
 def page(picture: Picture) -> str:
-    """A whole document."""
+    """Return a whole document."""
     title = escape(picture.title)
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
     return f'{head}<body style="margin:16px">{embedded(picture)}</body></html>\n'
 
 
 def embedded(picture: Picture) -> str:
-    """A piece of a document, as notebooks show it."""
+    """Return a fragment of a document, as notebooks show it."""
     name = f"dualtape-{next(_ids)}"
     short = picture.short()
     bar = (
@@ -89,7 +89,7 @@ def embedded(picture: Picture) -> str:
 
 
 def _opened(picture: Picture) -> set[Group]:
-    """The groups that are open from the beginning: the outermost first, as many as stay legible."""
+    """Return the groups that are open initially: the outermost first, as many as remain legible."""
     shown = len(picture.closed())
     opened: set[Group] = set()
     waiting = list(picture.groups())
@@ -103,7 +103,7 @@ def _opened(picture: Picture) -> set[Group]:
 
 
 def _section(picture: Picture, path: Group, opened: set[Group]) -> str:
-    """What is in a group: a picture with its groups closed, and below it each of them."""
+    """Return the contents of a group: a picture with its groups closed, followed by each of them."""
     view = picture.closed(path)
     view.title = ""  # the bar, or the summary above, has it
     parts = [f'<div class="view">{boxes.svg(view)}</div>']

@@ -1,8 +1,8 @@
-"""A picture before it is drawn: items, the edges between them, and the groups that items are in.
+"""A picture before it is drawn: items, the edges between them, and nested groups of items.
 
-Whatever is drawn becomes this first (``graphs.py``, ``programs.py``); how it is shown is the business of ``boxes.py``
-(SVG), ``page.py`` (HTML) and ``words.py`` (text, Mermaid, Graphviz). Groups nest, by their paths. A group can be closed
-to a single item, and what repeats itself is shown once, with how often it is there.
+Everything that is drawn is converted to this first (``graphs.py``, ``programs.py``); ``boxes.py`` (SVG), ``page.py``
+(HTML) and ``words.py`` (text, Mermaid, Graphviz) render it. Groups are nested by their paths. A group can be closed to
+a single item, and repeated parts are shown once, with their count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .words import counted
 
 Group = tuple[str, ...]
 LEGIBLE = 60  # items that one picture shows
-_SECTION = 40  # items of a stretch that has no groups of its own
+_SECTION = 40  # items of a section without groups
 _LONGEST = 40  # entries of what is looked for as repeated
 
 
@@ -41,7 +41,7 @@ class Item:
     nbytes : int
         What it keeps for the backward.
     more : str
-        What is known besides.
+        Further facts.
     also : tuple of str
         The names of those that it stands for, where they differ from its own.
 
@@ -65,19 +65,19 @@ class Item:
 
     @property
     def words(self) -> str:
-        """What a search finds it by: not the groups that it is in, which are found themselves."""
+        """Return the text that a search matches: without its groups, which are matched themselves."""
         return " ".join(filter(None, (self.name, self.note, self.more, self.line, *self.also)))
 
     @property
     def tip(self) -> str:
-        """What is shown when the mouse rests on the box."""
+        """Return the tooltip of the box."""
         kept = f"keeps {shown_bytes(self.nbytes)}" if self.nbytes else ""
         also = f"also {_listed(self.also)}" if self.also else ""
         return "\n".join(filter(None, (self.name, self.note, self.more, "/".join(self.group), kept, self.line, also)))
 
 
 class Picture:
-    """Items in the order of the computation, and edges from what comes before to what comes after.
+    """Items in the order of the computation, and edges between them.
 
     In a notebook it is a page; printed, an outline. ``save`` writes the file that its name asks for.
 
@@ -101,7 +101,7 @@ class Picture:
 
     @property
     def facts(self) -> str:
-        """How much there is, in words."""
+        """Return a summary of its size."""
         kept = sum(item.nbytes for item in self.items)
         return counted(len(self)) + (f", {shown_bytes(kept)} kept for the backward" if kept else "")
 
@@ -114,7 +114,9 @@ class Picture:
     # --- other views of it -------------------------------------------------------------------------
 
     def without_repeats(self) -> Picture:
-        """What stands there three times or more, one after the other, once: in a group that says how often."""
+        """Return the picture with parts that occur three times or more in sequence shown once, in a group with their
+        count.
+        """
         groups: dict[int, Group] = {}  # of the items that stay, in their order
         stands: dict[int, int] = {}  # for each other item, one that looks like it
         _fold(self._entries((), range(len(self.items))), (), groups, stands)
@@ -144,7 +146,7 @@ class Picture:
         return Picture(self.title, items, edges)
 
     def short(self) -> Picture:
-        """Repeats once; if there is still more beside one another than is legible, in sections."""
+        """Return the picture without repeats; in sections, if it is still too large to be legible."""
         picture = self.without_repeats()
         if sum(not item.group for item in picture.items) + len(picture.groups()) > LEGIBLE:
             loose = [item for item in picture.items if not item.group]
@@ -155,8 +157,8 @@ class Picture:
         return picture
 
     def closed(self, path: Group = (), depth: int = 0) -> Picture:
-        """What is in the group of ``path``, its groups deeper than ``depth`` as one item each; and beside it what it is
-        joined with.
+        """Return the contents of the group ``path``, with groups deeper than ``depth`` closed; and the items connected
+        to it.
         """
         keys = [self._stand_in(k, path, len(path) + depth) for k in range(len(self.items))]
         across = [(a, b) for a, b in self.edges if (keys[a][0] == "outside") != (keys[b][0] == "outside")]
@@ -172,7 +174,7 @@ class Picture:
         return Picture(self.title, items, _forward(edges))
 
     def _stand_in(self, k: int, path: Group, level: int) -> tuple[str, Any]:
-        """What stands for an item in the view of a group: itself, or the group that it is in there, or beside it."""
+        """Return the representation of an item in the view of a group: itself, or the group that contains it."""
         group = self.items[k].group
         same = words.shared_levels(group, path)
         if same < len(path):
@@ -190,14 +192,14 @@ class Picture:
         return Item(name, counted(len(members)) + (f", {shown_bytes(kept)}" if kept else ""), kind, path, "", kept)
 
     def legible(self) -> Picture:
-        """Repeats once, and as many levels of groups open as stay legible."""
+        """Return the picture without repeats, with as many levels of groups open as remain legible."""
         short = self.short()
         deepest = max((len(item.group) for item in short.items), default=0)
         views = (short.closed((), depth) for depth in range(deepest, -1, -1))
         return next((view for view in views if len(view) <= LEGIBLE), short.closed())
 
     def groups(self, path: Group = ()) -> dict[Group, int]:
-        """The groups right inside of ``path``, with how many items each has."""
+        """Return the groups directly inside ``path``, with the number of items in each."""
         found: dict[Group, int] = {}
         for item in self.items:
             if item.group[: len(path)] == path and len(item.group) > len(path):
@@ -206,7 +208,7 @@ class Picture:
         return found
 
     def _entries(self, path: Group, among: Iterable[int]) -> list[_Entry]:
-        """What stands in a group, one after the other: items, and groups with their own entries."""
+        """Return the contents of a group in order: items, and groups with their own entries."""
         entries: list[_Entry] = []
         inside: dict[Group, list[int]] = {}
         sources: dict[int, list[int]] = {}
@@ -233,25 +235,25 @@ class Picture:
     # --- ways to show it ---------------------------------------------------------------------------
 
     def svg(self, *, engine: str | None = None) -> str:
-        """SVG text, by a layout of our own, or by Graphviz with ``engine="dot"``."""
+        """Return SVG, by our own layout, or by Graphviz with ``engine="dot"``."""
         if engine is None:
             return boxes.svg(self.legible())
         return self._graphviz(engine, "svg").decode()
 
     def html(self) -> str:
-        """A page of its own: groups open and close, names are searched for."""
+        """Return an HTML page: groups open and close, names can be searched."""
         return page.page(self)
 
     def mermaid(self) -> str:
-        """A Mermaid flowchart."""
+        """Return a Mermaid flowchart."""
         return words.mermaid(self.legible())
 
     def dot(self) -> str:
-        """A graph in Graphviz's language."""
+        """Return a graph in Graphviz's language."""
         return words.dot(self.legible())
 
     def text(self) -> str:
-        """An outline, a line for each item."""
+        """Return an outline, a line for each item."""
         return "\n".join([f"{self.title}: {self.facts}", *words.outline(self.without_repeats())])
 
     def save(self, path: Any) -> None:
@@ -281,7 +283,7 @@ class Picture:
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """An item or a group, as what it looks like and which items it has."""
+    """An item or a group, with a key for equal ones and its items."""
 
     name: str
     label: Any
@@ -290,18 +292,18 @@ class _Entry:
 
 
 def _listed(names: Sequence[str], most: int = 3) -> str:
-    """The first of several names."""
+    """Return the first of several names."""
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 def _names_of(entries: list[_Entry]) -> str:
-    """What a stretch of entries is called: after what is in it."""
+    """Return the name of a run of entries, after its contents."""
     names = dict.fromkeys(entry.name or entry.label[0] for entry in entries)
     return _listed([name for name in names if name]) or "leaf"
 
 
 def _fold(entries: list[_Entry], path: Group, groups: dict[int, Group], stands: dict[int, int]) -> None:
-    """Find the items that stay when repeats are shown once, with the groups that they are in then."""
+    """Return the items that remain when repeats are shown once, with their groups."""
     k = 0
     while k < len(entries):
         period, times = _repeat(entries, k)
@@ -319,7 +321,7 @@ def _fold(entries: list[_Entry], path: Group, groups: dict[int, Group], stands: 
 
 
 def _repeat(entries: list[_Entry], k: int) -> tuple[int, int]:
-    """The period that repeats from entry ``k`` on and saves most, and how often it is there: (1, 1) if none does."""
+    """Return the period that repeats from entry ``k`` on and saves most, and its count: (1, 1) if there is none."""
     best, saved = (1, 1), 0
     for period in range(1, min(_LONGEST, (len(entries) - k) // 3) + 1):
         times = 1
@@ -334,7 +336,7 @@ def _repeat(entries: list[_Entry], k: int) -> tuple[int, int]:
 
 
 def _forward(edges: dict[tuple, None]) -> list[tuple[int, int]]:
-    """Edges without those that close a circle: of two closed groups each may need something of the other."""
+    """Return edges without those that close a cycle, which closed groups may form."""
     after: dict[int, list[int]] = {}
     kept = []
     for a, b in edges:

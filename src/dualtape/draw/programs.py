@@ -1,4 +1,4 @@
-"""Compiled programs as pictures: the instructions that were traced, and the kernels that they became."""
+"""Compiled programs as pictures: the traced instructions, and their kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 class Pictures(list[Picture]):
-    """Several pictures, one after the other.
+    """Several pictures in sequence.
 
     Examples
     --------
@@ -35,11 +35,11 @@ class Pictures(list[Picture]):
     """
 
     def text(self) -> str:
-        """Their outlines."""
+        """Return their outlines."""
         return "\n\n".join(picture.text() for picture in self)
 
     def html(self) -> str:
-        """A page with all of them."""
+        """Return an HTML page with all of them."""
         body = "<hr>".join(picture._repr_html_() for picture in self)
         return f'<!doctype html><html lang="en"><head><meta charset="utf-8"></head><body>{body}</body></html>\n'
 
@@ -62,7 +62,7 @@ class Pictures(list[Picture]):
 def of_program(
     name: str, instructions: list[Instruction], inputs: list[Value], outputs: list[Value], made: Any
 ) -> Pictures:
-    """A program before fusion and after it; ``made`` is what runs it."""
+    """Return a program before and after fusion; ``made`` is the object that runs it."""
     pictures = Pictures([_traced(f"{name}, as it was traced", instructions, inputs, outputs)])
     schedule = getattr(made, "schedule", None)
     if schedule is not None:

@@ -1,4 +1,4 @@
-"""Pictures in words: an outline to read, and the languages of Mermaid and Graphviz."""
+"""Pictures as text: an outline, and the languages of Mermaid and Graphviz."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ if TYPE_CHECKING:
 
 
 def shared_levels(a: Group, b: Group) -> int:
-    """How many levels two groups have in common."""
+    """Return how many levels two groups have in common."""
     return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def counted(nodes: int) -> str:
-    """How many nodes, in words."""
+    """Return a number of nodes as text."""
     return f"{nodes} node{'s' * (nodes != 1)}"
 
 
 def outline(picture: Picture) -> list[str]:
-    """A line for each item: its name, its shape, what it is made of, what it keeps, where it was made."""
+    """Render a picture as plain text: a line for each item with its name, shape, inputs, saved values and source
+    line.
+    """
     names = [_numbered(picture, k) for k in range(len(picture))]
     sources: dict[int, list[int]] = {}
     for a, b in picture.edges:
@@ -47,13 +49,13 @@ def outline(picture: Picture) -> list[str]:
 
 
 def _numbered(picture: Picture, k: int) -> str:
-    """The name of an item, with a number where it is not the first of that name."""
+    """Return the name of an item, with a number if it is not the first of that name."""
     before = sum(item.name == picture.items[k].name for item in picture.items[:k])
     return picture.items[k].name if not before else f"{picture.items[k].name}.{before}"
 
 
 def mermaid(picture: Picture) -> str:
-    """A flowchart, with a subgraph for each group."""
+    """Return a flowchart, with a subgraph for each group."""
     lines = ["flowchart TD"]
 
     def declared(k: int, item: Item) -> str:
@@ -68,7 +70,7 @@ def mermaid(picture: Picture) -> str:
 
 
 def dot(picture: Picture) -> str:
-    """A directed graph, with a cluster for each group."""
+    """Return a directed graph, with a cluster for each group."""
     font = FONT.split(",")[0]
     lines = [f'digraph {{ label={_dumped(picture.title)}; labelloc=t; fontname="{font}"; fontsize=13;']
     lines.append(f'  node [shape=box, style="rounded,filled", fontname="{font}", fontsize=11];')
@@ -92,12 +94,12 @@ def _label(item: Item) -> str:
 
 
 def _dumped(text: str) -> str:
-    """A string as Graphviz reads it."""
+    """Return a string in Graphviz's syntax."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _for_mermaid(text: str) -> str:
-    """A string as Mermaid reads it: HTML, with entities of its own."""
+    """Return a string in Mermaid's syntax: HTML, with entities of its own."""
     for sign, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("\n", "<br/>")):
         text = text.replace(sign, entity)
     return f'"{text}"'
@@ -111,7 +113,7 @@ def _nested(
     declared: Callable[[int, Item], str],
     quoted: Callable[[str], str],
 ) -> None:
-    """Write items one after the other, with where groups begin and end."""
+    """Write items in order, with the beginnings and ends of groups."""
     open_: Group = ()
     number = 0
     for k, item in enumerate(picture.items):

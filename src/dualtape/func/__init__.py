@@ -1,4 +1,4 @@
-"""``dualtape.func``: functions of functions. They nest in any order, and take NumPy arrays as well as tensors."""
+"""``dualtape.func``: transforms of functions. They nest in any order, and take NumPy arrays as well as tensors."""
 
 from typing import TYPE_CHECKING  # by this name alone do checkers know it
 

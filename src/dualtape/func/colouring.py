@@ -1,9 +1,9 @@
-"""Colouring: which columns (or rows) of a sparse matrix one product can tell apart.
+"""Colouring: which columns (or rows) of a sparse matrix a single product can recover.
 
 Columns of one colour have no row in common, so that the product with their sum shows every entry of each. In a
-symmetric matrix each entry stands in two places, and it is enough that one of them can be read: that takes a star
-colouring, and fewer colours. Both are greedy; the colours in use around a vertex are the bits of one Python
-integer, so that each nonzero is looked at once.
+symmetric matrix each entry occurs twice, and it is enough that one of them can be read: that needs a star colouring,
+and fewer colours. Both are greedy; the colours used by the neighbours of a vertex are the bits of one Python integer,
+so that each nonzero is visited once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["colour_columns", "star_colouring"]
 
 
 def colour_columns(pattern: Any) -> np.ndarray:
-    """Colours of the columns of a sparse matrix: columns with a row in common have different ones.
+    """Return colours of the columns of a sparse matrix: columns with a row in common have different ones.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def colour_columns(pattern: Any) -> np.ndarray:
 
 
 def star_colouring(pattern: Any) -> np.ndarray:
-    """Colours of a symmetric matrix, so that each entry can be read from one of its two places in the compressed
-    matrix.
+    """Return colours of a symmetric matrix such that each entry can be read from one of its two positions in the
+    compressed matrix.
 
     Neighbours differ; and two neighbours of a vertex share a colour only if it is higher than the vertex's own. So
     an entry can be read in the row of its end of higher colour.
@@ -75,7 +75,7 @@ def star_colouring(pattern: Any) -> np.ndarray:
 
 
 def _best(count: int, least: int, degrees: np.ndarray, colour: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """The colouring with fewest colours among those of several orders."""
+    """Return the colouring with fewest colours among those of several orders."""
     best: np.ndarray | None = None
     for order in _orders(count, degrees):
         found = colour(order)
@@ -88,9 +88,7 @@ def _best(count: int, least: int, degrees: np.ndarray, colour: Callable[[np.ndar
 
 
 def _orders(count: int, degrees: np.ndarray) -> Iterator[np.ndarray]:
-    """Orders to colour in: where neighbours are neighbours in number too (bands), as they come; else those with
-    many neighbours first.
-    """
+    """Yield orders to colour in: the given one for bands, else one with high degrees first."""
     natural = np.arange(count)
     busy = np.argsort(-degrees, kind="stable")
     if degrees.size and degrees.max() <= 4 * max(float(degrees.mean()), 1.0):

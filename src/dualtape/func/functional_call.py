@@ -1,5 +1,5 @@
-"""``functional_call``: a module, or any object that keeps its parameters as attributes, called with others in their
-place; and the parameters of several of them, stacked.
+"""``functional_call``: call a module, or any object with parameters as attributes, with other values for them; and
+stack the parameters of several objects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call ``module`` with other tensors in the place of its own, which it has back afterwards.
+    """Call ``module`` with other tensors in place of its own, which are restored afterwards.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], d
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Let the batch norms of a module use the statistics of their batch alone: the running ones cannot be written
-    inside of a transform.
+    """Make the batch norms of a module use the statistics of their batch alone: running statistics cannot be written
+    inside a transform.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def _merged(dicts: Any) -> dict[str, Any]:
 
 
 def _tensors(module: Any, prefix: str = "", seen: frozenset = frozenset()) -> Iterator[tuple[str, Tensor]]:
-    """The tensors among an object's attributes, and among those of its attributes, by dotted name; of a module its
+    """Return the tensors among an object's attributes, and those of its attributes, by dotted name; of a module its
     parameters and buffers.
     """
     if _is_module(module):
@@ -198,7 +198,7 @@ def _is_part(value: Any) -> bool:
 
 
 def _tied(given: dict[str, Any], own: dict[str, Tensor]) -> dict[str, Any]:
-    """``given`` with the other names of the tensors that it replaces."""
+    """Return ``given`` extended by the other names of the tensors that it replaces."""
     tied = dict(given)
     for name, value in given.items():
         for other, tensor in own.items():
@@ -213,7 +213,7 @@ def _tied(given: dict[str, Any], own: dict[str, Tensor]) -> dict[str, Any]:
 
 
 def _untied(own: dict[str, Tensor]) -> dict[str, Tensor]:
-    """``own`` with the first name of each tensor only."""
+    """Return ``own`` with the first name of each tensor only."""
     names = {id(tensor): name for name, tensor in reversed(own.items())}
     return {name: tensor for name, tensor in own.items() if names[id(tensor)] == name}
 
@@ -227,7 +227,7 @@ def _owner(module: Any, name: str) -> tuple[Any, str]:
 
 @contextmanager
 def _replaced(module: Any, given: dict[str, Any]) -> Iterator[None]:
-    """While the attributes have other values; they are put back however the block ends."""
+    """Context in which attributes have other values; they are restored however the block ends."""
     before: list[tuple[dict, str, Any]] = []  # the latest first: one attribute may have two names
     restored = starmap(setitem, before)
     try:

@@ -1,4 +1,4 @@
-"""``functionalize``, which has little to do here: nothing is traced, so no program has to be rid of its writes."""
+"""``functionalize``: transforms handle in-place writes themselves, so that there are none to remove."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["functionalize"]
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """``func`` itself, as a function of the same arguments that does the same.
+    """Return ``func`` as a function of the same arguments with the same results and effects.
 
     PyTorch's gives compilers a program without writes in place; here functions run as they are.
 

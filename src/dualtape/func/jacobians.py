@@ -32,7 +32,7 @@ __all__ = ["hessian", "jacfwd", "jacrev"]
 
 
 def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
-    """The unit vectors ``start`` to ``stop`` of the space of ``tensor``, stacked along a first dimension."""
+    """Return the unit vectors ``start`` to ``stop`` of the space of ``tensor``, stacked along a first dimension."""
     like, n = tensor._array, tensor.numel()
     while type(like) is Batched:  # the same for all samples
         like = like.values
@@ -45,8 +45,8 @@ def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
 
 
 def over_rows(function: Callable, points: Any, randomness: str = "error") -> Callable:
-    """``function`` of one direction as a function of many: by ``vmap``, or, at tensors whose class computes, one at
-    a time: a batch is a kind of array, and they have none.
+    """Return ``function`` of one direction as a function of many: by ``vmap``, or one at a time for tensors of classes
+    that compute themselves, which cannot be batched.
     """
     if not any([type(point._array) is Absent for point in points]):
         return vmap(function, randomness=randomness)
@@ -65,13 +65,18 @@ def _chunks(n: int, size: int | None, mesh: Any) -> list[tuple[int, int]]:
 
 
 def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
-    """What chunks gave, one after the other; of all processes if they had a part each. Each of ``n`` has a shape."""
+    """Return the results of chunks, concatenated; with a mesh, those of all processes.
+
+    ``n`` is their number along the first dimension.
+
+    ``n`` is their number along the first dimension.
+    """
     found = parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
     return found if mesh is None else mesh._together(found.reshape(-1, *shape), n)
 
 
 def _check_real(who: str, tensors: list, what: str) -> None:
-    """Raise unless all are real: a complex derivative is one number only of a holomorphic function."""
+    """Raise unless all tensors are real: a complex derivative is a single number only for holomorphic functions."""
     for k, tensor in enumerate(tensors):
         if tensor._array.dtype.kind == "c":
             raise RuntimeError(
@@ -231,7 +236,7 @@ def _by_columns(
         seen: list = []  # the structure of the output, and aux: the same in every pass
 
         def moved(k: int, direction: Tensor) -> tuple:
-            """The tangents of the outputs as the ``k``-th leaf moves in a direction."""
+            """Return the tangents of the outputs for a direction of the ``k``-th leaf."""
             directions = [direction if i == k else zeros_for(x) for i, x in enumerate(points)]
             with forward_level() as level:
                 output = push(lambda *leaves: chosen_func(*tree_unflatten(leaves, spec)), points, directions, level)

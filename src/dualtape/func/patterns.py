@@ -1,4 +1,4 @@
-"""``rearrange``: dimensions named, moved, split and joined by a pattern, as the package einops writes them."""
+"""``rearrange``: name, move, split and join dimensions by a pattern, in the notation of the package einops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOKENS = re.compile(r"\s*(\.\.\.|…|[A-Za-z_]\w*|\d+|[()]|\S)")
 
 
 def _side(text: str, pattern: str) -> list[Any]:
-    """One side of a pattern: the names of each dimension, in a list if they stand in brackets, else in a tuple."""
+    """Return one side of a pattern: the names of each dimension, in a list if they are in brackets, else in a tuple."""
     dims: list[Any] = []
     group: list[str] | None = None
     for token in _TOKENS.findall(text):
@@ -89,7 +89,7 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
 
 
 def _spelled_out(left: list, right: list, ndim: int, pattern: str) -> tuple[list, list]:
-    """The dimensions that an ellipsis stands for get names of their own."""
+    """Return both sides with names for the dimensions of an ellipsis."""
     dots = [sum(group.count("...") for group in side) for side in (left, right)]
     if dots[0] != dots[1] or dots[0] > 1 or any("..." in group for group in left if type(group) is list):
         raise ValueError(f"rearrange: an ellipsis stands once, on both sides, and on the left by itself: {pattern!r}")
@@ -112,7 +112,7 @@ def _spelled_out(left: list, right: list, ndim: int, pattern: str) -> tuple[list
 
 
 def _sized(group: list[str], size: int, sizes: dict[str, int], pattern: str) -> None:
-    """Work out the one size in a group that is not known."""
+    """Compute the one unknown size in a group."""
     known, open_names = 1, []
     for name in group:
         if name in sizes:

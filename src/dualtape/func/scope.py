@@ -1,8 +1,8 @@
-"""The edge of a transform: how arguments come in and results go out.
+"""The border of a transform: how arguments enter and results leave.
 
-There is one tape. A reverse transform gives its function new tensors for its arguments, joined to the old ones by a
-node if those are on the tape already; what it returns is cut off from these new tensors unless something outside
-the transform is to be differentiated too.
+There is one tape. A reverse transform calls its function with new tensors, connected to the old ones by a node if those
+are on the tape already; results are detached from the new tensors unless something outside the transform is
+differentiated too.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ from ..pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a number that may stand for a 0-d array: Python's or NumPy's, floating point or complex."""
+    """Return whether ``value`` is a floating-point or complex number, Python's or NumPy's, that may stand for a 0-d
+    array.
+    """
     return isinstance(value, (float, complex)) or (isinstance(value, np.generic) and value.dtype.kind in "fc")
 
 
 def as_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
-    """The leaves of ``tree``, arrays and numbers as tensors, and its spec; anything else but tensors is refused."""
+    """Return the leaves of ``tree``, with arrays and numbers as tensors, and its spec; raise for leaves of other
+    types.
+    """
     leaves, spec = tree_flatten(tree)
     for k, leaf in enumerate(leaves):
         if not isinstance(leaf, Tensor):
@@ -57,8 +61,8 @@ def _hint(leaf: Any) -> str:
 
 
 def speaks_numpy(*trees: Any) -> bool:
-    """Whether a call is a NumPy user's: there are arrays or numbers in ``trees``, no tensors, and no transform is
-    under way around it.
+    """Return whether the arguments are NumPy's: ``trees`` contain arrays or numbers, no tensors, and no other transform
+    is running.
     """
     mode = modes.current()
     if mode.levels or mode.batches:
@@ -73,7 +77,7 @@ def speaks_numpy(*trees: Any) -> bool:
 
 
 def as_numpy(tree: Any) -> Any:
-    """``tree`` with tensors as arrays, except those that are still to be differentiated."""
+    """Return ``tree`` with tensors as arrays, except those that are still to be differentiated."""
     return tree_map(lambda leaf: leaf._array if isinstance(leaf, Tensor) and not leaf.requires_grad else leaf, tree)
 
 
@@ -81,7 +85,7 @@ def as_numpy(tree: Any) -> Any:
 
 
 def named_as(func: Callable) -> Callable[[Callable], Callable]:
-    """``functools.wraps(func)``; of a plain function without attributes, in a fraction of the time."""
+    """Return ``functools.wraps(func)``; for a plain function without attributes a faster equivalent."""
 
     def named(wrapper: Any) -> Callable:
         if type(func) is not FunctionType or func.__dict__:
@@ -98,7 +102,7 @@ def named_as(func: Callable) -> Callable[[Callable], Callable]:
 
 
 def check_argnums(argnums: Any, count: int) -> tuple[int, ...]:
-    """The places of the arguments to differentiate, counted from the front."""
+    """Return the nonnegative positions of the arguments to differentiate."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in places):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {argnums!r} of {type(argnums)}")
@@ -114,7 +118,7 @@ def check_argnums(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def with_chosen(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ...]) -> Callable:
-    """``func`` as a function of the chosen arguments alone."""
+    """Return ``func`` as a function of the chosen arguments alone."""
 
     def of_chosen(*values: Any) -> Any:
         given = list(args)
@@ -126,7 +130,7 @@ def with_chosen(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ..
 
 
 def split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
-    """What a function returned, and what it returned beside that."""
+    """Return the output of a function, and its auxiliary output."""
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):
@@ -137,7 +141,7 @@ def split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
 
 
 def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
-    """The tensors of a result; anything else in it is refused."""
+    """Return the tensors of a result; raise if it contains anything else."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
@@ -163,7 +167,9 @@ renew_in_child(globals(), _ending=Lock)
 
 
 class Scope:
-    """One reverse transform: knows what was there before it began. ``with`` it the function runs, and is recorded."""
+    """One run of a reverse transform: it tells tensors made inside from those outside. Within the context the function
+    runs, and is recorded.
+    """
 
     def __init__(self) -> None:
         self.outside = mode = modes.current()
@@ -187,7 +193,7 @@ class Scope:
             _ended.add(self)
 
     def inward(self, tensor: Tensor) -> Tensor:
-        """``tensor`` as the function gets it: the same values and tangents, and a place on the tape of its own."""
+        """Return ``tensor`` as the function receives it: the same values and tangents, with an edge of its own."""
         if tensor._array.dtype.kind not in "fc":
             raise RuntimeError(
                 f"only Tensors of floating point dtype can require gradients, got {tensor.dtype!r}: convert it first,"
@@ -203,15 +209,15 @@ class Scope:
         return new
 
     def reaches_out(self, tensor: Tensor) -> bool:
-        """Whether ``tensor``, or a tangent of it, was computed from something outside that may be differentiated."""
+        """Return whether ``tensor``, or a tangent of it, depends on a tensor outside that may be differentiated."""
         return self.values_reach(tensor) or self.tangents_reach(tensor)
 
     def tangents_reach(self, tensor: Tensor) -> bool:
-        """The same of its tangents alone."""
+        """Return the same for its tangents alone."""
         return any(map(self.reaches_out, tangents_now(tensor)))
 
     def values_reach(self, tensor: Tensor) -> bool:
-        """The same of its values alone."""
+        """Return the same for its values alone."""
         if not modes.current().grad or not tensor.requires_grad:
             return False
         edge = edge_of(tensor)
@@ -235,7 +241,8 @@ class Scope:
         return False
 
     def outward(self, value: Any, reaches: bool | None = None) -> Any:
-        """A result as the caller gets it, with no tie to the tensors of the function; what is no tensor as it is.
+        """Return a result as the caller receives it, without connection to the tensors of the function; other objects
+        unchanged.
 
         ``reaches``: whether its values reach out, if that is known.
         """
@@ -255,8 +262,8 @@ class Scope:
 
 
 def _made_before(node: Any) -> bool:
-    """Whether ``node`` was made while a function ran that has ended: it need not lead to anything that is still to
-    be differentiated.
+    """Return whether ``node`` was made in a transform that has ended, and so need not lead to differentiable
+    tensors.
     """
     with _ending:
         scopes = list(_ended)
@@ -264,18 +271,18 @@ def _made_before(node: Any) -> bool:
 
 
 def tangents_now(tensor: Tensor) -> list[Tensor]:
-    """The tangents of ``tensor`` at the levels that are open."""
+    """Return the tangents of ``tensor`` at the open levels."""
     found = [tangent(tensor, level) for level in active(modes.current())]
     return [t for t in found if t is not None]
 
 
 def has_history(tensor: Tensor) -> bool:
-    """Whether ``tensor``, or a tangent of it, is to be differentiated."""
+    """Return whether ``tensor``, or a tangent of it, is to be differentiated."""
     return tensor.requires_grad or any(map(has_history, tangents_now(tensor)))
 
 
 def cut_off(tensor: Tensor) -> Tensor:
-    """The same memory and tangents, without history."""
+    """Return a tensor over the same memory with the same tangents, without history."""
     new = alias(tensor) if type(tensor._array) is not Absent else tensor.detach()
     for level in active(modes.current()):
         t = tangent(tensor, level)

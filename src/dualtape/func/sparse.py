@@ -1,9 +1,9 @@
-"""Sparse Jacobians and Hessians: find the pattern, colour it, compute in few products, return SciPy's sparse arrays.
+"""Sparse Jacobians and Hessians: find the pattern, colour it, compute a few products, return SciPy's sparse arrays.
 
-The pattern comes from running the function once over arrays that know what they depend on
-(:mod:`dualtape.arrays.dependent`); the Hessian's is that of the gradient, whose backward runs over the same arrays.
-The colouring (:mod:`.colouring`) says which columns one product can tell apart. The number of products does not
-grow with the size of the problem where each value depends on a few inputs.
+The function runs once over arrays that track dependences (:mod:`dualtape.arrays.sparsity.dependent`), which gives the
+pattern; that of the Hessian is the pattern of the gradient, whose backward runs over the same arrays. The colouring
+(:mod:`.colouring`) says which columns a single product can recover. The number of products does not grow with the size
+of the problem if each value depends on a few inputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FORWARD_COST = 2.0
 
 
 def jacobian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
-    """A function of the same arguments that gives the sparsity pattern of ``func``'s Jacobian.
+    """Return a function of the same arguments that gives the sparsity pattern of ``func``'s Jacobian.
 
     The pattern holds wherever the function takes the same branches, indices and orders as at the arguments given.
     It may have more entries than the Jacobian has nonzeros, never fewer: what has no rule of its own counts as
@@ -71,8 +71,7 @@ def jacobian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
 
 
 def hessian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
-    """A function of the same arguments that gives the sparsity pattern of the Hessian of ``func``, whose result is one
-    number.
+    """Return a function of the same arguments that gives the sparsity pattern of the Hessian of a scalar ``func``.
 
     It is symmetric, and otherwise as :func:`jacobian_pattern` says.
 
@@ -115,9 +114,9 @@ def sparse_jacobian(
     check: bool = False,
     progress: bool | None = None,
 ) -> SparseDerivative:
-    """A function of the same arguments that gives the Jacobian of ``func`` as a sparse array.
+    """Return a function of the same arguments that gives the Jacobian of ``func`` as a sparse array.
 
-    Without ``pattern`` each call detects the pattern anew, because at another point the function may take another
+    Without ``pattern`` each call detects the pattern, because at another point the function may take another
     branch, and colours it. With ``pattern`` neither is done: it is coloured at the first call, and used for all.
 
     Parameters
@@ -128,7 +127,7 @@ def sparse_jacobian(
     argnums : int
         Which argument to differentiate by: a real floating-point tensor or array.
     pattern : sparse array, optional
-        Its stored entries, zeros among them included, are where the Jacobian may differ from zero. If it lacks
+        Its stored entries, explicit zeros included, are where the Jacobian may differ from zero. If it lacks
         some, the result is wrong; ``check`` finds out.
     has_aux : bool
         The result is a pair of the Jacobian and what ``func`` passed on.
@@ -172,10 +171,9 @@ def sparse_hessian(
     check: bool = False,
     progress: bool | None = None,
 ) -> SparseDerivative:
-    """A function of the same arguments that gives the Hessian of ``func``, whose result is one number, as a sparse
-    array.
+    """Return a function of the same arguments that gives the Hessian of a scalar ``func`` as a sparse array.
 
-    Without ``pattern`` each call detects the pattern anew, because at another point the function may take another
+    Without ``pattern`` each call detects the pattern, because at another point the function may take another
     branch, and colours it. With ``pattern`` neither is done: it is coloured at the first call, and used for all.
 
     Parameters
@@ -186,8 +184,8 @@ def sparse_hessian(
     argnums : int
         Which argument to differentiate by: a real floating-point tensor or array.
     pattern : sparse array, optional
-        Its stored entries, zeros among them included, are where the Hessian may differ from zero; the transposed
-        places are added. If it lacks some, the result is wrong; ``check`` finds out.
+        Its stored entries, explicit zeros included, are the entries that may differ from zero; the transposed
+        entries are added. If it lacks some, the result is wrong; ``check`` finds out.
     has_aux : bool
         The result is a pair of the Hessian and what ``func`` passed on.
     check : bool
@@ -378,7 +376,7 @@ class SparseDerivative:
 
 
 class _Plan:
-    """A pattern, its colours, and where each entry is read.
+    """A pattern, its colours, and the product from which each entry is read.
 
     Attributes
     ----------
@@ -415,14 +413,14 @@ class _Plan:
         self._bounds = np.searchsorted(colour[order], np.arange(self.passes + 1))
 
     def products(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For each product: the vector, the entries that are read from it, and where."""
+        """Yield, for each product, the vector, the entries that are read from it, and their positions."""
         for colour in range(self.passes):
             part = slice(self._bounds[colour], self._bounds[colour + 1])
             yield self._colours == colour, self._order[part], self._places[part]
 
 
 def _cheaper(pattern: Any, mode: str | None) -> tuple[str, np.ndarray]:
-    """The mode whose products cost less, and its colours."""
+    """Return the mode with cheaper products, and its colours."""
     if mode == _FORWARD:
         return mode, colour_columns(pattern)
     if mode == _REVERSE:
@@ -443,7 +441,7 @@ def _cheaper(pattern: Any, mode: str | None) -> tuple[str, np.ndarray]:
 
 
 def _as_pattern(pattern: Any, symmetric: bool) -> Any:
-    """A pattern as it was given, as CSR with sorted places."""
+    """Return a given pattern as CSR with sorted indices."""
     try:
         given = _sparse.csr_array(pattern)
     except (TypeError, ValueError) as error:
@@ -469,7 +467,7 @@ def _structure(indptr: Any, indices: Any, shape: tuple, symmetric: bool) -> Any:
 
 
 def _input(args: tuple, argnums: Any, name: str) -> np.ndarray:
-    """The array to differentiate by, checked."""
+    """Return the array to differentiate with respect to, checked."""
     if isinstance(argnums, bool) or not isinstance(argnums, (int, np.integer)):
         raise TypeError(
             f"{name}: argnums must be an int, got {argnums!r}: to differentiate by several arguments, join them in one"
@@ -525,7 +523,7 @@ def _random(size: int, like: np.ndarray) -> np.ndarray:
 
 
 def _detect(func: Callable, argnums: int, args: tuple, kwargs: dict, has_aux: bool, twice: bool) -> Any:
-    """The pattern of the Jacobian, or of the Hessian."""
+    """Return the pattern of the Jacobian, or of the Hessian."""
     from ..arrays.sparsity import dependent
     from ..arrays.sparsity.dependence import Table
 

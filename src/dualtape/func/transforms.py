@@ -1,6 +1,6 @@
-"""Derivatives as functions of functions: ``vjp``, ``grad`` and its kin, ``jvp``, ``linearize``.
+"""Derivatives as functions of functions: ``vjp``, ``grad``, ``value_and_grad``, ``jvp``, ``linearize``.
 
-All of them run the user's function once on the one tape, or under one forward level, and nest in any order: what an
+Each runs the user's function once on the one tape, or under one forward level, and they nest in any order: whatever an
 outer transform differentiates is recorded while an inner one runs, the inner one's own backward included.
 """
 
@@ -48,7 +48,7 @@ __all__ = [
 
 
 class RecordedCall:
-    """A function recorded at a point: its results, and the way back from them."""
+    """A function recorded at a point: its results, and their backward."""
 
     def __init__(self, func: Callable, primals: tuple, has_aux: bool, who: str) -> None:
         leaves, self.spec = as_tensors(primals, who)
@@ -64,7 +64,7 @@ class RecordedCall:
     def pull(
         self, cotangents: list, retain: bool, create: bool | None, batched: bool = False, partial: bool = False
     ) -> list:
-        """The gradients of the inputs, given those of the outputs; a batch of them if those are ``batched``.
+        """Return the gradients of the inputs, given those of the outputs; a batch of them if those are ``batched``.
 
         With ``partial``, None means zero.
         """
@@ -95,7 +95,7 @@ class RecordedCall:
         ]
 
     def reaches(self) -> bool:
-        """Whether the results reach out of the function: asked while grad mode is on."""
+        """Return whether the results depend on differentiable tensors outside; called while grad mode is on."""
         if self.reaching is None:
             self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
         return self.reaching
@@ -105,7 +105,8 @@ class RecordedCall:
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
-    """The value of ``func`` at ``primals``, and the function that pulls gradients back through it.
+    """Return the value of ``func`` at ``primals``, and the function that maps gradients of the outputs to those of the
+    primals.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """The function that computes the gradient of a scalar function and its value, in this order.
+    """Return a function that computes the gradient of a scalar function and its value, in this order.
 
     Parameters
     ----------
@@ -179,8 +180,8 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """The function that computes the value of a scalar function and its gradient, in this order, as SciPy's optimizers
-    take it.
+    """Return a function that computes the value of a scalar function and its gradient, in this order, as SciPy's
+    optimizers take it.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """The gradient of a scalar function, as a function of the same arguments.
+    """Return the gradient of a scalar function, as a function of the same arguments.
 
     Parameters
     ----------
@@ -270,7 +271,7 @@ def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kw
 
 
 class forward_level(modes.ModeContext):
-    """A new level, the newest, for the length of a block: ``with forward_level() as level``."""
+    """Context with a new level, the newest: ``with forward_level() as level``."""
 
     level: ForwardLevel
     fields = ("forward",)
@@ -289,13 +290,13 @@ class forward_level(modes.ModeContext):
 
 
 def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> Any:
-    """``func`` on dual tensors."""
+    """Run ``func`` on dual tensors."""
     levels = modes.current().levels
     return func(*(dual(x, t, levels, level) for x, t in zip(primals, tangents, strict=True)))
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:
-    """The value of ``func`` at ``primals`` and its derivative along ``tangents``, in one pass forward.
+    """Return the value of ``func`` at ``primals`` and its derivative along ``tangents``, in one forward pass.
 
     Parameters
     ----------
@@ -355,7 +356,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 
 def linearize(func: Callable, *primals: Any) -> tuple:
-    """The value of ``func`` at ``primals``, and its derivative there as a linear function of a direction.
+    """Return the value of ``func`` at ``primals``, and its derivative there as a linear function of a direction.
 
     ``func`` runs once: the linear function reuses what was recorded, by differentiating the backward pass with
     respect to the gradient it starts from.

@@ -1,8 +1,8 @@
-"""``vmap``: a function of one sample, run once for a whole batch.
+"""``vmap``: run a function of one sample once for a whole batch.
 
-The inputs' batch dimensions are hidden (:mod:`dualtape.arrays.batched`), the function runs on tensors that look
-like one sample, and the hidden dimensions of what it returns are shown again. Nothing is traced: Python code runs
-once, and gradients are recorded as always.
+The batch dimensions of the inputs are hidden (:mod:`dualtape.arrays.batched`), the function runs on tensors with the
+shape of one sample, and the results get their batch dimension back. Nothing is traced: Python code runs once, and
+gradients are recorded as always.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def vmap(
     chunk_size: int | None = None,
     mesh: Any = None,
 ) -> Callable:
-    """A function that does for every entry along a dimension what ``func`` does for one.
+    """Return a function that applies ``func`` to every entry along a dimension.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def vmap(
 def chunk_vmap(
     func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
 ) -> Callable:
-    """:func:`vmap` in so many chunks; ``vmap(..., chunk_size=)`` says how large they are.
+    """Return :func:`vmap` in ``chunks`` chunks; ``vmap(..., chunk_size=)`` sets their size.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def chunk_vmap(
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """All samples of a tensor inside :func:`vmap`, in a dimension in front, to look at; a constant.
+    """Return all samples of a tensor inside :func:`vmap`, along a first dimension, for inspection; a constant.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def _name(func: Callable) -> str:
 
 
 def _seen(leaf: Any) -> Any:
-    """A leaf as the function sees it: arrays are tensors."""
+    """Return a leaf as the function receives it: arrays become tensors."""
     return as_tensor(leaf) if is_array(leaf) else leaf
 
 
 def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list, Any]:
-    """The number of samples, the leaves of the arguments, the dimension of each, and how they are nested."""
+    """Return the number of samples, the leaves of the arguments, the dimension of each, and their spec."""
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{_call(func, in_dims)}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
@@ -230,7 +230,7 @@ def _check(leaf: Any, dim: Any, call: str) -> None:
 
 
 def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
-    """All samples at once."""
+    """Run all samples at once."""
     mode = modes.current()
     level = BatchLevel(size, randomness, _name(func))
     inside = mode.replace(batches=(*mode.batches, level))
@@ -268,7 +268,7 @@ def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
 
 
 def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable, given: dict) -> Any:
-    """The results with the samples shown; ``given``: what the function got, by the sample and its dimension."""
+    """Return the results with visible samples; ``given`` maps samples to the function's inputs and dimensions."""
     leaves, spec = tree_flatten(result)
     dims = _out_dims(out_dims, spec, func)
     bases = {id(leaf._view.base) for leaf in leaves if isinstance(leaf, Tensor) and leaf._is_view()}
@@ -278,7 +278,9 @@ def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable, give
 
 
 def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable, given: dict, bases: set[int]) -> Any:
-    """One result: the same tensor for the same sample, an argument for its own; a view only of what is left."""
+    """Return one result with visible samples: the same tensor for the same sample, an argument for its own sample; a
+    view only of tensors that outlive the call.
+    """
     if dim is not None and isinstance(leaf, Tensor) and -leaf.ndim - 1 <= dim <= leaf.ndim:
         dim %= leaf.ndim + 1
         shown = given.get((id(leaf), dim))
@@ -324,7 +326,7 @@ def _spread(
     chunk_size: int | None,
     mesh: Any,
 ) -> Any:
-    """The samples that fall to this process, and what the others gave for theirs."""
+    """Run the samples of this process, and collect the results of the others for theirs."""
     if randomness == "different":
         raise ValueError("vmap: with mesh= each process would draw its own numbers: use randomness='same' or 'error'")
     start, stop = mesh._share(size)
@@ -348,7 +350,7 @@ def _spread(
 def _chunked(
     func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str, chunk_size: int
 ) -> Any:
-    """So many samples at a time, what they give joined again."""
+    """Run ``chunk_size`` samples at a time, and join the results."""
     from ..random import generator as random
 
     state = random.get_rng_state() if randomness == "same" else None

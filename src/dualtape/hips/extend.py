@@ -1,4 +1,4 @@
-"""Functions with derivatives of the user's own: ``primitive`` and ``defvjp``, as HIPS autograd has them."""
+"""Functions with user-defined derivatives: ``primitive`` and ``defvjp``, as HIPS autograd has them."""
 
 from __future__ import annotations
 

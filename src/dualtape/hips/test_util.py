@@ -1,4 +1,4 @@
-"""Derivatives checked against differences, under HIPS autograd's name."""
+"""Derivatives compared with finite differences, under HIPS autograd's name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_grads"]
 
 
 def check_grads(f: Callable, argnum: Any = 0, modes: Sequence[str] = ("fwd", "rev"), order: int = 2) -> Callable:
-    """The function of ``f``'s arguments that checks the derivatives of ``f`` there, and raises if they are wrong.
+    """Return a function of ``f``'s arguments that checks the derivatives of ``f`` there, and raises if they are wrong.
 
     Examples
     --------

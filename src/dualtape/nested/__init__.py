@@ -1,4 +1,4 @@
-"""``dualtape.nested``: batches of samples of different lengths, packed one after the other."""
+"""``dualtape.nested``: batches of samples of different lengths, concatenated."""
 
 from __future__ import annotations
 

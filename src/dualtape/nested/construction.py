@@ -1,4 +1,4 @@
-"""Nested tensors made of samples, of packed values, and of parts of dense ones."""
+"""Nested tensors from samples, from packed values, and from parts of dense tensors."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _whole(name: str, given: Any) -> np.ndarray:
 
 
 def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = jagged) -> NestedTensor:
-    """Of each row of a dense tensor, ``length`` elements from ``start``: a view of it.
+    """Of each row of a dense tensor, ``length`` elements from ``start``, as a view.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``vmap`` over the samples of nested tensors: one after the other, since each has a size of its own."""
+"""``vmap`` over the samples of nested tensors: one after the other, since their sizes differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .ragged import NestedTensor
 
 
 def by_samples(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
-    """``func`` of each sample; results of one shape are stacked, others become nested tensors."""
+    """Return ``func`` of each sample; results of one shape are stacked, others become nested tensors."""
     if randomness == "same":
         raise NotImplementedError("vmap over a nested tensor: every sample draws numbers of its own")
     for leaf, dim in zip(leaves, dims, strict=True):

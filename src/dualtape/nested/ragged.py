@@ -1,8 +1,8 @@
 """Ragged batches: the samples of a nested tensor are packed into one tensor of values, along its ragged dimension.
 
-A nested tensor of size ``(batch, j, features)`` has values of size ``(sum of the lengths, features)``; dimension
-``d > 0`` of the one is dimension ``d - 1`` of the other. It has a place in the graph of its own; operations
-(``rules.py``) take the values out, compute with them, and pack what they get: both ways are custom functions.
+A nested tensor of size ``(batch, j, features)`` has values of size ``(sum of the lengths, features)``; dimension ``d >
+0`` of the former is dimension ``d - 1`` of the latter. It has a node of its own in the graph; operations (``rules.py``)
+extract the values, compute with them, and pack the results: both conversions are custom functions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _numbers = itertools.count(1)
 
 
 class RaggedSize(int):
-    """The size of a ragged dimension: it equals itself, and no number of elements."""
+    """The size of a ragged dimension: it equals itself, and no integer."""
 
     def __new__(cls, number: int) -> RaggedSize:
         return super().__new__(cls, -1 - number)  # what computes with it by mistake gets no valid size
@@ -43,7 +43,7 @@ class RaggedSize(int):
 
 
 class Ragged:
-    """How samples are packed: where each begins, how long it is, along which dimension of the nested tensor."""
+    """How samples are packed: their offsets, their lengths, and the ragged dimension."""
 
     __slots__ = ("offsets", "lengths", "dim", "size")
 
@@ -59,7 +59,7 @@ class Ragged:
 
     @property
     def counts(self) -> np.ndarray:
-        """The length of each sample."""
+        """Return the length of each sample."""
         return np.diff(self.offsets) if self.lengths is None else self.lengths
 
     @property
@@ -68,26 +68,26 @@ class Ragged:
 
     @property
     def samples(self) -> np.ndarray:
-        """For each packed place, which sample it belongs to."""
+        """Return, for each packed position, the sample it belongs to."""
         return np.repeat(np.arange(self.batch), self.counts)
 
     @property
     def positions(self) -> np.ndarray:
-        """For each packed place, which one of its sample it is."""
+        """Return, for each packed position, the index in its sample."""
         counts = self.counts
         return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
     @property
     def places(self) -> np.ndarray:
-        """Where the elements of all samples are among the values, gaps left out."""
+        """Return the indices of the elements of all samples among the values, without gaps."""
         return self.offsets[:-1][self.samples] + self.positions
 
     def at(self, dim: int) -> Ragged:
-        """The same samples with another ragged dimension."""
+        """Return the same samples with another ragged dimension."""
         return self if dim == self.dim else Ragged(self.offsets, self.lengths, dim, self.size)
 
     def matches(self, other: Ragged) -> bool:
-        """Whether the samples have the same lengths, along the same dimension."""
+        """Return whether the samples have the same lengths, along the same dimension."""
         return self is other or (self.dim == other.dim and np.array_equal(self.counts, other.counts))
 
 

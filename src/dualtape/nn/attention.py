@@ -1,4 +1,4 @@
-"""``dualtape.nn.attention``: which way attention is computed. There is one here: a product, a softmax and a product."""
+"""``dualtape.nn.attention``: the backends of attention. There is one here: a product, a softmax and a product."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class SDPBackend(enum.Enum):
-    """PyTorch's ways to compute attention.
+    """PyTorch's backends of attention.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class SDPBackend(enum.Enum):
 
 @contextmanager
 def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Iterator[None]:
-    """Inside ``with``, attention is computed in one of these ways; refused without the one that is here, MATH.
+    """Context in which attention uses one of the given backends; refused if MATH, the only one here, is not among them.
 
     Examples
     --------

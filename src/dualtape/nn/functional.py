@@ -61,7 +61,7 @@ globals().update(_FUNCTIONS)
 
 
 def _with_inplace(name: str) -> Callable:
-    """The function of an activation that takes ``inplace=`` as its last argument, as PyTorch's does."""
+    """Return the function of an activation that takes ``inplace=`` as its last argument, as PyTorch's does."""
     row = TABLE[name]
     count = len(row.params) - 1
 
@@ -82,7 +82,7 @@ def _with_inplace(name: str) -> Callable:
 
 
 def _written(name: str) -> Callable:
-    """The function that writes an activation into its argument: ``relu_``."""
+    """Return the function that writes an activation into its argument, as ``relu_``."""
     row = TABLE[name]
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -101,7 +101,9 @@ def _written(name: str) -> Callable:
 
 
 def _loss(name: str, order: tuple[str, ...]) -> Callable:
-    """The function of a loss with PyTorch's arguments: the old ones of a reduction, and weights of each element."""
+    """Return the function of a loss with PyTorch's arguments: the deprecated ones of a reduction, and weights of each
+    element.
+    """
     inner = TABLE[name].function if name in TABLE else COMPOSITES[name].function
     shown = inspect.signature(inner).parameters
     weighs = "weight" in order and "weight" not in shown

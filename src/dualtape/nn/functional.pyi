@@ -13,19 +13,19 @@ class _max_pool2d_with_indices_result(NamedTuple):
 def _described(function: Any, name: str, doc: str | None, parameters: Any) -> Any: ...
 def _implicit(name: str, dim: _int | None, ndim: _int) -> _int: ...
 def _loss(name: str, order: Any) -> Any:
-    """The function of a loss with PyTorch's arguments: the old ones of a reduction, and weights of each element."""
+    """Return the function of a loss with PyTorch's arguments: the deprecated ones of a reduction, and weights of each element."""
 def _shape(x: Any) -> tuple: ...
 def _weighted(name: str, inner: Any, input: Any, target: Any, weight: Any, reduction: str = ..., **settings: Any) -> Any: ...
 def _with_inplace(name: str) -> Any:
-    """The function of an activation that takes ``inplace=`` as its last argument, as PyTorch's does."""
+    """Return the function of an activation that takes ``inplace=`` as its last argument, as PyTorch's does."""
 def _written(name: str) -> Any:
-    """The function that writes an activation into its argument: ``relu_``."""
+    """Return the function that writes an activation into its argument, as ``relu_``."""
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """The averages of signals (N, C, L) over as many bins as asked for."""
+    """The averages of signals (N, C, L) over a given number of bins."""
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    """The averages of images (N, C, H, W) over as many bins as asked for; None keeps a dimension's size."""
+    """The averages of images (N, C, H, W) over a given number of bins; None keeps a dimension's size."""
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
-    """The averages of volumes (N, C, D, H, W) over as many bins as asked for; None keeps a dimension's size."""
+    """The averages of volumes (N, C, D, H, W) over a given number of bins; None keeps a dimension's size."""
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: _bool = ...) -> Any:
     """The largest entries of signals (N, C, L) in as many bins as asked for."""
 def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: _bool = ...) -> Any:
@@ -77,13 +77,13 @@ def conv_transpose2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ...
 def conv_transpose3d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> Tensor:
     """The transpose of :func:`conv3d`, weights (C, O / groups, KD, KH, KW)."""
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: _float = ..., size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """1 less the cosine of the angle between vectors; where the target is -1, what the cosine is above ``margin``."""
+    """1 minus the cosine of the angle between vectors; where the target is -1, the excess of the cosine over ``margin``."""
 def cosine_similarity(x1: Any, x2: Any, dim: _int = ..., eps: _float = ...) -> Tensor:
     """The cosines of the angles between vectors along ``dim``."""
 def cross_entropy(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., ignore_index: Any = ..., reduce: Any = ..., reduction: Any = ..., label_smoothing: Any = ...) -> Tensor:
     """The cross entropy of the softmax of ``input`` with target classes (integers) or target probabilities."""
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = ..., reduction: str = ..., zero_infinity: _bool = ...) -> Tensor:
-    """Minus the logarithm of the probability of a sequence of labels, over all its alignments with a longer sequence of steps, in which labels repeat and blanks come between; given the logarithms of each step's probabilities (T, N, C)."""
+    """Minus the log-probability of a sequence of labels, over all its alignments with a longer sequence of steps, in which labels repeat and blanks come between; given the log-probabilities of each step (T, N, C)."""
 def dropout(input: Any, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """In training, entries set to zero with probability ``p``, the others divided by ``1 - p``."""
 def dropout1d(input: Any, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
@@ -99,7 +99,7 @@ def elu_(input: Any, alpha: Any = ...) -> Tensor:
 def embedding(input: Any, weight: Any, padding_idx: _int | None = ..., max_norm: _float | None = ..., norm_type: _float = ..., scale_grad_by_freq: _bool = ..., sparse: _bool = ...) -> Tensor:
     """The rows of ``weight`` that the indices in ``input`` name; the row ``padding_idx`` gets no gradient."""
 def embedding_bag(input: Any, weight: Any, offsets: Any = ..., max_norm: _float | None = ..., norm_type: _float = ..., scale_grad_by_freq: _bool = ..., mode: str = ..., sparse: _bool = ..., per_sample_weights: Any = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Any:
-    """The mean, sum or maximum of the rows of ``weight`` that each bag of indices names: a row of ``input``, or what lies between two offsets of it."""
+    """The mean, sum or maximum of the rows of ``weight`` that each bag of indices names: a row of ``input``, or the indices between two offsets."""
 def feature_alpha_dropout(input: Any, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """:func:`alpha_dropout` of whole channels (N, C, ...)."""
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
@@ -135,7 +135,7 @@ def hardtanh(input: Any, min_val: Any = ..., max_val: Any = ..., inplace: _bool 
 def hardtanh_(input: Any, min_val: Any = ..., max_val: Any = ...) -> Tensor:
     """Write :func:`hardtanh` into its argument."""
 def hinge_embedding_loss(input: Any, target: Any, margin: _float = ..., size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """The input where the target is 1; what it lacks to ``margin`` where that is -1."""
+    """The input where the target is 1; its shortfall below ``margin`` where that is -1."""
 def huber_loss(input: Any, target: Any, reduction: Any = ..., delta: Any = ..., weight: Any = ...) -> Tensor:
     """Half the squared difference near 0, linear from ``delta`` on."""
 def instance_norm(input: Any, running_mean: Any = ..., running_var: Any = ..., weight: Any = ..., bias: Any = ..., use_input_stats: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
@@ -169,19 +169,19 @@ def lp_pool2d(input: Any, norm_type: _float, kernel_size: Any, stride: Any = ...
 def lp_pool3d(input: Any, norm_type: _float, kernel_size: Any, stride: Any = ..., ceil_mode: _bool = ...) -> Tensor:
     """The norm of order ``norm_type`` of each window of volumes (N, C, D, H, W): of powers, which keep their sign."""
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: _float = ..., size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """What the first input lacks to be ``margin`` above the second, or below it where the target is -1."""
+    """The shortfall of the first input below the second plus ``margin``; exchanged where the target is -1."""
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any:
     """The largest entry of each window of signals (N, C, L)."""
 def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> tuple[Tensor, ...]:
-    """The largest entry of each window of signals, and where it is in its signal."""
+    """The largest entry of each window of signals, and its index in the signal."""
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any:
     """The largest entry of each window of images (N, C, H, W)."""
 def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> _max_pool2d_with_indices_result:
-    """The largest entry of each window of images, and where it is in its image."""
+    """The largest entry of each window of images, and its index in the image."""
 def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any:
     """The largest entry of each window of volumes (N, C, D, H, W)."""
 def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> tuple[Tensor, ...]:
-    """The largest entry of each window of volumes, and where it is in its volume."""
+    """The largest entry of each window of volumes, and its index in the volume."""
 def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
     """What :func:`max_pool1d` took back in its places, zeros elsewhere."""
 def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
@@ -195,9 +195,9 @@ def mse_loss(input: Any, target: Any, size_average: Any = ..., reduce: Any = ...
 def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool = ..., key_padding_mask: Any = ..., need_weights: _bool = ..., attn_mask: Any = ..., use_separate_proj_weight: _bool = ..., q_proj_weight: Any = ..., k_proj_weight: Any = ..., v_proj_weight: Any = ..., static_k: Any = ..., static_v: Any = ..., average_attn_weights: _bool = ..., is_causal: _bool = ...) -> tuple[Tensor, ...]:
     """Attention of several heads on sequences (L, N, E): projected, attended to, joined and projected again; and the weights of attention, averaged over heads, or None."""
 def multi_margin_loss(input: Any, target: Any, p: _int = ..., margin: _float = ..., weight: Any = ..., size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """The mean over classes of what the target's score lacks to be ``margin`` above each other's, to the power ``p``."""
+    """The mean over classes of the shortfall of the target's score below each other score plus ``margin``, to the power ``p``."""
 def multilabel_margin_loss(input: Any, target: Any, size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """What each class of the target, listed up to the first -1, lacks to be 1 above each other class, over their number."""
+    """The shortfall of each class of the target, listed up to the first -1, below each other class plus 1, over their number."""
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = ..., size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
     """The mean over classes of the logistic loss of each, for targets of 0 and 1."""
 def native_channel_shuffle(input: Any, groups: _int) -> Tensor:
@@ -219,7 +219,7 @@ def pixel_shuffle(input: Any, upscale_factor: Any, *, out: Any = ...) -> Tensor:
 def pixel_unshuffle(input: Any, downscale_factor: _int) -> Tensor:
     """Images (C, H * r, W * r) rearranged into coarser ones of more channels (C * r * r, H, W)."""
 def poisson_nll_loss(input: Any, target: Any, log_input: _bool = ..., full: _bool = ..., size_average: _bool | None = ..., eps: _float = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """Minus the logarithm of a Poisson distribution's probability of ``target``, but for what does not depend on the rate; ``full`` adds Stirling's approximation of that. The rate is exp(input), or the input."""
+    """Minus the log-probability of ``target`` under a Poisson distribution, without terms that do not depend on the rate; ``full`` adds Stirling's approximation of those. The rate is exp(input), or the input."""
 def prelu(input: Any, weight: Any) -> Tensor:
     """``input`` above 0, ``input`` times a weight (one, or one for each channel) below."""
 def relu(input: Any, inplace: _bool = ...) -> Tensor:
@@ -267,9 +267,9 @@ def threshold(input: Any, threshold: Any, value: Any, inplace: _bool = ...) -> T
 def threshold_(input: Any, threshold: Any, value: Any) -> Tensor:
     """Write :func:`threshold` into its argument."""
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = ..., p: _float = ..., eps: _float = ..., swap: _bool = ..., size_average: _bool | None = ..., reduce: _bool | None = ..., reduction: str = ...) -> Tensor:
-    """What the negative lacks to be ``margin`` farther from the anchor than the positive is; with ``swap``, from the nearer of the two."""
+    """The shortfall of the negative's distance from the anchor below the positive's plus ``margin``; with ``swap``, of the smaller distance from either."""
 def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Any = ..., margin: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
-    """:func:`triplet_margin_loss` with a distance of one's own."""
+    """:func:`triplet_margin_loss` with a user-defined distance."""
 def unfold(input: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The sliding windows of images (N, C, H, W) as columns (N, C * KH * KW, windows)."""
 def upsample(input: Any, size: Any = ..., scale_factor: Any = ..., mode: str = ..., align_corners: _bool | None = ...) -> Tensor:

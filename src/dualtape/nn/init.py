@@ -1,4 +1,4 @@
-"""Initial values: what fills a parameter before it is learned. Each writes into its argument, unrecorded."""
+"""Initial values of parameters. Each function writes into its argument, unrecorded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much values should be scaled before a nonlinearity, so that their spread stays as it is.
+    """The factor that keeps the variance of values through a nonlinearity.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with numbers drawn evenly between ``a`` and ``b``.
+    """Fill with numbers drawn uniformly between ``a`` and ``b``.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution with the identity of as many channels as it can keep.
+    """Fill the weight of a convolution with the identity of as many channels as it can preserve.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill evenly within ``gain * sqrt(6 / (inputs + outputs))`` of zero: Glorot's initial values.
+    """Fill uniformly within ``gain * sqrt(6 / (inputs + outputs))`` of zero: Glorot initialisation.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill normally, with a deviation of ``gain * sqrt(2 / (inputs + outputs))``.
+    """Fill normally, with a standard deviation of ``gain * sqrt(2 / (inputs + outputs))``.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def warn_of_nothing() -> None:
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
-    """The deviation of He's initial values; None if there is nothing to fill."""
+    """Return the standard deviation of He initialisation; None if there is nothing to fill."""
     if 0 in tensor.shape:
         warn_of_nothing()
         return None
@@ -274,7 +274,7 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | 
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill evenly within ``gain * sqrt(3 / inputs)`` of zero: He's initial values.
+    """Fill uniformly within ``gain * sqrt(3 / inputs)`` of zero: He initialisation.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill normally, with a deviation of ``gain / sqrt(inputs)``; arguments as of :func:`kaiming_uniform_`.
+    """Fill normally, with a standard deviation of ``gain / sqrt(inputs)``; arguments as of :func:`kaiming_uniform_`.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fill a matrix normally, but a fraction ``sparsity`` of each column with zeros.
+    """Fill a matrix normally, with a fraction ``sparsity`` of each column set to zero.
 
     Examples
     --------

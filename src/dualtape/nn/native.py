@@ -1,5 +1,5 @@
-"""The functions of ``torch`` beneath those of ``torch.nn.functional``: their modes and reductions are numbers, and they
-give what those keep to themselves (statistics, masks, places).
+"""The functions of ``torch`` below those of ``torch.nn.functional``: modes and reductions are numbers, and statistics,
+masks and indices are returned.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def dropout_(input: Any, p: float, train: bool) -> Any:
 
 @_public
 def native_dropout(input: Any, p: float, train: bool | None) -> Any:
-    """What dropout leaves, and the mask of what it left.
+    """The input after dropout, and the mask of the elements that were kept.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def rrelu(
 
 @_public
 def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:
-    """The largest entries of signals in as many bins as asked for, and where they are.
+    """The largest entries of signals in a given number of bins, and their indices.
 
     Examples
     --------
@@ -316,14 +316,14 @@ def convolution(
 
 
 def _statistics(x: Any, dims: tuple, eps: float) -> tuple:
-    """The mean, and one over the standard deviation, over dimensions that are kept."""
+    """Return the mean, and one over the standard deviation, over dimensions that are kept."""
     mean = x.mean(dims, keepdim=True)
     return mean, ((x - mean) ** 2).mean(dims, keepdim=True).add(eps).rsqrt()
 
 
 @_public
 def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """What a layer norm gives, the means, and one over the standard deviations.
+    """The result of a layer norm, the means, and one over the standard deviations.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 
 @_public
 def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
-    """What a group norm gives, the means of groups (N, group), and one over their standard deviations.
+    """The result of a group norm, the means of groups (N, group), and one over their standard deviations.
 
     Examples
     --------
@@ -358,7 +358,7 @@ def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: i
 def native_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
-    """What a batch norm gives, and in training the means and one over the standard deviations, else empty tensors.
+    """The result of a batch norm, and in training the means and one over the standard deviations, else empty tensors.
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""Parameters, leaves that say of themselves that they are to be learned; buffers, which are not; and both before
-their shape is known.
-"""
+"""Parameters: leaves that are learned; buffers, which are not; and both before their shape is known."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter
 
 
 class _ParameterType(type):
-    """A tensor of a subclass of its own is a parameter if it was made one."""
+    """The metaclass of Parameter: a tensor of another subclass is an instance if it was made a parameter."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is Parameter and isinstance(instance, Tensor) and instance.__dict__.get("_is_param", False):
@@ -30,7 +28,7 @@ class _ParameterType(type):
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
-    """A leaf over the memory of ``data`` that requires grad; operations on it give plain tensors.
+    """A leaf over the memory of ``data`` that requires grad; operations on it return plain tensors.
 
     Parameters
     ----------
@@ -84,7 +82,7 @@ silent.add(Parameter)
 
 
 class _BufferType(type):
-    """A tensor is a buffer if it was made one."""
+    """The metaclass of Buffer: a tensor is an instance if it was made a buffer."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is Buffer and isinstance(instance, Tensor) and instance.__dict__.get("_is_buffer", False):
@@ -93,7 +91,7 @@ class _BufferType(type):
 
 
 class Buffer(Tensor, metaclass=_BufferType):
-    """A tensor over the memory of ``data`` that a module keeps as a buffer when it is assigned to an attribute.
+    """A tensor over the memory of ``data`` that a module registers as a buffer when it is assigned to an attribute.
 
     Parameters
     ----------
@@ -129,7 +127,7 @@ class Buffer(Tensor, metaclass=_BufferType):
 
 
 class Uninitialized(RuntimeError, ValueError):
-    """Something asked for the shape or the values of a tensor that has none yet."""
+    """Raised when code asks for the shape or the values of a tensor that has none yet."""
 
 
 class Unshaped(Absent):
@@ -156,7 +154,7 @@ class Unshaped(Absent):
 
 
 class UninitializedTensorMixin:
-    """What parameters and buffers have in common until their shape is known: they can be converted and made."""
+    """Common parts of parameters and buffers without a shape: they can be converted and materialised."""
 
     _array: Any
     requires_grad: bool
@@ -169,7 +167,7 @@ class UninitializedTensorMixin:
         self.__class__ = self.cls_to_become
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """One of another dtype or on another device."""
+        """Return a copy with the given dtype and device."""
         from .modules._convert import parse_to
 
         device, dtype, _, _ = parse_to(*args, **kwargs)
@@ -180,14 +178,14 @@ class UninitializedTensorMixin:
     type = to
 
     def detach(self) -> Any:
-        """Itself without a gradient to come."""
+        """Return itself without gradient."""
         new = self.to()
         new._requires_grad = False
         return new
 
     @property
     def data(self) -> Any:
-        """Itself without a gradient to come."""
+        """Itself without gradient."""
         return self.detach()
 
     @data.setter
@@ -196,16 +194,16 @@ class UninitializedTensorMixin:
 
     @property
     def dtype(self) -> Any:
-        """The dtype that it will have."""
+        """The dtype that the tensor will have."""
         return dtypes.of(self._array.dtype)
 
     @property
     def device(self) -> Any:
-        """Where it will be."""
+        """The device on which the tensor will be."""
         return devices.device(self._array.device)
 
     def share_memory_(self) -> Any:
-        """There is no memory yet."""
+        """Refused: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer: call forward before module.share_memory()"
         )
@@ -250,7 +248,7 @@ def _unshaped(cls: type, requires_grad: bool, device: Any, dtype: Any) -> Any:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
-    """A parameter whose shape is found out later: it can be converted, and materialised, and nothing else.
+    """A parameter whose shape is determined later: it can be converted and materialised, and nothing else.
 
     Parameters
     ----------
@@ -276,7 +274,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
-    """A buffer whose shape is found out later: it can be converted, and materialised, and nothing else.
+    """A buffer whose shape is determined later: it can be converted and materialised, and nothing else.
 
     Examples
     --------
@@ -299,7 +297,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a module that say how its tensors are made, given apart or as ``factory_kwargs``, as one dict.
+    """Return the arguments of a module that set how its tensors are created, given separately or as ``factory_kwargs``,
+    as one dict.
 
     Examples
     --------
@@ -323,7 +322,7 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether the shape of a parameter or buffer is not known yet.
+    """Return whether the shape of a parameter or buffer is not known yet.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The ops: ``families`` declares them, ``table`` reads the rows, ``codegen`` writes their functions, ``dispatch`` runs
-what is unusual.
+"""The ops: ``families`` declares them, ``table`` reads the rows, ``codegen`` generates their functions, ``dispatch`` is
+the reference path.
 
-The families that nearly every program uses are read at import; the others when a name is asked for that is not there
-yet: ``families/index.py``, which ``make test`` keeps up to date, knows who has which.
+The families in ``AT_IMPORT`` are imported with the package, the others when a missing name is asked for:
+``families/index.py``, written by ``make generate``, maps names to families.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .dispatch import FUNCTIONS as FUNCTIONS
 from .dispatch import NAMESPACES as NAMESPACES
 from .families import index
 
-# NumPy reports division by zero and the like as warnings of whoever called it; PyTorch's users expect inf and NaN
-# in silence. np.errstate(all="raise") still raises.
+# NumPy warns at its caller of floating-point errors, such as a division by zero; PyTorch's users expect inf and NaN
+# without a warning. np.errstate(all="raise") still raises.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 
 AT_IMPORT = (
@@ -37,7 +37,7 @@ AT_IMPORT = (
 
 
 def home(family: str) -> str:
-    """The module of a family, relative to this package."""
+    """Return the module of a family, relative to this package."""
     return "..random" if family == "random" else f".families.{family}"
 
 
@@ -52,13 +52,13 @@ for _family, _methods in index.METHODS.items():
 
 
 def load_all() -> None:
-    """Read the families that are read on demand."""
+    """Import all families."""
     for family in index.NAMES:
         import_module(home(family), __name__)
 
 
 def load(name: str) -> None:
-    """Read the family that has an op or a function of this name; all, if none is known to."""
+    """Import the family that has an op or a function of this name; all families if none is known to have it."""
     family = index.family_of(name)
     if family is None:
         load_all()
@@ -67,7 +67,7 @@ def load(name: str) -> None:
 
 
 def namespace(name: str) -> dict[str, Callable]:
-    """The functions of a namespace below the package's, once the families that have them were read."""
+    """Return the functions of a namespace such as ``linalg``, after importing its families."""
     for family in index.SPACES.get(name, "").split():
         import_module(home(family), __name__)
     return NAMESPACES.get(name, {})
@@ -77,7 +77,7 @@ table.Registry.load = staticmethod(load)
 
 
 def __getattr__(name: str) -> Any:
-    """``dualtape.ops.mine``: ops that a user has declared in a namespace; ``aten``: ours by PyTorch's names beneath."""
+    """``dualtape.ops.mine``: user-defined ops of a namespace; ``aten``: ops under ATen's names."""
     if name == "aten":
         return import_module(".aten", __name__)
     functions = NAMESPACES.get(f"ops.{name}")

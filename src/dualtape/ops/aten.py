@@ -1,8 +1,8 @@
-"""``dualtape.ops.aten``: PyTorch's names for what ``__torch_dispatch__`` gets.
+"""``dualtape.ops.aten``: ATen's names for the operations that ``__torch_dispatch__`` receives.
 
-``aten.add`` is a packet, and its overloads are the function that handlers get: ``func is aten.add.Tensor``, tables
-with ``aten.mul.Tensor`` as a key and ``func.overloadpacket`` work as they do there. One function serves all
-overloads of a name, but where they are different operations (``aten.max.dim``).
+``aten.add`` is a packet; its overloads are the function that handlers receive: ``func is aten.add.Tensor``, tables with
+``aten.mul.Tensor`` as a key and ``func.overloadpacket`` work as in PyTorch. One function stands for all overloads of a
+name, unless they are different operations (``aten.max.dim``).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _OVERLOADS = (
 
 
 class Schema(NamedTuple):
-    """What a handler may ask of its function: ``func._schema.name``."""
+    """The schema of a function: ``func._schema.name``."""
 
     name: str
 
@@ -92,7 +92,7 @@ class OpOverloadPacket:
         self._schema = Schema(self._qualified_op_name)
 
     def overloads(self) -> list[str]:
-        """The names of the overloads: each of them is known for every operation."""
+        """Return the names of the overloads; every operation has the same."""
         return list(_OVERLOADS)
 
     def __getattr__(self, overload: str) -> Callable:
@@ -111,7 +111,7 @@ class OpOverloadPacket:
 
 
 def described(function: Any) -> Callable:
-    """``function``, with the names that PyTorch's overloads have for themselves."""
+    """Return ``function`` with the attributes that PyTorch's overloads have."""
     if not hasattr(function, "_schema"):
         name = _KNOWN.get(function.__name__, function.__name__)
         if function.__name__ == "refill_":
@@ -123,7 +123,7 @@ def described(function: Any) -> Callable:
 
 
 def _found(name: str) -> Callable | None:
-    """The function that a handler gets for an operation; None if there is none of this name."""
+    """Return the function that a handler receives for an operation; None if there is none of this name."""
     if name.endswith("_"):
         row: Any = next((row for row in TABLE.values() if row.inplace and _inplace_name(row) == name), None)
         return None if row is None else getattr(Tensor, name)

@@ -1,7 +1,8 @@
-"""Short cuts of ``x[key]`` and ``x[key] = value`` for keys of integers and slices: what nearly every key is.
+"""Fast paths of ``x[key]`` and ``x[key] = value`` for keys of integers and slices.
 
-As in :mod:`codegen.call`: plain tensors over NumPy's arrays, no mode but grad mode. Both functions say when something
-is unusual, and then have done nothing; :mod:`indexing` goes the whole way, which alone words errors.
+As in :mod:`.codegen.call` they are for plain tensors over NumPy's arrays with no mode active but grad mode. In any
+other case both report so, with nothing done, and :mod:`.families.indexing` takes the reference path, which alone builds
+error messages.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _WHOLE = [(slice(None),) * n for n in range(65)]  # NumPy's arrays have at most 
 
 
 def _write_view_at(_: None) -> Code:
-    """The function ``view_at(x, keys, alone)``: the view ``x[keys]``, None if something is unusual.
+    """Return the source of ``view_at(x, keys, alone)``, which returns the view ``x[keys]``, or None if a case is
+    unusual.
 
     A select or a slice for each part of the key, a node for each if they are recorded, one tensor for all. A slice of a
     whole dimension is no view of its own, unless it stands ``alone``.
@@ -74,8 +76,9 @@ def _is_place(value: Any) -> bool:
 
 
 def assign(x: Any, key: Any, value: Any) -> bool:
-    """Do ``x[key] = value``: write, and give the base its history, without a tensor for the view. False: nothing
-    was done.
+    """Assign ``x[key] = value`` and record it on the base, without a tensor for the view.
+
+    Return False, with nothing done, if a case is unusual.
     """
     mode = modes.current()
     if type(x) is not Tensor and type(x) not in plain_types or not mode.plain:

@@ -1,10 +1,10 @@
-"""Into a batch and out of it: the ops at the borders of ``vmap``, all linear, so that derivatives of every kind pass
-them.
+"""Entering and leaving a batch: the ops at the borders of ``vmap``, all linear, so that derivatives of every kind pass
+through them.
 
-``_batch`` hides an axis of a tensor, ``_unbatch`` shows it again, ``_lift`` makes a tensor from outside one that is
-the same for all samples. An op that has batched and other arguments gets all of them batched: where one of the
-others has a gradient to come, it goes through ``_lift``, whose backward adds up what the samples give. So
-un-batching is a node of the graph like any other, and the engine knows nothing of it.
+``_batch`` hides an axis of a tensor, ``_unbatch`` makes it visible again, ``_lift`` makes a tensor from outside one
+that is the same for all samples. If some arguments of an op are batched, all of them are: one that needs a gradient
+goes through ``_lift``, whose backward sums over the samples. So un-batching is an ordinary node, and the engine does
+not handle batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .table import BROADCASTING, ELEMENTWISE, GENERAL, LINEAR, TABLE, Op, op
 
 
 def _row(name: str, forward: Callable, vjp: Callable, jvp: Any, view: bool | str = False) -> Op:
-    """A row that does not stay in the table: what it gives is no array that the generated tests could look into."""
+    """Return a row that is not kept in the table: generated tests could not read its results."""
     op(
         name,
         forward,
@@ -43,8 +43,8 @@ def _row(name: str, forward: Callable, vjp: Callable, jvp: Any, view: bool | str
 
 
 def _pull_lifted(g: Any, level: BatchLevel) -> Any:
-    """While the function runs there is only one sample to see, and its gradient is what is asked for; afterwards it
-    is the sum of all.
+    """Return the gradient of a lifted tensor: that of the one visible sample while the function runs, afterwards the
+    sum over all.
     """
     return g if level.open else _unlifted(g, level)
 
@@ -84,12 +84,14 @@ _unlift = _row(
 
 
 def batch(tensor: Tensor, level: BatchLevel, dim: int) -> Tensor:
-    """``tensor`` with its dimension ``dim`` hidden: one sample of ``level``, in the same memory."""
+    """Return ``tensor`` with its dimension ``dim`` hidden: one sample of ``level``, in the same memory."""
     return _batch.function(tensor, level, dim % max(tensor.ndim, 1))
 
 
 def unbatch(tensor: Tensor, level: BatchLevel, dim: int = 0) -> Tensor:
-    """``tensor`` with the samples of ``level`` along dimension ``dim``; if it is the same for all samples, repeated."""
+    """Return ``tensor`` with the samples of ``level`` along dimension ``dim``; repeated if it is the same for all
+    samples.
+    """
     array = tensor._array
     whole = arrays.is_batched(array, level) and arrays.extent(array, level) == level.size
     if not whole and tensor.requires_grad and modes.current().grad:
@@ -98,8 +100,8 @@ def unbatch(tensor: Tensor, level: BatchLevel, dim: int = 0) -> Tensor:
 
 
 def reveal(tensor: Tensor, level: BatchLevel, dim: int) -> Tensor:
-    """``tensor``, a result of its own, as the one that is left of it when ``level`` ends: in the same memory, and with
-    the same count of writes, but no view.
+    """Return ``tensor``, a result of its own, as it remains when ``level`` ends: in the same memory, with the same
+    version, but not as a view.
     """
     result = _reveal.function(tensor, level, dim)
     result._version_counter = tensor._shared_counter
@@ -107,7 +109,7 @@ def reveal(tensor: Tensor, level: BatchLevel, dim: int) -> Tensor:
 
 
 def lift(tensor: Tensor, level: BatchLevel) -> Tensor:
-    """``tensor`` as one that is batched by ``level``, the same for all samples; itself if it is batched already."""
+    """Return ``tensor`` batched by ``level``, the same for all samples; itself if it is batched already."""
     if arrays.is_batched(tensor._array, level):
         return tensor
     mode = modes.current()
@@ -121,7 +123,7 @@ def lift(tensor: Tensor, level: BatchLevel) -> Tensor:
 
 
 def lift_arguments(row: Op, values: list, raws: list) -> None:
-    """Make all tensor arguments of an op batched by every level that one of them is batched by."""
+    """Batch all tensor arguments of an op by every level that batches one of them."""
     levels = arrays.levels_of(raws)
     if row.name in ("_batch", "_unbatch", "_spread", "_lift", "_unlift"):
         return
@@ -142,8 +144,8 @@ def lift_arguments(row: Op, values: list, raws: list) -> None:
 
 
 def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
-    """The quick way of an op that works element by element, on tensors of one rank of which ``first`` is batched by one
-    level: the forward on all samples' values, with what is not batched lifted. MISS if it is not for this.
+    """Run an elementwise op on tensors of one rank of which ``first`` is batched by one level: the fast path, on all
+    samples' values, with unbatched tensors lifted. Return MISS if it does not apply.
     """
     if (
         row.kind not in (ELEMENTWISE, BROADCASTING)
@@ -187,8 +189,8 @@ def pointwise(row: Op, values: list, mode: modes.Mode, first: Batched) -> Any:
 
 
 def recorded(row: Op, x: Tensor, y: Any, output: Any) -> Tensor:
-    """The result ``made`` of two arguments of which one is batched and the other is not, or not as that is: it is
-    lifted, and the op recorded.
+    """Record an op whose result ``output`` was computed from two arguments, not both batched alike: lift the other one.
+    Return the result.
     """
     values = row.bind((x, y), {})
     raws = [raw(value) for value in values]
@@ -210,9 +212,7 @@ def _mapped(value: Any, function: Callable) -> Any:
 
 
 def by_samples(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
-    """``function`` of tensors on each sample of the newest level, recorded as any other operations are, and what it
-    gives stacked.
-    """
+    """Return ``function`` of each sample of the newest level, recorded as usual, with the results stacked."""
     level = arrays.newest(_mapped((args, kwargs), raw))
     if level is None:
         return function(*args, **kwargs)

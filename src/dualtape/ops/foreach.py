@@ -1,4 +1,6 @@
-"""``_foreach_add`` and its like: an op on each tensor of a list, as optimizers of others call them."""
+"""``_foreach_add`` and the other ``_foreach`` functions: an op on each tensor of a list, as third-party optimizers call
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _NO_VALUE = frozenset({"copy", "zero"})  # in place only
 
 
 def foreach(name: str) -> Callable[..., Any] | None:
-    """The function ``_foreach_...`` of this name; None if there is none."""
+    """Return the function ``_foreach_...`` of this name; None if there is none."""
     word = name.removeprefix("_foreach_")
     op, inplace = (word[:-1], True) if word.endswith("_") else (word, False)
     if op not in _OPS or op in _NO_VALUE and not inplace or op in ("max", "mm", "norm", "powsum", "clone") and inplace:

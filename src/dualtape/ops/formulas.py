@@ -1,6 +1,4 @@
-"""What formulas share: other ops used as functions of whatever the formula was given, and small recurring
-expressions.
-"""
+"""Helpers of formulas: other ops as functions of any kind of argument, and small recurring expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from .table import TABLE
 
 
 def use(name: str) -> Callable:
-    """The op ``name`` as a formula calls it: recorded if an argument is a tensor, on raw arrays otherwise."""
+    """Return the op ``name`` for use in a formula: recorded if an argument is a tensor, on raw arrays otherwise."""
 
     def either(*args: Any) -> Any:
         row = TABLE[name]
@@ -33,8 +31,8 @@ def use(name: str) -> Callable:
 
 
 def in_dtype_of(value: Any, g: Any) -> Any:
-    """A real argument in the dtype of ``g``, as the forward saw it: arguments come to formulas as they were given, and
-    NumPy's logarithm of 8-bit integers, say, has half precision.
+    """Return a real argument in the dtype of ``g``, as the forward used it: formulas get arguments as they were given,
+    and NumPy's logarithm of 8-bit integers, for instance, has half precision.
     """
     if value is True or value is False:
         return float(value)
@@ -45,14 +43,16 @@ def in_dtype_of(value: Any, g: Any) -> Any:
 
 
 def times(factor: Any, value: Any) -> Any:
-    """``value`` times a number; integers stay integers, as in PyTorch."""
+    """Return ``value`` times a number; integers stay integers, as in PyTorch."""
     if factor == 1:
         return value
     return value * (int(factor) if value.dtype.kind in "iu" else factor)
 
 
 def times_checked(name: str, alpha: Any, value: Any) -> Any:
-    """``value`` times a number, the argument ``name``; raises RuntimeError if ``value``'s dtype has no place for it."""
+    """Return ``value`` times a number, the argument ``name``; raise RuntimeError if the dtype of ``value`` cannot hold
+    that number.
+    """
     if type(alpha) is int and alpha == 1:
         return value
     kind = value.dtype.kind
@@ -68,7 +68,7 @@ def times_checked(name: str, alpha: Any, value: Any) -> Any:
 
 
 def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """``dim`` (None, an int or several) as a tuple of axes from 0 up; raises IndexError out of range."""
+    """Return ``dim`` (None, an int or several) as a tuple of nonnegative axes; raise IndexError out of range."""
     if dim is None:
         return tuple(range(ndim))
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim if isinstance(dim, bool) else index(dim),)
@@ -76,12 +76,12 @@ def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether ``value`` is one integer: Python's, NumPy's, or that of a 0-d tensor."""
+    """Return whether ``value`` is one integer: Python's, NumPy's, or a 0-d tensor."""
     return isinstance(value, int) or hasattr(value, "__index__") and not getattr(value, "ndim", 1)
 
 
 def normal_dim(dim: int, ndim: int) -> int:
-    """``dim`` counted from the front; a 0-d tensor counts as having one dimension."""
+    """Return ``dim`` counted from the front; a 0-d tensor counts as having one dimension."""
     bound = max(ndim, 1)
     if dim is True or dim is False:
         raise TypeError(f"argument 'dim' must be int, not bool: got {dim}, did you mean keepdim={dim}?")
@@ -91,7 +91,7 @@ def normal_dim(dim: int, ndim: int) -> int:
 
 
 def restore(g: Any, shape: tuple, dim: Any, keepdim: bool) -> Any:
-    """A reduced array with its reduced axes put back as 1, ready to broadcast against ``shape``."""
+    """Return a reduced array with its reduced axes restored with length 1, ready to broadcast against ``shape``."""
     if keepdim or not shape:
         return g
     dims = normal_dims(dim, len(shape))
@@ -99,20 +99,20 @@ def restore(g: Any, shape: tuple, dim: Any, keepdim: bool) -> Any:
 
 
 def spread(g: Any, shape: tuple, dim: Any, keepdim: bool) -> Any:
-    """A reduced array broadcast back to ``shape``."""
+    """Return a reduced array broadcast back to ``shape``."""
     return np.broadcast_to(restore(g, shape, dim, keepdim), shape)
 
 
 def transposed(x: Any) -> Any:
-    """The last two axes exchanged."""
+    """Return ``x`` with its last two axes exchanged."""
     return np.swapaxes(x, -1, -2)
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugate transpose of the last two axes."""
+    """Return the conjugate transpose over the last two axes."""
     return np.swapaxes(x, -1, -2).conj()
 
 
 def zeros_like_shape(shape: tuple, g: Any) -> Any:
-    """Zeros of ``shape`` with the dtype and kind of ``g``."""
+    """Return zeros of ``shape`` with the dtype and kind of ``g``."""
     return zeros(shape, g._array.dtype if isinstance(g, Tensor) else g.dtype, g)

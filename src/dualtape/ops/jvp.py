@@ -1,9 +1,9 @@
-"""Forward mode through the ops: the tangents of results from those of arguments.
+"""Forward mode of ops: tangents of results from those of arguments.
 
-Called by the dispatcher while a level is open. The formula that an op declares runs on tensors, beneath the level:
-what it computes is recorded, batched and differentiated like anything else. An op without one gets its tangent from
-its gradient formula, transposed: that is linear in the gradient, and the derivative of a linear function is its
-transpose's transpose.
+The reference path calls it while a level is open. The formula that an op declares runs on tensors, beneath the level,
+so that it is recorded, batched and differentiated like other ops. For an op without one, the tangent comes from its
+gradient formula, transposed: that formula is linear in the gradient, and the derivative of a linear function is the
+transpose of its transpose.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def execute(op: Op, values: list, mode: modes.Mode) -> Any:
 
 
 def _execute(op: Op, values: list, mode: modes.Mode) -> Any:
-    """The op as if no level were open, then its results get their tangents."""
+    """Run the op as if no level were open, then set the tangents of its results."""
     levels = levels_for(op, mode)
     if not levels:
         with _Grounded(mode):
@@ -74,19 +74,19 @@ def _execute(op: Op, values: list, mode: modes.Mode) -> Any:
 
 
 def _call(op: Op, values: list) -> Any:
-    """The op by its public function, which knows the short cuts."""
+    """Run the op by its public function, which has the fast paths."""
     return op.function(*op.given(tuple(values)))
 
 
 def levels_for(op: Op, mode: modes.Mode) -> tuple:
-    """The levels at which results of ``op`` get tangents; a view shares its base's memory, and its tangents also
-    while others are not propagated.
+    """Return the levels at which results of ``op`` get tangents; a view shares its base's memory, and its tangents also
+    while propagation is off.
     """
     return active(mode.replace(forward=True) if op.view and not mode.forward else mode)
 
 
 def _lift(op: Op, values: list) -> None:
-    """Batch what stands beside batched arguments, tangents too: what nodes save of it has them."""
+    """Batch the arguments beside batched ones, with their tangents, so that nodes save them in that form."""
     from .batching import lift_arguments
 
     raws = [[raw(item) for item in v] if type(v) is list else raw(v) for v in values]
@@ -95,7 +95,7 @@ def _lift(op: Op, values: list) -> None:
 
 
 class _Grounded:
-    """While no level is in force: forward mode is switched off."""
+    """Context in which no level is active: forward mode is switched off."""
 
     __slots__ = ("mode", "inside")
 
@@ -113,7 +113,7 @@ class _Grounded:
 
 
 def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
-    """Give ``results`` of ``op`` on ``values`` their tangents, at every level at which an argument has one."""
+    """Set the tangents of ``results`` of ``op`` on ``values``, at every level at which an argument has one."""
     places = op.input_places
     for k, level in enumerate(levels):
         given = [_tangents_at(values[place], level) for place in places]
@@ -144,7 +144,7 @@ def propagate(op: Op, values: list, results: list, levels: tuple) -> None:
 
 
 def _keep(op: Op, values: list, results: list) -> None:
-    """Let the tangents follow what the results' node has saved: of results, and of arguments that hooks have packed."""
+    """Attach the tangents to the values that the results' node has saved: results, and arguments packed by hooks."""
     node = next(r for r in results if r._requires_grad)._edge[0]
     if getattr(node, "op", None) is not op or not op.saves or type(node._saved) is not tuple:
         return
@@ -161,7 +161,7 @@ def _keep(op: Op, values: list, results: list) -> None:
 
 
 def _tangents_at(value: Any, level: ForwardLevel) -> Any:
-    """The tangent of an argument; of a list, a list, or None if none of it has one."""
+    """Return the tangent of an argument; of a list, a list, or None if none of it has one."""
     if isinstance(value, Tensor):
         return tangent(value, level)
     if isinstance(value, list):
@@ -181,7 +181,7 @@ def _bare(value: Any, level: ForwardLevel, older: tuple) -> Any:
 
 
 def _derive(op: Op, values: list, results: list, given: list) -> list:
-    """The tangents of the results, one for each; None where there is none."""
+    """Return the tangents of the results, one for each; None where there is none."""
     if op.jvp == LINEAR:
         found = _run(op, _replaced(op, values, given, range(len(given))))
     elif op.jvp == BILINEAR:
@@ -205,7 +205,7 @@ def _tuple(found: Any) -> tuple:
 
 
 def _replaced(op: Op, values: list, given: list, places: Any) -> list:
-    """The arguments with the tangents of some inputs in their place; zero where such an input has none."""
+    """Return the arguments with the tangents of some inputs in their position; zero where such an input has none."""
     new = list(values)
     for k in places:
         place, t = op.input_places[k], given[k]
@@ -225,7 +225,7 @@ def _zeros(tensor: Tensor) -> Tensor:
 
 
 def _sum(parts: list[tuple]) -> tuple:
-    """Tuples of tangents, added up."""
+    """Return the sums of tuples of tangents."""
     total = list(parts[0])
     for part in parts[1:]:
         for k, one in enumerate(part):
@@ -234,7 +234,7 @@ def _sum(parts: list[tuple]) -> tuple:
 
 
 class _Known:
-    """What the names in a formula of ``op`` stand for."""
+    """The values of the names in a formula of ``op``."""
 
     __slots__ = ("op", "values", "results")
 
@@ -259,7 +259,7 @@ class _Known:
 
 
 def transposed(op: Op, values: list, results: list, given: list) -> tuple:
-    """The tangents of the results from the formulas of the gradients.
+    """Return the tangents of the results, computed from the gradient formulas.
 
     A gradient formula is ``g -> A^H g``; the gradient of ``Re <A^H g, t>`` with respect to ``g`` is ``A t``.
     """
@@ -283,7 +283,7 @@ def transposed(op: Op, values: list, results: list, given: list) -> tuple:
 
 
 def real_inner(pairs: list, name: str = "a gradient") -> Any:
-    """The real inner product of gradients and tangents, added up; ``name`` is whose they are."""
+    """Return the real inner product of gradients and tangents, summed; ``name`` appears in errors."""
     total = None
     for gradient, t in pairs:
         if gradient is None:
@@ -297,7 +297,7 @@ def real_inner(pairs: list, name: str = "a gradient") -> Any:
 
 
 def _fitted(t: Any, result: Tensor) -> Tensor:
-    """A tangent, or a number for all of it, with the shape, dtype and layout of what it belongs to."""
+    """Return a tangent, or a number for all of it, with the shape, dtype and layout of its tensor."""
     shape, dtype = result._array.shape, result._array.dtype
     if not isinstance(t, Tensor):
         t = _zeros(result) + t
@@ -309,7 +309,7 @@ def _fitted(t: Any, result: Tensor) -> Tensor:
 
 
 def _own(t: Tensor, result: Tensor, given: list) -> Tensor:
-    """The tangent in memory of its own that lies as its result's does: a write to one tensor must not show in
+    """Return the tangent in memory of its own, laid out like its result: a write to one tensor must not change
     another's tangent.
     """
     if t._view is not None or any(_one_memory(t, one) for one in _flat(given)):
@@ -318,7 +318,7 @@ def _own(t: Tensor, result: Tensor, given: list) -> Tensor:
 
 
 def _one_memory(t: Tensor, other: Tensor) -> bool:
-    """Whether a formula has passed memory on, be it as a view or not."""
+    """Return whether a formula returned memory of its argument, as a view or not."""
     if t._shared_counter is other._shared_counter:
         return True
     mine, its = innermost(t._array), innermost(other._array)
@@ -326,8 +326,8 @@ def _one_memory(t: Tensor, other: Tensor) -> bool:
 
 
 def lies_like(t: Tensor, tensor: Tensor) -> bool:
-    """Whether a tangent lies in memory as its tensor does, so that it has the same views; a batch's hidden axis may
-    lie anywhere.
+    """Return whether a tangent has the memory layout of its tensor, so that it has the same views; a batch's hidden
+    axis may be anywhere.
     """
     mine, other = t._array.strides, tensor._array.strides
     if type(t._array) is not Batched and type(tensor._array) is not Batched:
@@ -337,7 +337,7 @@ def lies_like(t: Tensor, tensor: Tensor) -> bool:
 
 
 def laid_out_like(t: Tensor, tensor: Tensor) -> Tensor:
-    """A copy of ``t`` that lies in memory as ``tensor`` does."""
+    """Return a copy of ``t`` with the memory layout of ``tensor``."""
     if lies_like(t, tensor):
         return t.clone()
     array, strides = t._array, tensor._array.strides
@@ -356,7 +356,7 @@ def _flat(given: list) -> list:
 
 
 def written(target: Tensor, source: Any, mode: modes.Mode) -> None:
-    """``target`` was overwritten by the values of ``source`` (a tensor, or None: by constants): so are its tangents."""
+    """Overwrite the tangents of ``target`` after it was overwritten by ``source`` (a tensor, or None for constants)."""
     for level in active(mode):
         new = None if source is None else tangent(source, level)
         old = tangent(target, level)
@@ -375,8 +375,8 @@ def written(target: Tensor, source: Any, mode: modes.Mode) -> None:
 
 
 def _write_part(target: Tensor, level: ForwardLevel, old: Tensor | None, new: Tensor) -> None:
-    """A tangent written to a view: its base gets one, zero elsewhere; or room for each sample, where the old one
-    was the same for all.
+    """Write a tangent to a view whose base has none: the base gets one, zero elsewhere; or one with samples, where the
+    old one was the same for all.
     """
     base, step = root_of(target, level) or (target._view.base, target._view.step)
     whole = _zeros(base) + np.zeros_like(new).sum()
@@ -396,7 +396,7 @@ def _write_part(target: Tensor, level: ForwardLevel, old: Tensor | None, new: Te
 
 
 def moving(op: Op, values: list, mode: modes.Mode) -> bool:
-    """Whether an argument of ``op`` has a tangent."""
+    """Return whether an argument of ``op`` has a tangent."""
     return any(
         _tangents_at(values[place], level) is not None for place in op.input_places or (0,) for level in active(mode)
     )

@@ -1,9 +1,9 @@
-"""The quick way of forward mode: one level is open, the arguments are plain tensors over NumPy's arrays, and nothing is
+"""The fast path of forward mode: one level is open, the arguments are plain tensors over NumPy's arrays, and nothing is
 to be recorded.
 
-Then the op runs by its short cut, and its tangent's formula on arrays, as gradients' formulas do in a backward;
-tangents may be batched. The tangent of a view is the same view. Everything else is :mod:`forward`'s: several
-results, nested levels, batches, tangents with history.
+The op runs on its fast path, and its tangent's formula on arrays, as gradient formulas do in a backward; tangents may
+be batched. The tangent of a view is the same view. All other cases are handled by :mod:`.jvp`: several results, nested
+levels, batches, tangents with history.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ single, double = np.dtype(np.float32), np.dtype(np.float64)
 _ARRAYS = {np.ndarray, Batched}
 _OTHERS = {float, int, NoneType}  # in a tensor's place
 _SAME = "same"  # the recipe of views: the tangent is the same view
-# Of each op, once it was asked for: its tensor places, the function that makes its tangent, and whether its forward
-# runs on arrays of one dtype as they are, also beside numbers. None: it has no quick way.
+# For each op, on first use: its tensor arguments, the function that makes its tangent, and whether its forward
+# runs on arrays of one dtype as they are, also beside numbers. None: it has no fast path.
 _recipes: dict[Op, Any] = {}
 
 
 def execute(op: Op, args: tuple, mode: modes.Mode) -> Any:
-    """Run ``op`` on positional arguments and give its result a tangent; MISS, with nothing done, if it is not for
-    this.
+    """Run ``op`` on positional arguments and set its result's tangent; return MISS, with nothing done, if a case is
+    unusual.
     """
     levels = mode.levels
     if len(levels) != 1 or not mode.forward or not levels[0].open:
@@ -96,7 +96,7 @@ def execute(op: Op, args: tuple, mode: modes.Mode) -> Any:
 
 
 def _computed(op: Op, raws: list, dtype: Any) -> Tensor | None:
-    """The op on arrays of one floating-point dtype, as its short cut would do it; None if that is not to be done so."""
+    """Return the op of arrays of one floating-point dtype; None if the reference path must compute it."""
     try:
         result = op.forward(*raws)
     except FloatingPointError:
@@ -109,7 +109,7 @@ def _computed(op: Op, raws: list, dtype: Any) -> Tensor | None:
 
 
 def _view(op: Op, args: tuple, mode: modes.Mode, level: ForwardLevel, below: modes.Mode) -> Any:
-    """A view, and the same view of its tensor's tangent; whatever the arrays are, and recorded if that is so."""
+    """Return a view, with the same view of its tensor's tangent; over any arrays, and recorded if needed."""
     x = args[0] if args else None
     if type(x) is not Tensor:
         return MISS
@@ -127,7 +127,8 @@ def _view(op: Op, args: tuple, mode: modes.Mode, level: ForwardLevel, below: mod
 
 
 def push(op: Op, values: list, given: list, result: Tensor, level: ForwardLevel) -> bool:
-    """Give ``result`` of ``op`` on bound arguments its tangent, computed on arrays; False if those are not for this.
+    """Set the tangent of ``result`` of ``op`` on bound arguments, computed on arrays; return False if that does not
+    apply.
 
     To be called beneath the level.
     """
@@ -151,7 +152,7 @@ def push(op: Op, values: list, given: list, result: Tensor, level: ForwardLevel)
 
 
 def _push(op: Op, formula: Callable, raws: list, moved: list, result: Tensor, level: ForwardLevel) -> bool:
-    """Give ``result`` its tangent, computed on arrays; False if that cannot be done with arrays as they are."""
+    """Set the tangent of ``result``, computed on arrays; return False if the arrays do not allow it."""
     out = result._array
     dtype = out.dtype
     if type(out) is not _ndarray or dtype.kind not in "fc":
@@ -195,7 +196,7 @@ def _push(op: Op, formula: Callable, raws: list, moved: list, result: Tensor, le
 
 
 def _fresh(values: np.ndarray, moved: list) -> bool:
-    """Whether an array is in memory of its own, and not in that of the tangents it was made from."""
+    """Return whether an array shares no memory with the tangents it was made from."""
     owners = [getattr(t, "values", t) for t in moved if t is not None]
     if values.base is None:
         return not any([values is t for t in owners])
@@ -203,7 +204,7 @@ def _fresh(values: np.ndarray, moved: list) -> bool:
 
 
 def _laid_out(found: Any, out: np.ndarray) -> np.ndarray:
-    """An array with the shape, dtype and layout of ``out``, in memory of its own."""
+    """Return an array with the shape, dtype and layout of ``out``, in memory of its own."""
     room = np.empty_like(out)
     room[...] = found.real if out.dtype.kind != "c" and np.iscomplexobj(found) else found
     return room

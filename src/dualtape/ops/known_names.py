@@ -1,7 +1,7 @@
-"""The names under which profiles and pictures show ops: those that users of PyTorch know from there.
+"""The names under which profiles and pictures show ops: those of PyTorch.
 
-A row that users never call by its name (the product inside of ``linear``, the two forms of ``max``) is known by its
-node: ``AddmmBackward0`` is the way back of ``addmm``.
+A row that users never call by its name (the product inside ``linear``, the two forms of ``max``) is shown by the name
+of its node: ``AddmmBackward0`` is the backward of ``addmm``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9][A-Z])(?=[A-Z][a-z])")
 
 
 def known_name(op: Op, node: str = "") -> str:
-    """The name to show for ``op``; ``node`` is the name of the node that it left, where that is known.
+    """Return the name to show for ``op``; ``node`` is the name of its node, where known.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def known_name(op: Op, node: str = "") -> str:
 
 
 def words_of(node: str) -> str:
-    """The name of a node without what all nodes are called.
+    """Return the name of a node without the suffix that all nodes share.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The error of a factorisation that does not exist, catchable as PyTorch's and as NumPy's."""
+"""The error of a matrix factorisation that does not exist: a subclass of PyTorch's and of NumPy's."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import numpy as np
 
 
 class LinAlgError(RuntimeError, np.linalg.LinAlgError):
-    """A matrix is singular, not positive definite, or an iteration did not converge."""
+    """Raised for a matrix that is singular or not positive definite, or an iteration that did not converge."""

@@ -1,7 +1,7 @@
-"""The node of a declared op: runs the op's formulas on what it saved.
+"""The node of a declared op: runs the op's formulas on its saved values.
 
-``saved`` is a tuple with one place for each name that some formula of the op asks for (``op.saves``). The same
-formula gets raw arrays, or tensors when the backward is recorded.
+``saved`` is a tuple with one entry for each name that a formula of the op reads (``op.saves``). The same formula gets
+raw arrays, or tensors when the backward is recorded.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class OpNode(Node):
         return results
 
     def _apply(self, grads: list, record: bool, wanted: Any = None) -> Any:
-        """The general case: several outputs, a list of inputs, or formulas on tensors."""
+        """Return the gradients for several outputs, a list of inputs, or formulas on tensors: the reference path."""
         op = self.op
         if grads[0] is None and all([grad is None for grad in grads]):
             return (None,) * len(self._edges)
@@ -97,11 +97,11 @@ class OpNode(Node):
         ]
 
     def _all_asked(self, wanted: Any) -> bool:
-        """Whether gradients of all inputs are asked for."""
+        """Return whether gradients of all inputs are requested."""
         return all([edge is not None and (wanted is None or edge[0] in wanted) for edge in self._edges])
 
     def _formulas(self, values: list, record: bool) -> tuple:
-        """The formulas for tensors, or those for NumPy's arrays where there are such."""
+        """Return the formulas for tensors, or those for NumPy's arrays where there are such."""
         op = self.op
         if record or not op.numpy_vjp:
             return op.formulas
@@ -125,7 +125,9 @@ class OpNode(Node):
             return by_samples(formula, tuple(arguments), {}, f"the backward of {self.op.name}")
 
     def _without_functions(self, grads: list, record: bool, wanted: Any) -> Any:
-        """The same while no ``__torch_function__`` of a subclass is called: formulas are no calls of the user's."""
+        """Return the gradients with ``__torch_function__`` of subclasses disabled: formulas are not calls of the
+        user.
+        """
         mode = modes.current()
         inside = mode.replace(subclass_functions=False)
         try:
@@ -137,7 +139,7 @@ class OpNode(Node):
                 modes.keep(now, mode, "subclass_functions")
 
     def _materialised(self, grads: list) -> list:
-        """Undefined gradients of some of several outputs, as zeros."""
+        """Return the gradients of several outputs, zeros in place of undefined ones."""
         like = next(grad for grad in grads if grad is not None)
         return [
             zeros(shape, dtype, like) if grad is None else grad
@@ -157,7 +159,7 @@ class OpNode(Node):
         return values
 
     def _check_not_detached(self, name: str) -> None:
-        """Raise if an input that has no history had one when it was saved: what is recorded now would miss it."""
+        """Raise if an input without history had one when it was saved: a recording now would miss it."""
         inputs = self.op.inputs
         if name in inputs and self._edges[inputs.index(name)] is not None:
             raise errors.detached(self._title(), name)
@@ -174,7 +176,7 @@ class OpNode(Node):
             self._saved = task.freed or task.free()
 
     def _shown(self, position: int) -> Any:
-        """A saved value, as ``_saved_name`` gives it."""
+        """Return a saved value, as the attribute ``_saved_name`` shows it."""
         entry = check_not_freed(self)[position]
         name, kind, number = self.op.saves[position]
         if kind == ATTRIBUTE or entry is None:
@@ -182,7 +184,7 @@ class OpNode(Node):
         return self._one(entry, name, kind, number, True)
 
     def _raw(self, position: int) -> Any:
-        """What keeps a saved value, as ``_raw_saved_name`` gives it: hooks are registered there."""
+        """Return the saved variable of the attribute ``_raw_saved_name``, on which hooks are registered."""
         _, kind, number = self.op.saves[position]
         saved = self._saved
         entry = None if type(saved) is Freed else saved[position]
@@ -197,15 +199,15 @@ class OpNode(Node):
 
 
 def as_a_whole(function: Callable, args: Any) -> Any:
-    """Call ``function`` while a program is traced, as one of its instructions."""
+    """Call ``function`` as one instruction of the program that is being traced."""
     from ..arrays.traced.array import called
 
     return called(function, tuple(args))
 
 
 def pack_node(node: Any, results: tuple | None, hooks: Any) -> None:
-    """Put what a new node saved, as it is, through a pair of hooks, if that is what ``hooks`` are: its arguments, in
-    PyTorch's order, then its ``results``, if these are there already.
+    """Pack the values that a new node saved with a pair of hooks, if ``hooks`` is one: its arguments in PyTorch's
+    order, then its ``results`` if they exist already.
     """
     if type(hooks) is not tuple:
         return
@@ -230,7 +232,9 @@ def pack_node(node: Any, results: tuple | None, hooks: Any) -> None:
 
 
 def order_of(op: Any) -> tuple:
-    """The places of an op's saved values in PyTorch's order of packing and unpacking: by name, results last."""
+    """Return the positions of an op's saved values in PyTorch's order of packing and unpacking: by name, results
+    last.
+    """
     order = _orders.get(op)
     if order is None:
         by_name = lambda k: (op.saves[k][1] == OUTPUT, op.public_name(op.saves[k][0]))
@@ -242,7 +246,7 @@ _orders: dict[Any, tuple] = {}
 
 
 def check_versions(node: Any) -> None:
-    """Raise if a value that a node has saved was written over since."""
+    """Raise if a value that a node saved was written since."""
     for entry, (name, kind, _) in zip(check_not_freed(node), node.op.saves, strict=True):
         if isinstance(entry, Tensor):
             if kind == INPUT and entry._version_counter is not None and entry._version_counter[0]:
@@ -252,7 +256,9 @@ def check_versions(node: Any) -> None:
 
 
 def saved_properties(op: Any) -> dict[str, property]:
-    """``_saved_x`` for each value that an op's nodes save, and ``_raw_saved_x`` for each tensor among them."""
+    """Return the properties ``_saved_x`` for each value that an op's nodes save, and ``_raw_saved_x`` for each tensor
+    among them.
+    """
     result = {}
     for position, (name, kind, _) in enumerate(op.saves):
         result[f"_saved_{op.public_name(name)}"] = property(partial(_read, OpNode._shown, position))
@@ -266,7 +272,7 @@ def _read(how: Callable, position: int, node: OpNode) -> Any:
 
 
 def _by_samples(formula: Any, arguments: Any, name: str) -> Any:
-    """A formula on one sample after the other, where it wants to see a batched value."""
+    """Return a formula's result computed sample by sample, where it reads a batched value."""
 
     def one(*each: Any) -> Any:
         try:

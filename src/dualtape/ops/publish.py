@@ -1,4 +1,6 @@
-"""Publishing: an op's function in the package's namespace, its methods and operators on Tensor, its NumPy entry."""
+"""Publishing: put an op's function into the package's namespace, its methods and operators on Tensor, and register its
+NumPy entry.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def _named(function: Callable, name: str, op: Any, module: str = "dualtape") -> 
 
 
 def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) -> None:
-    """Give an op its function, its methods and its NumPy entry."""
+    """Publish an op's function, methods and NumPy entry."""
     function = op.function = _named(functions.call(op), op.name, op)
     function.__wrapped__ = op  # type: ignore[attr-defined] # whose signature is what inspect shows
     if isinstance(op.forward, np.ufunc):
@@ -53,7 +55,7 @@ def publish(op: Op, *, method: bool | str, public: bool, also: Sequence[str]) ->
 
 
 def _place(function: Callable, name: str, public: bool, method: bool | str, also: Sequence[str]) -> None:
-    """Put a function where users look for it; a name with dots leads to a namespace."""
+    """Put a function under its public name; a name with dots leads to a namespace."""
     for each in (name, *also):
         space, _, short = each.rpartition(".")
         if space:
@@ -66,9 +68,7 @@ def _place(function: Callable, name: str, public: bool, method: bool | str, also
 
 
 def _place_inplace(op: Op, name: str, method: Any) -> None:
-    """Make an op's in-place form of this name, and put it where users look for it; one that is a namespace's is no
-    method.
-    """
+    """Publish an op's in-place form under this name; in a namespace it is not a method."""
     space, _, short = name.rpartition(".")
     if space and name not in _INPLACE_FUNCTIONS:
         return
@@ -84,7 +84,7 @@ def _place_inplace(op: Op, name: str, method: Any) -> None:
 
 
 class _InPlace:
-    """What tells the signature of an op's in-place form: it writes nowhere else."""
+    """Signature of an op's in-place form: without ``out=``."""
 
     def __init__(self, op: Op) -> None:
         self._op = op
@@ -113,7 +113,7 @@ _TAKING_OUT = frozenset(
 
 
 def _with_out(function: Callable, name: str) -> Callable:
-    """The function with ``out=``, into which its result is written."""
+    """Return the function with an ``out=`` argument into which its result is written."""
 
     @wraps(function)
     def public(*args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -126,7 +126,7 @@ def _with_out(function: Callable, name: str) -> Callable:
 
 
 class _Out:
-    """What tells the signature of a function that was given ``out=``, when it is asked for."""
+    """Signature of a function that was given ``out=``, made when it is asked for."""
 
     def __init__(self, function: Callable) -> None:
         self.__wrapped__ = function
@@ -140,7 +140,7 @@ class _Out:
 
 
 def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[str]) -> Callable:
-    """Give a function made of other ops its names."""
+    """Publish a composite under its names."""
     function = _with_out(row.function, row.name) if row.name in _TAKING_OUT else row.function
     row.function = overridable(function, composite=row.name)
     _place(row.function, row.name, public, method, also)
@@ -148,7 +148,7 @@ def publish_composite(row: Any, *, method: bool, public: bool, also: Sequence[st
 
 
 def publish_inplace(function: Callable) -> None:
-    """Give a function made of other ops its in-place form: computed beside, then written over the first argument."""
+    """Publish the in-place form of a composite: its result is computed, then written over the first argument."""
     name = f"{function.__name__}_"
 
     def inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -174,7 +174,7 @@ def add_method(name: str, function: Callable) -> None:
 
 
 def operators() -> None:
-    """Put the Python operators on Tensor, from the table's rows."""
+    """Define the Python operators on Tensor, from the table's rows."""
     symbols = {
         "add": "add",
         "sub": "sub",
@@ -214,14 +214,12 @@ def operators() -> None:
 
 
 def _matmul(function: Callable) -> Callable:
-    """The operator ``@``: the short cut of :func:`mm` looks whether it gets matrices, and leaves all else to the
-    general product.
-    """
+    """Return the operator ``@``: matrices take the fast path of :func:`mm`, everything else the general product."""
     return functions.operator_of(table.TABLE["mm"], "__matmul__", _operator(function))
 
 
 def _rtruediv(x: Tensor, y: Any) -> Any:
-    """``y / x`` for what is no tensor, as PyTorch computes it."""
+    """Return ``y / x`` for a ``y`` that is not a tensor, as PyTorch computes it."""
     if not isinstance(y, (int, float, complex)) and not is_array(y):
         return NotImplemented
     if type(x) is not Tensor and overrides(x):
@@ -267,7 +265,7 @@ def _reflected(function: Callable) -> Callable:
 
 
 class Later:
-    """Stands on Tensor for a method whose family has not been read yet.
+    """Placeholder on Tensor for a method whose family has not been imported.
 
     (A ``__getattr__`` would slow down every read of every attribute.)
     """
@@ -284,5 +282,5 @@ class Later:
 
 
 def later(name: str, family: str, package: str) -> None:
-    """Let the first use of a method read the family that has it."""
+    """Define a method that imports its family on first use."""
     setattr(Tensor, name, Later(name, family, package))

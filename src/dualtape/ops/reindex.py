@@ -1,6 +1,6 @@
-"""``python -m dualtape.ops.reindex``: write ``families/index.py``, which says what each family has.
+"""``python -m dualtape.ops.reindex``: write ``families/index.py``, which maps names to families.
 
-A new op is found by its row; nobody announces it.
+New ops are found by their rows; there is no list to extend.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def family_of(name: str) -> str | None:
 
 
 def found() -> tuple[dict[str, set[str]], ...]:
-    """What each family brings: names of ops and functions, and methods; and the families of each namespace.
+    """Return the names of ops and functions of each family, its methods, and the families of each namespace.
 
     To be called in a fresh process.
     """
@@ -61,7 +61,7 @@ def _members() -> set[str]:
 
 
 def _noting_names(publish_row: Any, names: dict, methods: dict, spaces: dict) -> Any:
-    """The function that publishes a row, which notes what its family got by it."""
+    """Return ``publish_row`` extended to record the names that each family publishes."""
 
     def function(row: Any, **options: Any) -> Any:
         before, had = set(FUNCTIONS), _members()
@@ -79,14 +79,14 @@ def _noting_names(publish_row: Any, names: dict, methods: dict, spaces: dict) ->
 
 
 def _family(frame: Any) -> str:
-    """The family being read, which may declare its rows by a function of another's."""
+    """Return the family being imported, which may declare its rows by a function of another's."""
     while frame.f_code.co_name != "<module>" or ".families." not in frame.f_globals["__name__"]:
         frame = frame.f_back
     return frame.f_globals["__name__"].rpartition(".")[2]
 
 
 def text() -> str:
-    """The text of the index."""
+    """Return the text of the index."""
     names, methods, spaces = found()
     return _HEAD + "\n".join([_shown("NAMES", names), _shown("METHODS", methods), _shown("SPACES", spaces)]) + _TAIL
 

@@ -1,7 +1,7 @@
-"""Samples: how a row of the table says what to test it with.
+"""Samples: the test arguments of a row of the table.
 
-A sample is the arguments of one call. Array arguments are *described* (shape, domain), and made when a test runs:
-for each dtype the op supports, from a fixed seed. A described array is differentiable unless it says otherwise.
+A sample is the arguments of one call. Array arguments are *described* (shape, domain), and made when a test runs: for
+each dtype the op supports, from a fixed seed. A described array is differentiable unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Array:
         return self.domain not in ("int", "bool")
 
     def make(self, rng: np.random.Generator, dtype: Any) -> np.ndarray:
-        """The values, in ``dtype`` unless the description fixes the type."""
+        """Return the values, in ``dtype`` unless the description fixes the dtype."""
         dtype = np.dtype(dtype)
         if self.values is not None and self.domain != "exact":
             result = np.asarray(self.values)
@@ -127,80 +127,80 @@ class Sample:
 
 
 def sample(*args: Any, **kwargs: Any) -> Sample:
-    """A sample that is differentiable where it stands."""
+    """Return a sample at which the op is differentiable."""
     return Sample(args, kwargs)
 
 
 def edge(*args: Any, **kwargs: Any) -> Sample:
-    """A sample at a kink, a tie or a pole: compared with PyTorch, not with finite differences."""
+    """Return a sample at a kink, a tie or a pole: compared with PyTorch, not with finite differences."""
     return Sample(args, kwargs, check=False)
 
 
 def ours(*args: Any, **kwargs: Any) -> Sample:
-    """A sample that PyTorch refuses or answers wrongly: checked by finite differences alone."""
+    """Return a sample that PyTorch refuses or answers wrongly: checked by finite differences alone."""
     return Sample(args, kwargs, torch=False)
 
 
 def real(*shape: int, layout: str = "C") -> Array:
-    """Normally distributed values."""
+    """Describe normally distributed values."""
     return Array(shape, "normal", layout=layout)
 
 
 def positive(*shape: int) -> Array:
-    """Values between 0.5 and 2."""
+    """Describe values between 0.5 and 2."""
     return Array(shape, "positive")
 
 
 def above_one(*shape: int) -> Array:
-    """Values between 1.1 and 3."""
+    """Describe values between 1.1 and 3."""
     return Array(shape, "above_one")
 
 
 def unit(*shape: int) -> Array:
-    """Values between -0.9 and 0.9."""
+    """Describe values between -0.9 and 0.9."""
     return Array(shape, "unit")
 
 
 def probability(*shape: int) -> Array:
-    """Values between 0.1 and 0.9."""
+    """Describe values between 0.1 and 0.9."""
     return Array(shape, "probability")
 
 
 def apart(*shape: int, layout: str = "C") -> Array:
-    """Distinct values, at least 0.1 apart and away from zero: for what has kinks and order."""
+    """Describe distinct values, at least 0.1 apart and away from zero: for ops with kinks or order."""
     return Array(shape, "apart", layout=layout)
 
 
 def spd(*shape: int) -> Array:
-    """Symmetric (Hermitian) positive definite matrices."""
+    """Describe symmetric (Hermitian) positive definite matrices."""
     return Array(shape, "spd")
 
 
 def invertible(*shape: int) -> Array:
-    """Well-conditioned matrices."""
+    """Describe well-conditioned matrices."""
     return Array(shape, "invertible")
 
 
 def ints(*shape: int, low: int = 0, high: int = 2) -> Array:
-    """Integers (indices)."""
+    """Describe integers (indices)."""
     return Array(shape, "int", low=low, high=high)
 
 
 def mask(*shape: int) -> Array:
-    """Booleans."""
+    """Describe booleans."""
     return Array(shape, "bool")
 
 
 def exact(values: Any) -> Array:
-    """These very values, in the tested dtype."""
+    """Describe these exact values, in the tested dtype."""
     return Array(np.shape(values), "exact", values=values)
 
 
 def exact_index(values: Any) -> Array:
-    """These very integers."""
+    """Describe these exact integers."""
     return Array(np.shape(values), "int", values=np.asarray(values, np.int64))
 
 
 def exact_mask(values: Any) -> Array:
-    """These very booleans."""
+    """Describe these exact booleans."""
     return Array(np.shape(values), "bool", values=np.asarray(values, bool))

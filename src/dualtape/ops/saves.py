@@ -1,3 +1,3 @@
-"""What a place in a node's saved values holds: the words that the table, the nodes and the generator share."""
+"""Kinds of entries in a node's saved values: the constants that the table, the nodes and the generator share."""
 
 ATTRIBUTE, INPUT, OUTPUT = range(3)

@@ -1,10 +1,10 @@
-"""The op table: how an op is declared, and what is read off the declaration.
+"""The op table: how an op is declared, and the properties derived from its declaration.
 
 One call of :func:`op` is one row: the forward on raw arrays, the derivative formulas, the properties, the samples that
-test it. A formula's parameter names say what it needs: ``g`` (the gradient; ``g_values`` and so on for named
-outputs, ``grads`` for all), an input's name, an output's name (``out`` if there is one), another parameter, or
-``x_shape``/``x_dtype`` of an input. What no formula names is not saved. Everything is checked here, when the row is
-read, so that a wrong row fails at import.
+test it. A formula's parameter names say what it reads: ``g`` (the gradient; ``g_values`` and so on for named outputs,
+``grads`` for all), an input's name, an output's name (``out`` if there is one), another parameter, or
+``x_shape``/``x_dtype`` of an input. A value that no formula names is not saved. Rows are checked when they are read, so
+that a wrong row fails at import.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMMON = "common"  # promotion: to a common type
 
 
 class Registry(dict):
-    """Names of ops; one that is missing is looked for in the families that have not been read yet."""
+    """A dict of ops by name; a missing name is looked up in the families that have not been imported."""
 
     load: Callable[[str], None]  # set by the package, which knows the families
 
@@ -67,7 +67,7 @@ _NUMBERS = (int, float, complex)
 
 
 def _factors_last(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Arguments in an older order as they are written now, with a warning; others as they are."""
+    """Return arguments in a deprecated order in their present one, with a warning; others unchanged."""
     name, first = op.name, 1
     given = (*args, *[kwargs[param] for param in op.params[len(args) :] if param in kwargs])
     while first < len(given) and isinstance(given[first], _NUMBERS):
@@ -284,7 +284,9 @@ class Op:
         return (INPUT, self.params.index(name[:-6]), _SUFFIXES[name[-6:]])
 
     def save(self, values: list, raws: list, results: list, needs: tuple) -> tuple:
-        """What a node saves of arguments, their arrays and the entries of results, by which inputs need a gradient."""
+        """Return the values that a node saves: of arguments, their arrays and the entries of results, by which inputs
+        need a gradient.
+        """
         if self._save is None:
             from .codegen.source import compiled, saver
 
@@ -293,7 +295,7 @@ class Op:
         return self._save(values, raws, results, needs)
 
     def vjp_of_view(self, grads: list, x_shape: tuple, x_dtype: Any, values: tuple) -> Any:
-        """The gradient of a view op's tensor from those of its results, given its other arguments."""
+        """Return the gradient of a view op's tensor from those of its results, given its other arguments."""
         formula, places = self.formulas[0]
         saved: list = []
         for _, place, what in self.sources:
@@ -302,7 +304,7 @@ class Op:
         return formula(*(everything[k] for k in places))
 
     def node_class(self, number: int = 0) -> type[OpNode]:
-        """The class of this op's nodes, made on first use; ``number`` picks one of several names."""
+        """Return the class of this op's nodes, made on first use; ``number`` selects one of several names."""
         return self._node_classes[number] or self._made_class(number)
 
     def _made_class(self, number: int) -> type[OpNode]:
@@ -323,11 +325,11 @@ class Op:
         return known
 
     def public_name(self, saved: str) -> str:
-        """The name under which a node shows a saved value, PyTorch's where it has one."""
+        """Return the name under which a node shows a saved value, PyTorch's where it has one."""
         return _PUBLIC.get(saved, saved)
 
     def bind(self, args: tuple, kwargs: dict) -> list:
-        """The arguments of a call, one for each parameter."""
+        """Return the arguments of a call, one for each parameter."""
         params = self.params
         at = self.varargs
         if self.name in _FACTORS and len(args) > 1 and isinstance(args[1], _NUMBERS):
@@ -367,7 +369,7 @@ class Op:
         return values
 
     def given(self, values: tuple) -> tuple:
-        """Positional arguments without what was not given at their end: what overrides an op sees no defaults."""
+        """Return positional arguments without trailing ones that were not given: overrides see no defaults."""
         count, required, defaults = len(values), self.required, self.defaults
         if self.varargs is None:
             while count > required and values[count - 1] is defaults[count - 1 - required]:
@@ -378,7 +380,7 @@ class Op:
 
     @property
     def is_pointwise_pair(self) -> bool:
-        """Whether it is an op of two tensors, element by element or contracted, as Python's operators are."""
+        """Whether this is an op of two tensors, elementwise or contracted, as Python's operators are."""
         return self.kind in (BROADCASTING, CONTRACTION) and self.tensor_places == (0, 1) and self.required == 2
 
     @property
@@ -386,7 +388,7 @@ class Op:
         return self.signature(out=not self.view)
 
     def signature(self, out: bool) -> Any:
-        """The parameters as users know them; ``out`` says whether there is one of that name."""
+        """Return the public signature; ``out`` says whether it has a parameter of that name."""
         import inspect
 
         kinds = inspect.Parameter
@@ -404,7 +406,7 @@ class Op:
 
 
 class Composite:
-    """An op made of other ops: it has a name and samples, and no formula of its own."""
+    """An op made of other ops: it has a name and samples, and no formula."""
 
     __slots__ = ("name", "function", "samples", "doc", "torch_name", "complex")
 
@@ -425,7 +427,7 @@ MISSING = _Missing()
 
 
 def formula_names(function: Callable) -> tuple[str, ...]:
-    """The parameter names of a formula: they say what it needs."""
+    """Return the parameter names of a formula, which say what it reads."""
     names = getattr(function, "formula_names", None)
     if names is not None:
         return names
@@ -434,7 +436,7 @@ def formula_names(function: Callable) -> tuple[str, ...]:
 
 
 def named(function: Callable, names: Sequence[str]) -> Callable:
-    """``function`` with the parameter names that a formula is read by."""
+    """Return ``function`` with the given parameter names."""
     function.formula_names = tuple(names)  # type: ignore[attr-defined]
     return function
 
@@ -452,7 +454,7 @@ def _signature(name: str, forward: Callable, params: Sequence[str] | None) -> tu
 
 
 def camel(name: str) -> str:
-    """``name`` as node classes are named."""
+    """Return ``name`` in the form of node class names."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
@@ -463,7 +465,7 @@ def _result_type(name: str, outputs: tuple[str, ...]) -> type:
 
 
 class ResultTuple(tuple):
-    """Several named results, also a tuple."""
+    """A named tuple of several results."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
@@ -497,7 +499,7 @@ def _check_jvp(op: Op) -> None:
 
 
 def _from_derivative(derivative: Callable) -> tuple[dict, dict]:
-    """vjp and jvp of an elementwise function from its derivative."""
+    """Return vjp and jvp of an elementwise function from its derivative."""
     names = formula_names(derivative)
     if len(names) == 1:
         vjp = named(lambda g, value: g * derivative(value).conj(), ("g", *names))
@@ -561,7 +563,7 @@ def op(
         Arguments to test with; see :mod:`dualtape.ops.samples`.
     vjp : dict
         For each differentiable input, the formula of its gradient. Arguments come to it as they were given, be it
-        integers, and not as the forward saw them: :func:`formulas.in_dtype_of` where that makes a difference.
+        integers, and not as the forward saw them: :func:`.formulas.in_dtype_of` where that makes a difference.
     derivative : callable
         For an ELEMENTWISE op instead: its derivative, from which vjp and jvp follow.
     jvp : dict, LINEAR or BILINEAR
@@ -680,7 +682,9 @@ def op(
 def _places(
     name: str, namespace: str | None, public: bool | None, method: Any, also: Sequence[str], torch_name: str | None
 ) -> tuple[bool, Any, tuple[str, ...], str | None]:
-    """Where a function goes, as its row says, or by default: the package and Tensor, or a namespace alone."""
+    """Return the names under which a function is published, as its row says, or by default: the package and Tensor, or
+    a namespace alone.
+    """
     everywhere = namespace is None
     if namespace is not None:
         place = f"{namespace}.{name.removeprefix(namespace.replace('.', '_') + '_')}"
@@ -699,7 +703,7 @@ def composite(
     torch_name: str | None = None,
     complex: bool | str | None = True,
 ) -> Callable[[Callable], Callable]:
-    """Declare a function made of other ops: a decorator. Its docstring is the user's.
+    """Declare a function made of other ops: a decorator. The docstring is public.
 
     The gradient, forward mode and batching come from the ops it is made of.
     """

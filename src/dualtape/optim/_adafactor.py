@@ -1,4 +1,4 @@
-"""Adafactor: Adam's average square of a matrix, kept as the averages of its rows and of its columns."""
+"""Adafactor: Adam's average square of a matrix, stored as the averages of its rows and of its columns."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def adafactor(
     eps2: float,
     maximize: bool,
 ) -> None:
-    """A step of :class:`Adafactor` on lists of tensors, which are changed."""
+    """Perform a step of :class:`Adafactor` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     passes.unscaled(grads, grad_scale, found_inf, False)
     rate = float(_get_value(lr))

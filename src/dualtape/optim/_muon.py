@@ -1,4 +1,4 @@
-"""Muon: momentum of a matrix, made orthogonal."""
+"""Muon: momentum of a matrix, orthogonalised."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def muon(
     adjust_lr_fn: str | None,
     has_complex: bool,
 ) -> None:
-    """A step of :class:`Muon` on lists of matrices, which are changed."""
+    """Perform a step of :class:`Muon` on lists of matrices, in place."""
     if foreach:
         raise RuntimeError("muon has no form for lists: pass foreach=False")
     if has_complex:
@@ -145,7 +145,7 @@ def muon(
 def _zeropower_via_newtonschulz(
     grad: Tensor, ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float
 ) -> Tensor:
-    """The orthogonal matrix next to a matrix, roughly, in bfloat16."""
+    """Return the orthogonal matrix closest to a matrix, approximately, in bfloat16."""
     if ns_steps >= 100:
         raise ValueError(f"ns_steps={ns_steps} is too many: expected below 100")
     if len(ns_coefficients) != 3:

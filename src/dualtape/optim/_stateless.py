@@ -1,4 +1,4 @@
-"""An optimizer with other parameters and another state for a while."""
+"""A context that gives an optimizer other parameters and another state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .optimizer import Optimizer
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
-    """Within the context, ``optimizer`` has other parameters, options and state; after it, its own.
+    """Context in which ``optimizer`` has other parameters, options and state; its own are restored afterwards.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def swap_in_optimizer_params_and_state(
 
 
 def _checked(optimizer: Optimizer, parameters: dict[str, Tensor], given: Any) -> tuple[dict, list[dict], list[list]]:
-    """The state, the groups, and the tensors of each group."""
+    """Return the state, the groups, and the tensors of each group, checked."""
     if not optimizer.state:
         raise _refused("requires initialized optimizer state: make a step first")
     if not isinstance(given, dict):

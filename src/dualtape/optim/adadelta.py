@@ -1,4 +1,4 @@
-"""Adadelta: steps as large as the last ones were, over gradients as large as the last ones were."""
+"""Adadelta: steps scaled by the size of recent steps over the size of recent gradients."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def adadelta(
     weight_decay: float,
     maximize: bool,
 ) -> None:
-    """A step of :class:`Adadelta` on lists of tensors, which are changed."""
+    """Perform a step of :class:`Adadelta` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr, differentiable)

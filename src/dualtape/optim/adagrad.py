@@ -138,7 +138,7 @@ def adagrad(
     eps: float,
     maximize: bool,
 ) -> None:
-    """A step of :class:`Adagrad` on lists of tensors, which are changed."""
+    """Perform a step of :class:`Adagrad` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     unscaled = passes.unscaled(grads, grad_scale, found_inf, fused)
     if unscaled is None:
@@ -181,7 +181,7 @@ def _update(p: Any, g: Any, total: Any, size: Any, eps: float, decay: float, max
 
 
 def _sparse_step(p: Tensor, g: Tensor, total: Tensor, size: float, eps: float, maximize: bool) -> None:
-    """Only what the gradient has is changed."""
+    """Update only the entries of a sparse gradient."""
     g = g.coalesce()
     places, values = g._indices(), g._values()  # type: ignore[attr-defined]
     values = -values if maximize else values

@@ -161,7 +161,7 @@ def adam(
     eps: float,
     maximize: bool,
 ) -> None:
-    """A step of :class:`Adam` on lists of tensors, which are changed.
+    """Perform a step of :class:`Adam` on lists of tensors, in place.
 
     Examples
     --------

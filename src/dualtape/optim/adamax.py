@@ -1,4 +1,4 @@
-"""Adamax: Adam with the largest of decayed gradients in the place of their average square."""
+"""Adamax: Adam with the maximum of decayed gradients in place of their average square."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def adamax(
     lr: float,
     weight_decay: float,
 ) -> None:
-    """A step of :class:`Adamax` on lists of tensors, which are changed."""
+    """Perform a step of :class:`Adamax` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr, differentiable)

@@ -1,4 +1,4 @@
-"""AdamW: Adam whose weight decay leaves the averages alone."""
+"""AdamW: Adam with weight decay that does not enter the averages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2017): parameters shrink by themselves.
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2017): parameters decay independently of the gradients.
 
     Parameters are those of :class:`Adam`; ``weight_decay`` is the part of itself that a parameter loses at each step,
     times the learning rate.
@@ -85,7 +85,7 @@ def adamw(
     eps: float,
     maximize: bool,
 ) -> None:
-    """A step of :class:`AdamW` on lists of tensors, which are changed: :func:`~dualtape.optim.adam.adam` with
+    """Perform a step of :class:`AdamW` on lists of tensors, in place: :func:`~dualtape.optim.adam.adam` with
     ``decoupled_weight_decay``.
     """
     adam(

@@ -1,4 +1,4 @@
-"""ASGD: gradient descent that also keeps the average of where it has been."""
+"""ASGD: gradient descent that also averages the parameters over its path."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def asgd(
     alpha: float,
     weight_decay: float,
 ) -> None:
-    """A step of :class:`ASGD` on lists of tensors, which are changed."""
+    """Perform a step of :class:`ASGD` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr)

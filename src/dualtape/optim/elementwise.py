@@ -1,4 +1,4 @@
-"""Optimizers whose rule treats each number of a parameter by itself: what they have in common is their step."""
+"""Base of optimizers whose update rule is elementwise: they share their step."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiabl
 
 
 class Elementwise(Optimizer):
-    """An optimizer that collects what its rule needs of each parameter that has a gradient."""
+    """An optimizer that collects the arguments of its rule for each parameter with a gradient."""
 
     _since: dict[str, Any] = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False}
     _numbers: tuple[str, ...] = ("step",)  # entries of a state that are tensors of one element
     _sparse: str | None = ""  # what to say of sparse gradients; None: they are taken
 
     def _states(self, group: dict[str, Any], params: list) -> list[dict]:
-        """The state of each parameter; those that have none yet get it."""
+        """Return the state of each parameter, created if there is none."""
         states = [self.state.get(p) for p in params]
         if not all(states):
             begun = [state or self._begin(p, group) for p, state in zip(params, states, strict=True)]
@@ -29,11 +29,11 @@ class Elementwise(Optimizer):
         return states  # type: ignore[return-value]
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The state of a parameter that has none yet."""
+        """Return the initial state of a parameter."""
         raise NotImplementedError
 
     def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
-        """Change the parameters of a group."""
+        """Update the parameters of a group."""
         raise NotImplementedError
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -49,12 +49,12 @@ class Elementwise(Optimizer):
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters once, by their gradients.
+        """Update the parameters once, by their gradients.
 
         Parameters
         ----------
         closure : callable, optional
-            Computes the loss anew, gradients and all, and returns it: it is called first.
+            Computes the loss and its gradients, and returns the loss: it is called first.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class Elementwise(Optimizer):
 
 
 def scalar(value: Any, p: Tensor, group: dict[str, Any]) -> Tensor:
-    """A number of a parameter's state: beside the parameter if it is to stay on its device."""
+    """Return a number of a parameter's state: beside the parameter if it must be on its device."""
     fused = group.get("fused")
     dtype = _get_scalar_dtype(fused)
     if not fused and not group.get("capturable"):
@@ -87,17 +87,17 @@ def scalar(value: Any, p: Tensor, group: dict[str, Any]) -> Tensor:
 
 
 def zeros_beside(p: Tensor) -> Tensor:
-    """Zeros that lie in memory as a parameter does."""
+    """Return zeros in the memory order of a parameter."""
     return zeros_like(p.detach())
 
 
 def check_fused(p: Tensor) -> None:
-    """Raise unless a parameter is one that fused steps are for."""
+    """Raise unless a parameter is one that fused steps support."""
     if not p.is_floating_point():
         raise RuntimeError(f"fused=True is for real floating-point parameters, got {p.dtype!r}: pass fused=False")
 
 
 def check_capturable(capturable: bool, params: list[Tensor]) -> None:
-    """Raise if steps are to be captured on a device that captures nothing."""
+    """Raise if steps are to be captured on a device that does not support it."""
     if capturable and any(p.device.type != "cuda" for p in params):
         raise AssertionError("capturable=True, but a parameter is not on a CUDA device: pass capturable=False")

@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's direction from the differences of the last gradients, and a line search along it."""
+"""L-BFGS: Newton's direction estimated from differences of recent gradients, and a line search along it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self) -> Tensor:
-        """All gradients in one vector of real numbers; those of complex parameters as pairs."""
+        """Return all gradients in one vector of real numbers; those of complex parameters as pairs."""
         parts = []
         for p in self._params:
             gradient = p.grad
@@ -174,7 +174,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, state: dict, gradient: Tensor, last: Any, distance: Any, most: int) -> Tensor:
-        """Newton's direction, as the differences that are kept tell it."""
+        """Return Newton's direction, estimated from the stored differences."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return gradient.neg()
@@ -201,7 +201,7 @@ class LBFGS(Optimizer):
 
 
 def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> float:
-    """Where the cubic through two points with given slopes has its minimum, within bounds."""
+    """Return the minimum, within bounds, of the cubic through two points with given slopes."""
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1**2 - g1 * g2
@@ -227,7 +227,7 @@ def _strong_wolfe(
     c1: float = 1e-4,
     c2: float = 0.9,
 ) -> tuple[float, Tensor, float, int]:
-    """A distance along ``d`` at which the loss is enough less, and its slope flat enough.
+    """Return a distance along ``d`` that satisfies the strong Wolfe conditions.
 
     Returns the loss and the gradient there, the distance, and how often the loss was evaluated.
     """

@@ -127,7 +127,7 @@ def nadam(
     momentum_decay: float,
     eps: float,
 ) -> None:
-    """A step of :class:`NAdam` on lists of tensors, which are changed."""
+    """Perform a step of :class:`NAdam` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     passes.check_steps(mu_products)
     check_capturable(capturable, params)

@@ -1,6 +1,6 @@
-"""The Optimizer: groups of parameters with their options, the state of each, hooks, and what goes into a checkpoint.
+"""The Optimizer: groups of parameters with their options, the state of each, hooks, and checkpoints.
 
-How parameters change is the matter of the classes built on it.
+Subclasses define how parameters change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_st
 
 
 class _RequiredParameter:
-    """The default of an option that every group must give itself."""
+    """The default of an option that every group must set itself."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -42,7 +42,7 @@ required = _RequiredParameter()
 
 
 def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` before each step of any optimizer; what it returns, if not None, are the
+    """Call ``hook(optimizer, args, kwargs)`` before each step of any optimizer; a result that is not None replaces the
     (args, kwargs) of the step.
 
     Examples
@@ -80,7 +80,7 @@ def _registered(hooks: Any, hook: Callable, prepend: bool = False) -> RemovableH
 
 
 class Optimizer:
-    """What all optimizers are: parameters in groups, with options, and a state for each parameter.
+    """Base of optimizers: parameters in groups, with options, and a state for each parameter.
 
     Parameters
     ----------
@@ -149,18 +149,18 @@ class Optimizer:
     # --- the step -----------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters once.
+        """Update the parameters once.
 
         Parameters
         ----------
         closure : callable, optional
-            Computes the loss anew, gradients and all, and returns it.
+            Computes the loss and its gradients, and returns the loss.
         """
         raise NotImplementedError(f"{type(self).__name__} has no step(): write one")
 
     @staticmethod
     def profile_hook_step(func: Callable) -> Callable:
-        """A step that calls the hooks before and after itself."""
+        """Return a step that calls the hooks before and after it."""
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -188,7 +188,7 @@ class Optimizer:
             kind.step.hooked = True
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters.
+        """Reset the gradients of all parameters.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Optimizer:
     # --- checkpoints --------------------------------------------------------------------------------
 
     def state_dict(self) -> StateDict:
-        """The state and the options, with numbers in the place of parameters; the tensors are not copied.
+        """Return state and options, with indices in place of parameters; the tensors are not copied.
 
         Examples
         --------
@@ -303,7 +303,7 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Take over what :meth:`state_dict` gave: parameters are matched by their order, and the tensors of their
+        """Restore the result of :meth:`state_dict`: parameters are matched by their order, and the tensors of their
         state get their dtype and device.
 
         Examples
@@ -362,8 +362,8 @@ class Optimizer:
         return list(self.__dict__[f"_optimizer_{name}_hooks"].values())
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step; what it returns, if not None, are the step's own
-        (args, kwargs).
+        """Call ``hook(optimizer, args, kwargs)`` before each step; a result that is not None replaces the step's (args,
+        kwargs).
 
         Examples
         --------
@@ -419,7 +419,7 @@ def _cast(param: Tensor, value: Any, on_device: bool, key: Any = None) -> Any:
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:
-    """A step that is recorded if the optimizer is differentiable, and not otherwise."""
+    """Return a step that is recorded if the optimizer is differentiable, and not otherwise."""
 
     @functools.wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -430,35 +430,37 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _get_value(x: Any) -> Any:
-    """The number that a tensor of one element holds; a number, and a tensor of a program being traced, is itself."""
+    """Return the number in a tensor of one element; numbers, and tensors of a program being traced, are returned
+    unchanged.
+    """
     return x.item() if isinstance(x, Tensor) and not modes.current().tracing else x
 
 
 def _to_scalar(x: Any) -> Any:
-    """A tensor of one element without its axes; a number is itself."""
+    """Return a tensor of one element without its axes; numbers are returned unchanged."""
     return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
 
 
 def _get_scalar_dtype(is_fused: bool | None = None) -> dtypes.dtype:
-    """The dtype of counts of steps."""
+    """Return the dtype of step counts."""
     default = dtypes.get_default_dtype()
     return dtypes.float64 if default == dtypes.float64 and not is_fused else dtypes.float32
 
 
 def op(name: str) -> Callable:
-    """The function of an op."""
+    """Return the function of an op."""
     if name not in FUNCTIONS:
         load(name)
     return FUNCTIONS[name]
 
 
 def as_real(tensor: Tensor) -> Tensor:
-    """Complex numbers as pairs of real ones, in the same memory; real ones as they are."""
+    """Return complex numbers as pairs of real ones over the same memory; real ones unchanged."""
     return op("view_as_real")(tensor) if tensor.is_complex() else tensor
 
 
 def _view_as_real(params: list, *state_and_grads: list) -> None:
-    """Complex parameters, and what belongs to them, as views of real numbers, in the lists."""
+    """Replace complex parameters, and their state, in the lists by views of real numbers."""
     for k, p in enumerate(params):
         if p.is_complex():
             for tensors in (params, *state_and_grads):
@@ -468,12 +470,12 @@ def _view_as_real(params: list, *state_and_grads: list) -> None:
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """(fused, foreach) of an optimizer that says nothing of them: neither, as there are no kernels for lists."""
+    """Return (fused, foreach) of an optimizer without these options: neither, as there are no kernels for lists."""
     return False, False
 
 
 def check_lr(lr: Any) -> None:
-    """Raise unless ``lr`` is a number, or a tensor of one element, that is not negative."""
+    """Raise unless ``lr`` is a nonnegative number, or such a tensor of one element."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"lr is one number, got a Tensor of {lr.numel()} elements")
     check_not_negative("learning rate", lr)

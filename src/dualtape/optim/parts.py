@@ -1,7 +1,7 @@
-"""Parameters of which each process has a part: an update of elements, each by itself, is one of the parts.
+"""Updates of sharded parameters: an elementwise update applies to each shard.
 
-The arrays know how (``distributed.tensor``): ``beside`` gives the part of another array that lies as they do,
-``with_part`` makes one like them, ``written`` says that their memory has changed.
+The arrays (``distributed.tensor``) provide the operations: ``beside`` gives the shard of another array with the same
+placement, ``with_part`` makes an array with the same placement, ``written`` reports that their memory has changed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ __all__ = ["on_parts"]
 
 
 def _part(tensor: Tensor, local: Any) -> Tensor:
-    """The part of a tensor, as a tensor whose writes count as the other's."""
+    """Return the shard of a tensor, as a tensor that shares its version counter."""
     found = wrap(local)
     found._version_counter = tensor._shared_counter
     return found
 
 
 def on_parts(params: Sequence[Tensor], grads: Sequence[Tensor], slots: Sequence[list | None]) -> tuple | None:
-    """The parts of parameters, gradients and slots, and what is to be done when they have changed; None if they do not
-    all lie alike.
+    """Return the shards of parameters, gradients and slots, and a function to call when they have changed; None if
+    their placements differ.
     """
     used = [slot for slot in slots if slot is not None]
     for k, p in enumerate(params):

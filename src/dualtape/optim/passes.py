@@ -1,19 +1,18 @@
-"""How a rule is run: over the arrays of many parameters at once, or over tensors, recorded.
+"""Running an update rule: over the arrays of many parameters at once, or recorded on tensors.
 
-An update says how the elements of a parameter change, each by itself. It is written once, in operators and NumPy's
-functions, and returns new values; what is the same for many parameters is computed before, by a rule::
+An update says how the elements of a parameter change. It is written once, in operators and NumPy's functions, and
+returns new values; values common to many parameters are computed before, by a rule::
 
-    def rule(step):                                  # of numbers that a parameter has: the new ones, and constants
-        return (step + 1,), (lr / (step + 1),)
+    def rule(step):                                  # numbers of a parameter: new ones, and constants\n        return
+(step + 1,), (lr / (step + 1),)
 
-    def update(p, g, average, rate, momentum):       # arrays, then the constants, then options
-        average = momentum * average + g
-        return p - rate * average, average
+    def update(p, g, average, rate, momentum):       # arrays, then the constants, then options\n        average =
+momentum * average + g\n        return p - rate * average, average
 
-Small parameters of a kind are laid out one after another, changed in one pass, and written back; large ones are
-changed block by block, so that what lies between stays in the cache. Complex numbers are pairs of real ones, and
-halves are computed with as float32. What is unusual (subclasses, modes, memory that must not be written) and what is
-to be recorded goes by tensors, whose ops check and word what is wrong.
+Small parameters of a kind are concatenated, changed in one pass, and written back; large ones are changed block by
+block, so that intermediates stay in the cache. Complex numbers are pairs of real ones, and half types compute in
+float32. Unusual tensors (subclasses, modes, read-only memory) and recorded steps use ops on tensors, which check their
+arguments and build error messages.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ _HALVES = {np.dtype(np.float16), BFLOAT16}
 
 
 def kernel(update: Update) -> Any:
-    """An update that is one native kernel on large arrays, where there can be one; the first time, when slots are not
-    there yet, it is not worth one.
+    """Return an update as one native kernel for large arrays, where there can be one; the first step, without slots,
+    does not use it.
     """
     result = fused(update)
     result.first = update
@@ -55,7 +54,7 @@ def kernel(update: Update) -> Any:
 
 
 def number(value: Any, recorded: bool = False) -> Any:
-    """An option as a rule computes with it: a float, or, where the step is recorded, a tensor that it was given.
+    """Return an option for use in a rule: a float, or, where the step is recorded, the tensor that was given.
 
     A program that is being traced holds for any value of that tensor, and computes with it as Python does.
     """
@@ -80,7 +79,7 @@ def run(
     differentiable: bool = False,
     capturable: bool = False,
 ) -> None:
-    """Change parameters, and what belongs to them.
+    """Update parameters and their state.
 
     Parameters
     ----------
@@ -151,8 +150,8 @@ def _one_bucket(
     numbers: Sequence[Sequence[Tensor]],
     most: int,
 ) -> list[tuple[list[int], tuple | None]]:
-    """All parameters in one bucket, where they are small, all there, and of a kind: looked through column by column,
-    which takes a fraction of the time. Empty if they are not.
+    """Return all parameters in one bucket, if all are small, complete, and of one kind: this check by columns takes a
+    fraction of the time. Empty if not.
     """
     columns = [params, grads, *[slot for slot in slots if slot is not None]]
     tensors = [tensor for column in (*columns, *numbers) for tensor in column]
@@ -191,7 +190,7 @@ def _buckets(
     most: int,
     capturable: bool,
 ) -> Iterable[tuple[list[int], tuple | None]]:
-    """Which parameters are changed together, and the numbers they have in common; None for what goes by tensors."""
+    """Return which parameters are changed together, and their common numbers; None for those that use tensors."""
     found: dict[Any, tuple[list[int], tuple | None]] = {}
     owners: set[int] = set()
     used = [slot for slot in slots if slot is not None]
@@ -224,7 +223,7 @@ def _buckets(
 
 
 def is_plain(tensor: Tensor, like: Any, written: bool) -> bool:
-    """Whether a tensor's array may be computed with, or written, as it is: it lies like the parameter's."""
+    """Return whether a tensor's array can be read, or written, directly: it has the parameter's layout."""
     kind = type(tensor)
     if kind is not Tensor and kind not in plain_types:
         return False
@@ -245,7 +244,7 @@ def is_plain(tensor: Tensor, like: Any, written: bool) -> bool:
 
 
 def count(tensors: Iterable[Tensor], where: Any) -> None:
-    """Count a write to each, by the code at ``where``."""
+    """Count a write to each tensor, by the code at ``where``."""
     for tensor in tensors:
         counter = tensor._version_counter or tensor._shared_counter
         counter[0] += 1
@@ -258,7 +257,7 @@ Columns = list  # the parameters, their gradients, and for each slot a list or N
 
 
 def _by_arrays(update: Update, columns: Columns, constants: tuple, options: tuple, where: Any) -> None:
-    """Change the parameters of a bucket together; slots without tensors get them."""
+    """Update the parameters of a bucket together; slots without tensors are created."""
     params = columns[0]
     first = params[0]._array
     dtype = first.dtype
@@ -286,7 +285,7 @@ def _by_arrays(update: Update, columns: Columns, constants: tuple, options: tupl
 
 
 def _gathered(arrays: list, dtype: Any) -> Any:
-    """Arrays one after the other, as real numbers that are computed with."""
+    """Return arrays concatenated, as real numbers of a computing dtype."""
     if len(arrays) == 1 and dtype not in _REALS:
         return arrays[0] if dtype not in _HALVES else arrays[0].astype(_SINGLE)
     together = np.concatenate(arrays, axis=None)
@@ -325,7 +324,7 @@ def _by_blocks(update: Update, arrays: list, targets: list, rest: tuple) -> None
 
 
 def _by_tensors(update: Update, columns: Columns, rest: tuple, recorded: bool) -> None:
-    """Change one parameter by ops; if they are recorded, what they save is no memory that is written here."""
+    """Update one parameter by ops; if they are recorded, their saved values are not written here."""
     row: list[Any] = [None if column is None else column[0] for column in columns]
     is_complex = row[0].is_complex()
     tensors: list[Any] = [None if t is None else as_real(t) for t in row]
@@ -343,14 +342,14 @@ def _by_tensors(update: Update, columns: Columns, rest: tuple, recorded: bool) -
 
 
 def check_steps(state_steps: Sequence[Any]) -> None:
-    """Raise unless counts of steps are tensors."""
+    """Raise unless step counts are tensors."""
     for step in state_steps:
         if not isinstance(step, Tensor):
             raise RuntimeError(f"counts of steps are tensors of one element, got {type(step).__name__}")
 
 
 def unscaled(grads: list, grad_scale: Tensor | None, found_inf: Tensor | None, fused: bool | None) -> list | None:
-    """Gradients of a scaled loss, divided by the scale, in place; None if the step is to be left out."""
+    """Return gradients of a scaled loss, divided by the scale in place; None if the step must be skipped."""
     if grad_scale is None and found_inf is None:
         return grads
     if not fused:

@@ -1,4 +1,4 @@
-"""RAdam: Adam that trusts its average square only when it has seen enough."""
+"""RAdam: Adam that uses its average square only after enough steps."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def radam(
     weight_decay: float,
     eps: float,
 ) -> None:
-    """A step of :class:`RAdam` on lists of tensors, which are changed."""
+    """Perform a step of :class:`RAdam` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr, differentiable)

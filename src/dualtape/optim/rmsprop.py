@@ -129,7 +129,7 @@ def rmsprop(
     momentum: float,
     centered: bool,
 ) -> None:
-    """A step of :class:`RMSprop` on lists of tensors, which are changed."""
+    """Perform a step of :class:`RMSprop` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     rate = passes.number(lr, differentiable)

@@ -1,4 +1,6 @@
-"""Rprop: each number has a step of its own, which grows while its gradient keeps its sign, and shrinks when not."""
+"""Rprop: each number has a step size of its own, which grows while its gradient keeps its sign, and shrinks
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,7 @@ def rprop(
     etaminus: float,
     etaplus: float,
 ) -> None:
-    """A step of :class:`Rprop` on lists of tensors, which are changed."""
+    """Perform a step of :class:`Rprop` on lists of tensors, in place."""
     passes.check_steps(state_steps)
     check_capturable(capturable, params)
     passes.run(

@@ -138,7 +138,7 @@ def sgd(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    """A step of :class:`SGD` on lists of tensors, which are changed.
+    """Perform a step of :class:`SGD` on lists of tensors, in place.
 
     Examples
     --------
@@ -235,8 +235,9 @@ def _update(
 
 
 def _descended(params: list, grads: list, lr: float, where: Any) -> tuple[list, list]:
-    """The same for steps along the gradient alone, of small parameters: what was not done is returned. Written out, as
-    calls would take longer than the two operations.
+    """Update small parameters along the gradient alone; return those that were not updated.
+
+    Written out, as calls would take longer than the two operations.
     """
     others: tuple[list, list] = ([], [])
     ndarray, multiply, subtract = np.ndarray, np.multiply, np.subtract
@@ -267,8 +268,8 @@ def _descended(params: list, grads: list, lr: float, where: Any) -> tuple[list, 
 
 
 def _in_place(p: Tensor, gradient: Tensor, kept: Tensor | None, where: Any, lr: float, options: tuple) -> bool:
-    """The same in the parameter's own memory, where that is ordinary: there are too few operations to gather parameters
-    for. Whether it was done.
+    """Update in the parameter's own memory, where it is ordinary: there are too few operations to gather parameters
+    for. Return whether it was done.
     """
     momentum, intake, decay, nesterov, maximize = options
     array: Any = p._array
@@ -314,12 +315,12 @@ def _numbers(code: str, *values: float) -> Any:
 
 @lru_cache(64)
 def _constant(value: float, code: str) -> Any:
-    """A number as an array, with which NumPy computes in half the time."""
+    """Return a number as an array, with which NumPy computes in half the time."""
     return np.array(value, code.lower())
 
 
 def _by_blas(p: Any, g: Any, buffer: Any, lr: float, momentum: float, intake: float, nesterov: bool) -> None:
-    """The same for large parameters, as vectors, which BLAS changes as quickly as memory is read; without decay."""
+    """Update large parameters without decay as vectors, which BLAS changes as fast as memory is read."""
     single = p.dtype.char == "f"
     axpy = scipy_blas.saxpy if single else scipy_blas.daxpy
     scale = scipy_blas.sscal if single else scipy_blas.dscal

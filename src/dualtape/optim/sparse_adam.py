@@ -1,4 +1,4 @@
-"""SparseAdam: Adam that changes only what a sparse gradient has."""
+"""SparseAdam: Adam that updates only the entries of a sparse gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Elementwise):
-    """Adam for sparse gradients: averages, too, move only where the gradient has entries.
+    """Adam for sparse gradients: averages, too, change only where the gradient has entries.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def sparse_adam(
     lr: float,
     maximize: bool,
 ) -> None:
-    """A step of :class:`SparseAdam` on lists of tensors, which are changed; ``state_steps`` count this step."""
+    """Perform a step of :class:`SparseAdam` on lists of tensors, in place; ``state_steps`` count this step."""
     for p, gradient, average, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
         gradient = gradient.coalesce()
         values = -gradient._values() if maximize else gradient._values()

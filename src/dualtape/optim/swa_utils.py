@@ -1,4 +1,4 @@
-"""Averages of weights: a model whose parameters are the average of another's, and the schedule that goes with it."""
+"""Averages of weights: a model whose parameters are the average of another's, and its learning-rate schedule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable:
-    """A function of an average, a tensor and a count: the average that keeps ``decay`` of itself.
+    """Return a function of an average, a tensor and a count: the exponential average that keeps ``decay`` of itself.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_swa_avg_fn() -> Callable:
-    """A function of an average, a tensor and a count: the average with one more.
+    """Return a function of an average, a tensor and a count: the average with one more tensor.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def get_swa_avg_fn() -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """The same as :func:`get_ema_avg_fn` for lists of tensors, in place.
+    """Return :func:`get_ema_avg_fn` for lists of tensors, in place.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """The same as :func:`get_swa_avg_fn` for lists of tensors, in place.
+    """Return :func:`get_swa_avg_fn` for lists of tensors, in place.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _in_place(average: Callable) -> Callable:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of those it is shown.
+    """A copy of a model whose parameters are averages of those passed to :meth:`update_parameters`.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take a model's parameters into the averages; the first ones are copied."""
+        """Include a model's parameters in the averages; the first ones are copied."""
         pairs = zip(self._averaged(self.module), self._averaged(model), strict=False)
         averages, current = [], []
         for mine, theirs in pairs:
@@ -183,7 +183,7 @@ class AveragedModel(Module):
 
 @modes.no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Let the batch norms of a model see the data of a loader, and nothing else.
+    """Recompute the statistics of a model's batch norms from the data of a loader.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """The rate to ``swa_lr`` in ``anneal_epochs`` steps, where it stays.
+    """The rate annealed to ``swa_lr`` in ``anneal_epochs`` steps, where it stays.
 
     Parameters
     ----------
@@ -261,12 +261,12 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _part(self, step: int) -> float:
-        """How much of the way is behind."""
+        """Return the completed fraction of the annealing."""
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - cos(pi * t)) / 2
 
     def get_lr(self) -> list[Any]:
-        """The rates of the groups: from what they have, the rate that the way began at is worked out."""
+        """Return the rates of the groups, computed from the present ones."""
         warn_outside_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:

@@ -1,7 +1,7 @@
-"""``dualtape.overrides``: what changes operations from outside, in PyTorch's names.
+"""``dualtape.overrides``: overriding operations from outside, under PyTorch's names.
 
-``active_overrides`` is all that an ordinary program ever touches; ``subclass`` asks ``__torch_function__`` (above
-autograd), ``dispatch`` asks ``__torch_dispatch__`` (below it), and the two kinds of modes are managers around them.
+``active_overrides`` is the only module that ordinary programs use; ``subclass`` calls ``__torch_function__`` (above
+autograd), ``dispatch`` calls ``__torch_dispatch__`` (below it), and the two kinds of modes are contexts around them.
 """
 
 from __future__ import annotations

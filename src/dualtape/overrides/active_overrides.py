@@ -1,7 +1,7 @@
-"""Whether anything overrides what operations do: one list, empty until a subclass or a mode exists that does.
+"""The list of active overrides, empty until a subclass or a mode exists that overrides operations.
 
-Every function of the package looks at it on its way: while it is empty, that is all it costs. What happens when it
-is not, is in :mod:`dualtape.overrides.subclass`.
+Every function of the package tests it; while it is empty, that is the only cost. The overrides themselves are handled
+in :mod:`dualtape.overrides.subclass`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ MISS = object()  # nothing overrides this call
 
 
 class Declined(TypeError):
-    """Everyone who was asked returned NotImplemented: an operator then leaves the call to the other operand."""
+    """Raised when every override returned NotImplemented: an operator then leaves the call to the other operand."""
 
 
 def enclosing(name: str, kind: str) -> Callable | None:
-    """What runs a function inside of an event of that name; None if no profile of this thread is to show one, or does
-    already: then the function has called itself.
+    """Return a context that reports an event of that name; None if no profile of this thread shows one, or the function
+    has called itself.
     """
     recorder = modes.current().profiler
     return None if recorder is None or recorder.shows(name, kind) else partial(recorder.enclosing, name, kind)
 
 
 def overrides(value: Any) -> bool:
-    """Whether ``value`` has ``__torch_function__``, be it a tensor or not; those of PyTorch do not answer for ours."""
+    """Return whether ``value`` has ``__torch_function__``, as a tensor or not; PyTorch's own tensors do not count."""
     kind = type(value)
     return hasattr(kind, "__torch_function__") and not any(
         base.__module__ == "torch" and base.__name__ == "Tensor" for base in kind.__mro__
@@ -44,7 +44,8 @@ def overrides(value: Any) -> bool:
 
 
 def activate_for(args: Iterable, kwargs: dict) -> bool:
-    """Begin to ask if an argument that is no tensor has ``__torch_function__``: a call that failed on it starts again.
+    """Activate overrides if an argument that is not a tensor has ``__torch_function__``, and return whether that is so:
+    the failed call is then repeated.
 
     Nobody looks at arguments for it before that: until something overrides operations, only what is no tensor can.
     """
@@ -59,7 +60,7 @@ def activate_for(args: Iterable, kwargs: dict) -> bool:
 
 
 def overridable(function: Callable, leaf: bool = False, composite: str | None = None) -> Callable:
-    """``function``, which asks its arguments' classes and the modes first whether they answer in its place.
+    """Return ``function`` such that it first asks its arguments' classes and the modes for an answer.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
 
 
 def explaining(function: Callable, name: str) -> Callable:
-    """A method whose failures in Python's words name it and what it was given."""
+    """Return a method whose failures in Python's wording name it and its arguments."""
 
     def method(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The device of new tensors: ``with device(...)`` and ``set_default_device``, as a mode over what makes tensors."""
+"""The default device of new tensors: ``with device(...)`` and ``set_default_device``, as a function mode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAKERS = frozenset(
 
 
 class DeviceContext(TorchFunctionMode):
-    """Inside ``with``, tensors that are made without ``device=`` are on this one."""
+    """Context in which tensors created without ``device=`` are on this device."""
 
     def __init__(self, device: device) -> None:
         self.device = device
@@ -34,7 +34,7 @@ class DeviceContext(TorchFunctionMode):
 
 
 def enter(where: device) -> None:
-    """Begin a context in which tensors are made on a device."""
+    """Begin a context in which tensors are created on a device."""
     DeviceContext(where).__enter__()
 
 
@@ -47,17 +47,17 @@ def leave(where: device) -> None:
 
 
 def default() -> device:
-    """Where tensors are made unless ``device=`` says otherwise."""
+    """Return the device on which tensors are created without ``device=``."""
     found = [context for context in modes.current().functions if isinstance(context, DeviceContext)]
     return found[-1].device if found else CPU
 
 
 class _Default(DeviceContext):
-    """That of ``set_default_device``, beneath all others."""
+    """The context of ``set_default_device``, below all others."""
 
 
 def set_default(where: device | None) -> None:
-    """Make tensors on a device from now on; None and the CPU: as in the beginning."""
+    """Create tensors on a device from now on; None and the CPU restore the initial state."""
     mode = modes.current()
     others = tuple(context for context in mode.functions if not isinstance(context, _Default))
     if where is None or where.type == "cpu":

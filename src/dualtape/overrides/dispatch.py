@@ -1,7 +1,8 @@
-"""Below autograd: ``__torch_dispatch__`` of subclasses and dispatch modes computes an op in the place of its forward.
+"""Overrides below autograd: ``__torch_dispatch__`` of subclasses and dispatch modes computes an op in place of its
+forward.
 
-History is recorded above: the node an op leaves has the op's formulas, and runs them on tensors, so that the class
-is asked again in backward. Inside a handler nothing is recorded.
+History is recorded above: the node of an op has the op's formulas, and runs them on tensors, so that the class is
+called again in backward. Inside a handler nothing is recorded.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .subclass import activate_overrides, disabled_dispatch, of_class, overridin
 
 
 def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """What a dispatch mode or an argument's class computes for a call; MISS if none does."""
+    """Return the result of a dispatch mode or an argument's class for a call; MISS if none handles it."""
     mode = modes.current()
     found = (
         overriding((*args, *kwargs.values()), "__torch_dispatch__", disabled_dispatch) if mode.subclass_dispatch else []
@@ -93,7 +94,7 @@ def execute(op: Any, values: list) -> Any:
 
 
 def execute_inplace(op: Any, values: list) -> Any:
-    """The same for the in-place form."""
+    """Run the in-place form of ``op`` by ``__torch_dispatch__``, and record it; MISS if nothing overrides it."""
     mode = modes.current()
     if not mode.dispatches and not overriding(values, "__torch_dispatch__", disabled_dispatch):
         return MISS
@@ -127,7 +128,9 @@ def execute_inplace(op: Any, values: list) -> Any:
 
 
 def _moved_beside(op: Any, values: list, mode: modes.Mode) -> Any:
-    """The result out of place, with its tangents, of an op whose in-place form is to have them; None without any."""
+    """Return the out-of-place result, with its tangents, of an op whose in-place form needs them; None without
+    tangents.
+    """
     if not mode.levels:
         return None
     from ..ops.jvp import moving
@@ -138,7 +141,7 @@ def _moved_beside(op: Any, values: list, mode: modes.Mode) -> Any:
 
 
 def from_class(function: Callable, args: tuple, kwargs: dict, error: Exception) -> Any:
-    """What ``__torch_dispatch__`` computes for a function that reads values, which some argument's class keeps.
+    """Return the result of ``__torch_dispatch__`` for a function that reads values, which an argument's class keeps.
 
     Nothing is recorded: where a gradient would be lost, ``error`` says that the memory is not there.
     """
@@ -152,7 +155,7 @@ def from_class(function: Callable, args: tuple, kwargs: dict, error: Exception) 
 
 
 def _trimmed(op: Any, values: list) -> tuple:
-    """The arguments, without those at the end that have their default."""
+    """Return the arguments without trailing ones that equal their defaults."""
     count = len(values)
     while count > op.required and _is_default(values[count - 1], op.defaults[count - 1 - op.required]):
         count -= 1
@@ -164,7 +167,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _fresh(op: Any, result: Any, values: list) -> Tensor:
-    """A handler's result as a tensor that autograd may give a history."""
+    """Return a handler's result as a tensor to which autograd may attach a history."""
     if not isinstance(result, Tensor):
         raise TypeError(f"__torch_dispatch__ must return a tensor for {op.name}, got {type(result).__name__}")
     if result._edge is None and not result._requires_grad and not any(result is value for value in values):
@@ -173,7 +176,7 @@ def _fresh(op: Any, result: Any, values: list) -> Tensor:
 
 
 def _copy_of(target: Tensor) -> Tensor:
-    """A wrapper as it is before it is written."""
+    """Return a copy of a wrapper before it is written."""
     with modes.no_grad():
         old = target.clone()
     old._edge = edge_of(target)
@@ -189,7 +192,7 @@ def _attach(op: Any, values: list, results: list, mode: modes.Mode, several: boo
 
 
 def _settle_node(op: Any, results: list) -> None:
-    """Make the node of the results one that runs on tensors, and keep saved results that are no arrays as tensors."""
+    """Make the node of the results run on tensors, and keep saved results without arrays as tensors."""
     node: Any = next((r._edge[0] for r in results if r._edge is not None), None)
     if not isinstance(node, OpNode):
         return
@@ -220,13 +223,13 @@ def _asking_class(kind: type) -> type:
 
 
 class AskingNode(OpNode):
-    """The node of an op that ``__torch_dispatch__`` computed: its formulas run on tensors, whose class is asked
+    """The node of an op computed by ``__torch_dispatch__``: its formulas run on tensors, whose class is called
     again.
     """
 
     __slots__ = ()
 
-    _vjp = Node._vjp  # the quick way of its kind asks nobody
+    _vjp = Node._vjp  # the generated fast path would not call the class
 
     def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
         tensors = [grad if grad is None or isinstance(grad, Tensor) else wrap(as_array(grad)) for grad in grads]
@@ -244,7 +247,7 @@ class AskingNode(OpNode):
 
 
 def make_wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
-    """An instance of ``cls`` that has a shape and a dtype, and no values of its own."""
+    """Return an instance of ``cls`` that has a shape and a dtype, and no values of its own."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(f"cls must be a subclass of Tensor, got {cls!r}")
     if cls.__torch_dispatch__ is disabled_dispatch:  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Dispatch modes: inside ``with``, every op on tensors is computed by the mode, below autograd."""
+"""Dispatch modes: contexts in which the mode computes every op on tensors, below autograd."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TorchDispatchMode"]
 
 
 class TorchDispatchMode:
-    """Inside ``with``, ``__torch_dispatch__`` of the mode computes every op; history is recorded above it.
+    """Context in which ``__torch_dispatch__`` of the mode computes every op; history is recorded above it.
 
     Examples
     --------
@@ -49,5 +49,5 @@ class TorchDispatchMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """A new mode, to be entered."""
+        """Return a new mode, to be entered."""
         return cls(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Overriding functions from outside: function modes, and the protocol by hand for functions of the user's own."""
+"""Function modes, and the ``__torch_function__`` protocol for user-defined functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class TorchFunctionMode:
-    """Inside ``with``, every call of a function, method or operator on tensors goes to ``__torch_function__`` of the
+    """Context in which every call of a function, method or operator on tensors goes to ``__torch_function__`` of the
     mode.
 
     While it handles one call the mode is off, so that it can call the function itself; an outer mode is asked then.
@@ -58,7 +58,7 @@ class TorchFunctionMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """A new mode, to be entered."""
+        """Return a new mode, to be entered."""
         return cls(*args, **kwargs)
 
 
@@ -78,7 +78,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode, or the class of one of the arguments, overrides functions.
+    """Return whether a mode, or the class of one of the arguments, overrides functions.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(obj: Any) -> bool:
-    """:func:`has_torch_function` of one argument.
+    """Return :func:`has_torch_function` for one argument.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def has_torch_function_unary(obj: Any) -> bool:
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """:func:`has_torch_function` of the arguments.
+    """Return :func:`has_torch_function` for the arguments.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """Let the arguments' classes answer a call of ``public_api``, a function of the user's own.
+    """Return the answer of the arguments' classes to a call of ``public_api``, a user-defined function.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether ``inp`` is a tensor, or has ``__torch_function__`` as one has.
+    """Return whether ``inp`` is a tensor, or has ``__torch_function__``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What can be overridden: lists of the functions that ``__torch_function__`` gets, and their names."""
+"""Lists of the functions that ``__torch_function__`` can override, and their names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMESPACES = ("", ".nn.functional", ".linalg")
 
 
 def _asks(value: Any) -> bool:
-    """Whether a function offers its calls to ``__torch_function__``."""
+    """Return whether a function offers its calls to ``__torch_function__``."""
     return isinstance(value, FunctionType) and (
         value.__code__ is _ASKING or value.__globals__.get("__name__") in _ASK_THEMSELVES
     )
@@ -46,7 +46,7 @@ def _public(namespace: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _members() -> dict[str, Any]:
-    """The methods and properties of Tensor; from now on they are those that ask."""
+    """Return the methods and properties of Tensor, after activating their overridable forms."""
     activate_overrides()
     load_all()
     return {**vars(Memory), **vars(Layouts), **vars(Protocols), **vars(Tensor)}
@@ -54,7 +54,7 @@ def _members() -> dict[str, Any]:
 
 @functools.cache
 def _listed() -> tuple[dict[Any, list[Callable]], dict[Callable, str]]:
-    """The functions by namespace, and their names."""
+    """Return the functions by namespace, and their names."""
     functions: dict[Any, list[Callable]] = {}
     names: dict[Callable, str] = {}
 
@@ -81,7 +81,7 @@ def _listed() -> tuple[dict[Any, list[Callable]], dict[Callable, str]]:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:
-    """The functions whose calls ``__torch_function__`` gets, by the namespace, class or property they belong to.
+    """Return the functions that ``__torch_function__`` receives, by the namespace, class or property they belong to.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
 
 
 def get_ignored_functions() -> set[Callable]:
-    """The public functions that nothing overrides.
+    """Return the public functions that cannot be overridden.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def get_ignored_functions() -> set[Callable]:
 
 
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """A function for each that can be overridden, with the same parameters, which returns -1.
+    """Return, for each overridable function, one with the same parameters that returns -1.
 
     Examples
     --------
@@ -128,7 +128,8 @@ def _stand_in(function: Callable) -> Callable:
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
-    """Whether ``func``, as ``__torch_function__`` gets it, is a method of Tensor, or reads a property.
+    """Return whether ``func``, as ``__torch_function__`` receives it, is a method of Tensor, or the getter of a
+    property.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def is_tensor_method_or_property(func: Callable) -> bool:
 
 
 def resolve_name(f: Callable) -> str | None:
-    """The full name of a function that can be overridden; None for any other.
+    """Return the full name of an overridable function; None for any other.
 
     Examples
     --------
@@ -154,8 +155,8 @@ def resolve_name(f: Callable) -> str | None:
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable[[Callable], Callable]:
-    """Decorator that makes a function of the user's own overridable; ``dispatcher``, called as it is, gives the
-    arguments to ask.
+    """Return a decorator that makes a user-defined function overridable; ``dispatcher``, called with the same
+    arguments, returns those to ask.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Subclasses and modes that see every operation: ``__torch_function__``, above autograd, in PyTorch's order.
+"""Overrides above autograd: ``__torch_function__`` of subclasses and function modes, in PyTorch's order.
 
-A call is offered first to the innermost function mode, then to the classes of its arguments, subclasses before
-their bases; the default implementation runs the operation without asking again and gives the results the class of
-the argument. Below autograd the same happens with ``__torch_dispatch__`` (:mod:`dualtape.overrides.dispatch`).
-Loaded when the first such class or mode is made; until then nothing asks.
+A call is offered first to the innermost function mode, then to the classes of its arguments, subclasses before their
+bases; the default implementation runs the operation without asking again and gives the results the class of the
+argument. Below autograd the same happens with ``__torch_dispatch__`` (:mod:`dualtape.overrides.dispatch`). The module
+is imported when the first such class or mode is created.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ASK_THEMSELVES = ("dualtape.ops.codegen.source", "dualtape.ops.publish", "dualt
 
 
 def disabled_function(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
-    """What a class puts in the place of ``__torch_function__`` to have none: results are plain tensors."""
+    """The value of ``__torch_function__`` for classes without one: results are plain tensors."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
@@ -60,7 +60,7 @@ def disabled_dispatch(func: Callable, types: tuple, args: tuple = (), kwargs: di
 
 
 class DisableTorchFunctionSubclass(modes.ModeContext):
-    """Inside, no ``__torch_function__`` of a subclass is called; function modes still are.
+    """Context in which ``__torch_function__`` of subclasses is not called; function modes still are.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class DisableTorchFunctionSubclass(modes.ModeContext):
 
 
 class DisableTorchFunction(modes.ModeContext):
-    """Inside, neither subclasses nor function modes see operations.
+    """Context in which neither subclasses nor function modes are called.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class DisableTorchFunction(modes.ModeContext):
 
 
 def overriding(values: Any, protocol: str, disabled: Any) -> list:
-    """The arguments whose class answers ``protocol``, one of each class, subclasses before their bases."""
+    """Return the arguments whose class implements ``protocol``, one of each class, subclasses before their bases."""
     found: list = []
     for value in values:
         for part in _parts(value):
@@ -117,8 +117,8 @@ def overriding(values: Any, protocol: str, disabled: Any) -> list:
 
 
 def _parts(value: Any) -> Any:
-    """What is asked in the place of an argument: the entries of a list or tuple; of lists in a tuple, which is an
-    index then, theirs too.
+    """Return the values to ask for an argument: the entries of a list or tuple, and of lists in a tuple, which is an
+    index.
     """
     if type(value) is tuple and list in map(type, value):
         return chain.from_iterable(part if type(part) is list else (part,) for part in value)
@@ -126,7 +126,7 @@ def _parts(value: Any) -> Any:
 
 
 def intercept(function: Callable, args: tuple, kwargs: dict, leaf: bool = False, relevant: tuple | None = None) -> Any:
-    """What the modes or the arguments' classes answer to a call; MISS if it is to go its way.
+    """Return the answer of the modes or the arguments' classes to a call; MISS if none overrides it.
 
     All arguments are asked, or those that are ``relevant``.
     """
@@ -212,7 +212,7 @@ def _converted(result: Any, cls: type) -> Any:
 
 
 def of_class(tensor: Tensor, cls: type) -> Tensor:
-    """``tensor``, which nobody else holds yet, as an instance of ``cls``."""
+    """Return ``tensor``, which nothing else refers to yet, as an instance of ``cls``."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your"
@@ -229,14 +229,14 @@ def of_class(tensor: Tensor, cls: type) -> Tensor:
 
 
 def same_class(tensor: Tensor) -> Tensor:
-    """An alias of the same class and with the same attributes: of a wrapper, whose values are among these."""
+    """Return an alias of the same class and attributes; a wrapper's values are among its attributes."""
     new = of_class(alias(tensor), type(tensor))
     new.__dict__.update(tensor.__dict__)
     return new
 
 
 def as_subclass(tensor: Tensor, cls: type) -> Any:
-    """The tensor as an instance of ``cls``: a view of it, with history."""
+    """Return the tensor as an instance of ``cls``: a view of it, with history."""
     from ..ops.table import TABLE
 
     with DisableTorchFunctionSubclass():
@@ -244,7 +244,7 @@ def as_subclass(tensor: Tensor, cls: type) -> Any:
 
 
 def make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
-    """A leaf of class ``cls`` over the memory of ``data``."""
+    """Return a leaf of class ``cls`` over the memory of ``data``."""
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass(): argument 'data' must be a Tensor, got {type(data).__name__}")
     new = of_class(alias(data), cls)
@@ -258,7 +258,7 @@ def make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
 
 
 def define(cls: type) -> None:
-    """Called for each new subclass of Tensor: if it overrides anything, operations begin to ask."""
+    """Called for each new subclass of Tensor: activate overrides if it defines any."""
     inherited = getattr(cls, "__torch_function__", None)
     is_default = getattr(inherited, "__func__", None) is Tensor.__dict__["__torch_function__"].__func__
     if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and is_default:
@@ -272,7 +272,9 @@ _members_ask: list[bool] = []
 
 
 def activate_overrides(members: bool = True) -> None:
-    """From now on operations ask; so do, if wanted, the methods and properties of Tensor."""
+    """Make operations ask for overrides from now on, and, with ``members``, the methods and properties of Tensor
+    too.
+    """
     if not active_overrides:
         active_overrides.append(True)
     if not members or _members_ask:
@@ -293,9 +295,7 @@ def activate_overrides(members: bool = True) -> None:
 
 
 class AskingProperty(property):
-    """A property whose reading and writing can be overridden; ``Tensor.shape.__get__`` is the function that is
-    passed.
-    """
+    """A property whose reads and writes can be overridden; handlers receive ``Tensor.shape.__get__``."""
 
     def __init__(self, member: property) -> None:
         super().__init__(member.fget, member.fset, member.fdel, member.__doc__)

@@ -1,4 +1,4 @@
-"""``dualtape.profiler``: where the time of a program goes, op by op and node by node, in PyTorch's names."""
+"""``dualtape.profiler``: times of ops and nodes, under PyTorch's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: what was done, when, for how long, and inside of what; averages of them, and tables."""
+"""Events: their name, start, duration and nesting; averages of them, and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class DeviceType(enum.Enum):
-    """Where an event happened.
+    """The device of an event.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class DeviceType(enum.Enum):
 
 
 class Interval:
-    """From when to when, in microseconds."""
+    """Start and end, in microseconds."""
 
     __slots__ = ("start", "end")
 
@@ -30,12 +30,12 @@ class Interval:
         self.start, self.end = start, end
 
     def elapsed_us(self) -> float:
-        """How long it was."""
+        """Return the duration."""
         return self.end - self.start
 
 
 class FunctionEvent:
-    """One op, node of the graph, or stretch of the user's own.
+    """One op, node of the graph, or user-defined range.
 
     Attributes
     ----------
@@ -71,29 +71,29 @@ class FunctionEvent:
 
     @property
     def time_range(self) -> Interval:
-        """When it was, in microseconds."""
+        """Start and end, in microseconds."""
         return Interval(self.start_ns / 1e3, self.end_ns / 1e3)
 
     @property
     def cpu_time_total(self) -> float:
-        """How long it took, in microseconds."""
+        """The duration, in microseconds."""
         return (self.end_ns - self.start_ns) / 1e3
 
     cpu_time = cpu_time_total
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The same without what was done inside of it."""
+        """The duration without nested events."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def cpu_memory_usage(self) -> int:
-        """Bytes that were made, inside of it too."""
+        """Bytes allocated, including nested events."""
         return self.own_memory + sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes that it made itself."""
+        """Bytes allocated, without nested events."""
         return self.own_memory
 
     def __repr__(self) -> str:
@@ -101,7 +101,7 @@ class FunctionEvent:
 
 
 class FunctionEventAvg:
-    """What events of one name, and of one kind of arguments or one place if that was asked for, have in common."""
+    """The average of events of one name, and, if requested, of one kind of arguments or one source line."""
 
     device_type = DeviceType.CPU
 
@@ -113,7 +113,7 @@ class FunctionEventAvg:
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
 
     def add(self, event: FunctionEvent) -> None:
-        """Count one more."""
+        """Include one more event."""
         self.count += event.count
         self.self_cpu_time_total += event.self_cpu_time_total
         self.self_cpu_memory_usage += event.self_cpu_memory_usage
@@ -142,13 +142,13 @@ class EventList(list):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """All the time that is in these events, in microseconds."""
+        """The total time of these events, in microseconds."""
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Averages over events of one name; of one kind of arguments and one place, if asked for."""
+        """Return averages over events of one name; of one kind of arguments and one line, if requested."""
         groups: dict[Any, FunctionEventAvg] = {}
         for event in self:
             shapes = str(event.input_shapes) if group_by_input_shapes else ""
@@ -161,7 +161,7 @@ class EventList(list):
         return EventList(groups.values(), self._memory)
 
     def total_average(self) -> Any:
-        """All of them in one."""
+        """Return the sum of all events as one."""
         if not self:
             raise ValueError("total_average: there are no events")
         total = FunctionEventAvg(self[0])
@@ -257,14 +257,14 @@ def _cut(text: str, width: int) -> str:
 
 
 def shown_time(us: float, unit: str | None = None) -> str:
-    """A time in the unit that suits it."""
+    """Return a time in a suitable unit."""
     if unit == "s" or unit is None and us >= 1e6:
         return f"{us / 1e6:.3f}s"
     return f"{us / 1e3:.3f}ms" if unit == "ms" or unit is None and us >= 1e3 else f"{us:.3f}us"
 
 
 def shown_bytes(count: int) -> str:
-    """A size in the unit that suits it."""
+    """Return a size in a suitable unit."""
     for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if abs(count) >= size:
             return f"{count / size:.2f} {unit}"

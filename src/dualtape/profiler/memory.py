@@ -1,4 +1,4 @@
-"""What memory is kept: by a graph for its backward, and by all tensors that are alive."""
+"""Reports of memory: saved by a graph for its backward, and used by all live tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HERE = __file__.rpartition("profiler")[0]
 
 
 class SavedEntry:
-    """Memory that a node keeps.
+    """Memory that a node has saved.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class SavedEntry:
 
 
 class SavedMemory:
-    """What a graph keeps for its backward: printed, a table; in a notebook, a picture.
+    """The memory that a graph saves for its backward: a table when printed; a picture in a notebook.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class SavedMemory:
         self.nbytes = sum(entry.nbytes for entry in entries)
 
     def by_op(self) -> dict[str, int]:
-        """Bytes by the name of the node, the largest first."""
+        """Return bytes by the name of the node, the largest first."""
         return self._by(lambda entry: entry.op)
 
     def by_line(self) -> dict[str, int]:
-        """Bytes by the line that made the node, if anomaly mode recorded it."""
+        """Return bytes by the line that made the node, if anomaly mode recorded it."""
         return self._by(lambda entry: entry.line or "unknown (run inside autograd.detect_anomaly())")
 
     def _by(self, key: Any) -> dict[str, int]:
@@ -75,11 +75,11 @@ class SavedMemory:
 
     @property
     def recomputable(self) -> int:
-        """Bytes that elementwise ops gave, and that a checkpoint could compute again."""
+        """Bytes of results of elementwise ops, which a checkpoint could recompute."""
         return sum(entry.nbytes for entry in self.entries if entry.recomputable)
 
     def __str__(self) -> str:
-        lines = [f"saved for backward: {shown_bytes(self.nbytes)} in {len(self.entries)} places"]
+        lines = [f"saved for backward: {shown_bytes(self.nbytes)} in {len(self.entries)} entries"]
         if self.nbytes:
             lines[0] += f", of which elementwise ops could compute {shown_bytes(self.recomputable)} again"
         wide = max([len(entry.op) for entry in self.entries[:20]], default=0)
@@ -96,7 +96,7 @@ class SavedMemory:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """A picture: bars of the nodes that keep most."""
+        """Return a picture: bars of the nodes that save most."""
         sums = list(self.by_op().items())[:16]
         most = max([size for _, size in sums], default=1) or 1
         rows = []
@@ -118,7 +118,7 @@ class SavedMemory:
 
 
 def saved(loss: Tensor) -> SavedMemory:
-    """What the graph behind a tensor keeps for its backward.
+    """The memory that the graph behind a tensor saves for its backward.
 
     Each memory is counted once, views with what they are views of; leaves are listed, and not counted.
 
@@ -153,7 +153,7 @@ def saved(loss: Tensor) -> SavedMemory:
 
 
 def counted(roots: list) -> Iterator[tuple[Any, Any, bool, int]]:
-    """What the nodes of a graph keep: node, value, whether it is the node's own result, and its bytes.
+    """Yield the saved values of a graph: node, value, whether it is the node's own result, and its bytes.
 
     Memory is counted where it is met first; that of a leaf, which is there in any case, never.
     """
@@ -169,7 +169,7 @@ def counted(roots: list) -> Iterator[tuple[Any, Any, bool, int]]:
 
 
 def nodes_of(roots: list) -> Iterator[Any]:
-    """The nodes of a graph, the youngest first."""
+    """Return the nodes of a graph, the youngest first."""
     seen, waiting = set(roots), list(roots)
     while waiting:
         node = waiting.pop()
@@ -181,7 +181,7 @@ def nodes_of(roots: list) -> Iterator[Any]:
 
 
 def _kept(node: Any) -> Iterator[tuple[Any, bool]]:
-    """The tensors and arrays that a node keeps, each with whether it is the node's own result."""
+    """Yield the saved tensors and arrays of a node, each with whether it is the node's own result."""
     saved = getattr(node, "_saved", None)
     if type(node) is AccumulateGrad or isinstance(saved, Freed):
         return
@@ -200,18 +200,18 @@ def _kept(node: Any) -> Iterator[tuple[Any, bool]]:
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether it is (value, counter, version, ...)."""
+    """Return whether it is (value, counter, version, ...)."""
     return isinstance(entry, tuple) and len(entry) >= 3 and type(entry[1]) is list and isinstance(entry[2], int)
 
 
 def users_frames(node: Any) -> list[Any]:
-    """The code of the user's functions that made a node, the outermost first, if anomaly mode recorded them."""
+    """Return the frames of user functions that made a node, the outermost first, if anomaly mode recorded them."""
     stack = None if node._extra is None else node._extra.stack
     return [code for code, _ in stack or () if not code.co_filename.startswith((_HERE, "<frozen", "<dualtape"))]
 
 
 def line_of(node: Any) -> str:
-    """The line that made a node, if anomaly mode recorded it."""
+    """Return the line that made a node, if anomaly mode recorded it."""
     stack = None if node._extra is None else node._extra.stack
     for code, place in reversed(stack or []):
         if not code.co_filename.startswith((_HERE, "<")):
@@ -221,7 +221,7 @@ def line_of(node: Any) -> str:
 
 
 def memory_summary(limit: int = 20) -> str:
-    """The tensors that are alive, each memory once, the largest first.
+    """A table of the live tensors, each memory once, the largest first.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The recorder: what ops and the engine tell while a profile is taken.
+"""The recorder: collects events from ops and the engine while a profile is taken.
 
-It stands in the modes' record (``modes.Mode.profiler``), which makes ops go the general way; there an op is handed to
-:meth:`Recorder.op`, which runs it by its short cut, as if nobody looked, and takes the time.
+It is a field of the modes' record (``modes.Mode.profiler``), which makes ops take the reference path; there an op is
+passed to :meth:`Recorder.op`, which runs it on its fast path as without a profile, and measures the time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HERE = __file__.rpartition("profiler")[0]
 
 
 class _Open(threading.local):
-    """The events of a thread that have begun and not ended, the innermost last."""
+    """The unfinished events of a thread, the innermost last."""
 
     def __init__(self) -> None:
         self.events: list[FunctionEvent] = []
@@ -46,7 +46,7 @@ class Recorder:
         self._without: dict[modes.Mode, modes.Mode] = {}
 
     def begin(self, name: str, kind: str) -> FunctionEvent:
-        """An event begins."""
+        """Begin an event."""
         opened = self._open.events
         event = FunctionEvent(name, kind, perf_counter_ns(), threading.get_ident(), opened[-1] if opened else None)
         opened.append(event)
@@ -57,14 +57,14 @@ class Recorder:
         return event
 
     def end(self, event: FunctionEvent) -> None:
-        """It has ended, and all that began inside of it."""
+        """End it, and all events that began inside it."""
         event.end_ns = perf_counter_ns()
         opened = self._open.events
         while opened and opened.pop() is not event:
             pass
 
     def op(self, op: Any, function: Callable, args: tuple, kwargs: dict, mode: modes.Mode, name: str) -> Any:
-        """Run an op on a user's arguments as if nobody looked, and take its time."""
+        """Run an op on a user's arguments on its usual path, and record its time."""
         without = self._without.get(mode)
         if without is None:
             without = self._without[mode] = mode.replace(profiler=None)
@@ -92,14 +92,14 @@ class Recorder:
         return result
 
     def shows(self, name: str, kind: str) -> bool:
-        """Whether nothing more is to be shown of what begins: it has its event, or shall have none."""
+        """Return whether nothing more is recorded inside an event: it is shown already, or must not be."""
         opened = self._open.events
         if kind == "module":
             return not self.modules
         return bool(opened) and opened[-1].name == name and opened[-1].kind == kind
 
     def enclosing(self, name: str, kind: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
-        """Run what is made of ops, which have events of their own inside of its event."""
+        """Run a composite, whose ops have events of their own inside its event."""
         event = self.begin(name, kind)
         try:
             return function(*args, **kwargs)
@@ -109,7 +109,7 @@ class Recorder:
                 event.input_shapes = [_shape(value) for value in (*args, *kwargs.values())]
 
     def node(self, node: Any, run: Callable[[], Any]) -> Any:
-        """Run a node of the graph, and take its time."""
+        """Run a node of the graph, and record its time."""
         event = self.begin(node._title(), "node")
         event.sequence_nr = node._seq
         try:
@@ -123,7 +123,7 @@ class Recorder:
         return pairs
 
     def program(self, name: str, mode: modes.Mode, run: Callable[[], Any]) -> Any:
-        """Run a compiled program, and take its time."""
+        """Run a compiled program, and record its time."""
         event = self.begin(name, "program")
         try:
             modes._set(mode.replace(profiler=None))
@@ -142,7 +142,7 @@ def _shape(value: Any) -> Any:
 
 
 def _stack() -> list[str]:
-    """The lines of the user's that led here, the innermost first."""
+    """Return the user's frames, the innermost first."""
     lines: list[str] = []
     frame: Any = sys._getframe(2)
     while frame is not None and len(lines) < 32:
@@ -154,7 +154,7 @@ def _stack() -> list[str]:
 
 
 class record_function:
-    """A stretch of the user's own in a profile: a context, or a decorator.
+    """A user-defined range in a profile: a context, or a decorator.
 
     Parameters
     ----------

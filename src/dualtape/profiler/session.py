@@ -1,4 +1,4 @@
-"""``profile``: a stretch of a program that is watched, step by step if a schedule says so."""
+"""``profile``: record a part of a program, step by step if a schedule says so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .traces import export_chrome_trace, export_stacks, flame_svg
 
 
 class ProfilerActivity(enum.Enum):
-    """What is watched.
+    """The kinds of activity that are recorded.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step.
+    """The action of a profile in a step.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be watched: the CPU. Work on a GPU is seen as the time it takes to hand it over.
+    """The activities that can be recorded: the CPU. Work on a GPU appears as the time to submit it.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """What to do in which step: first `skip_first` are left out, then so many are waited for, warm up, are recorded;
-    and so on, `repeat` times (0: for ever). `skip_first_wait`: the first round does not wait.
+    """A function that says what to do in which step: skip `skip_first`, then repeat `repeat` times (0: for ever) wait,
+    warm up, record. `skip_first_wait`: the first repetition does not wait.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def schedule(
 
 
 class profile:
-    """Watch what a program does: a context, or ``start()`` and ``stop()``.
+    """Record the events of a program: a context, or ``start()`` and ``stop()``.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class profile:
         self._go_on(self.schedule(self.step_num) if self.schedule else ProfilerAction.RECORD_AND_SAVE)
 
     def step(self) -> None:
-        """A step of the program has ended: what the schedule says of the next."""
+        """End a step of the program, and act as the schedule says for the next."""
         if self.schedule is None:
             return
         was = self.current_action
@@ -178,7 +178,7 @@ class profile:
         self._go_on(following)
 
     def stop(self) -> None:
-        """End; nothing happens if it has."""
+        """End the profile; do nothing if it has ended."""
         self._end_step()
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             self._finish()
@@ -201,7 +201,7 @@ class profile:
             self._step = None
 
     def _switch(self, recorder: Recorder | None) -> None:
-        """Put the recorder into the modes, or put back what was there; each mode restores its own field only."""
+        """Set the recorder in the modes, or restore the previous value; each mode restores its own field only."""
         mode = modes.current()
         if recorder is not None and mode.profiler is not recorder:
             self._before = (mode.profiler,)
@@ -213,7 +213,7 @@ class profile:
             self._before = None
 
     def _finish(self) -> None:
-        """What was recorded is ready."""
+        """Make the recorded events available."""
         self._switch(None)
         if self._recorder is not None:
             self._recorded = [*(self._recorded if self._keep else ()), *self._recorder.events]
@@ -224,12 +224,12 @@ class profile:
     # --- what came of it ----------------------------------------------------------------------------
 
     def events(self) -> EventList:
-        """What was recorded, in its order."""
+        """Return the recorded events in order."""
         return EventList(self._recorded, self._memory)
 
     @property
     def function_events(self) -> EventList:
-        """The same."""
+        """Return the recorded events in order."""
         return self.events()
 
     def key_averages(
@@ -239,15 +239,15 @@ class profile:
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Write the events where ``chrome://tracing`` and Perfetto read them."""
+        """Write the events in the format of ``chrome://tracing`` and Perfetto."""
         export_chrome_trace(self._recorded, path)
 
     def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
-        """Write each stack with its time, as programs that draw flames read it; needs ``with_stack``."""
+        """Write each stack with its time, in the format of flame-graph tools; needs ``with_stack``."""
         export_stacks(self._recorded, path, metric)
 
     def flame_svg(self) -> str:
-        """A picture of where the time goes, by line of the program (with ``with_stack``), else by what is inside what.
+        """Return a flame graph by source line (with ``with_stack``), else by nesting of events.
 
         Returns
         -------

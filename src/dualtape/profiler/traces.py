@@ -1,4 +1,4 @@
-"""Events in the forms that other programs read: traces, stacks, a picture of flames."""
+"""Events in the formats of other programs: traces, stacks, flame graphs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def export_stacks(events: Sequence[FunctionEvent], path: Any, metric: str) -> No
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable:
-    """What writes each trace into a folder, under a name of its own: for ``on_trace_ready``.
+    """A function for ``on_trace_ready`` that writes each trace into a folder, under a name of its own.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 
 
 class _Frame:
-    """A line of the program, or a name: the time spent in it, and what it led to."""
+    """A source line, or a name: the time spent in it, and its callees."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -112,7 +112,7 @@ _COLOURS = ("#e8785a", "#e8935a", "#e8ae5a", "#e8c45a", "#d9725f", "#e08a4f")
 
 
 def flame_svg(events: Sequence[FunctionEvent]) -> str:
-    """A picture of where the time goes: as wide as long, what led to it beneath."""
+    """Return a flame graph: widths are times, callers are beneath."""
     root = _Frame()
     for event in events:
         names = [event.name]

@@ -1,4 +1,4 @@
-"""``dualtape.random``: generators and what draws from them, in PyTorch's names."""
+"""``dualtape.random``: generators and random functions under PyTorch's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers inside ``vmap``: drawn for each sample, once for all of them, or refused, as each open level says.
+"""Random numbers inside ``vmap``: drawn for each sample, drawn once for all, or refused, as each open level says.
 
 Nested levels draw in the order of one large draw, the samples of the oldest level one after the other.
 """
@@ -25,7 +25,7 @@ _SHAPED = {
 
 
 class Source:
-    """NumPy's generator, its methods giving batched arrays."""
+    """A NumPy generator whose methods return batched arrays."""
 
     __slots__ = ("rng", "levels")
 
@@ -69,7 +69,7 @@ class Source:
         )
 
     def _each(self, levels: list, given: Any, draw: Any) -> Any:
-        """One draw after the other, for the samples of ``levels``: those of what is given, and those that draw
+        """Return draws for the samples of ``levels`` in order: for batched parameters, and for levels that draw
         differently.
         """
         if not levels:

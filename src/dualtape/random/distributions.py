@@ -17,7 +17,7 @@ from .implicit_gradients import beta_slope, gamma_slope
 
 
 def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) -> Tensor:
-    """Draws of NumPy's generator, for each of the parameters, in the dtype of the last."""
+    """Return draws of NumPy's generator, for each of the parameters, in the dtype of the last."""
     rng = source(generator)
     if modes.current().batches:
         raise NotImplementedError(f"{name}: not supported inside of vmap: draw outside of it")
@@ -41,7 +41,7 @@ def _floats(name: str, *tensors: Tensor) -> None:
 
 
 class Poisson(Function):
-    """The node of draws that move by steps: their gradient is zero."""
+    """The node of Poisson draws, which are piecewise constant: their gradient is zero."""
 
     @staticmethod
     def forward(ctx: Any, input: Any, generator: Any) -> Any:
@@ -53,7 +53,7 @@ class Poisson(Function):
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Numbers of events, each from a Poisson distribution of the rate that stands in ``input``; the gradient is zero.
+    """Return numbers of events, each from a Poisson distribution with the rate in ``input``; the gradient is zero.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """Numbers of successes in ``count`` trials of probability ``prob`` each; the derivative is not implemented.
+    """Return numbers of successes in ``count`` trials of probability ``prob`` each; the derivative is not implemented.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 
 class StandardGamma(Function):
-    """The node of draws from gamma distributions: the gradient moves them along their quantiles."""
+    """The node of draws from gamma distributions; the gradient is taken at a fixed quantile."""
 
     @staticmethod
     def forward(ctx: Any, input: Any, generator: Any) -> Any:
@@ -102,7 +102,7 @@ class StandardGamma(Function):
 
 
 def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Draws from gamma distributions of the shapes in ``input`` and of rate 1, with the gradient of their quantiles.
+    """Return draws from gamma distributions of the shapes in ``input`` and rate 1, differentiable at a fixed quantile.
 
     Examples
     --------
@@ -117,8 +117,8 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
 
 
 class Dirichlet(Function):
-    """The node of draws from Dirichlet distributions: with its concentration, a part moves along its quantiles, and
-    the others give way in proportion.
+    """The node of draws from Dirichlet distributions: with its concentration a component changes at a fixed quantile,
+    and the others shrink in proportion.
     """
 
     @staticmethod
@@ -146,7 +146,7 @@ class Dirichlet(Function):
 
 
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Draws from Dirichlet distributions of the concentrations in the last dimension, with their gradient.
+    """Return draws from Dirichlet distributions of the concentrations in the last dimension, with their gradient.
 
     Examples
     --------
@@ -161,5 +161,5 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
 
 
 def von_mises(loc: Tensor, concentration: Tensor, generator: Generator | None = None) -> Tensor:
-    """Angles between -pi and pi from von Mises distributions."""
+    """Return angles between -pi and pi from von Mises distributions."""
     return _drawn("von_mises", generator, "vonmises", loc._array, concentration._array)

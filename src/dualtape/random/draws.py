@@ -84,7 +84,7 @@ def rand(
     requires_grad: bool = False,
     **ignored: Any,
 ) -> Tensor:
-    """Uniform random numbers, at least 0 and below 1.
+    """Return uniform random numbers, at least 0 and below 1.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def randn(
     requires_grad: bool = False,
     **ignored: Any,
 ) -> Tensor:
-    """Normally distributed random numbers, of mean 0 and variance 1.
+    """Return normally distributed random numbers of mean 0 and variance 1.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Random integers, at least ``low`` (0 if left out) and below ``high``.
+    """Return random integers, at least ``low`` (0 if left out) and below ``high``.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def randint(
 
 
 def _whole_numbers(rng: np.random.Generator, low: int, high: int, shape: tuple, dtype: Any) -> np.ndarray:
-    """Random integers of ``[low, high)``, if ``dtype`` holds them."""
+    """Return random integers of ``[low, high)``; raise unless ``dtype`` can hold them."""
     for bound in (low, high):
         if not hasattr(bound, "__index__"):
             raise TypeError(f"the bounds of random integers are integers, got {bound!r} ({type(bound).__name__})")
@@ -180,7 +180,7 @@ def randperm(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers below ``n`` in random order.
+    """Return the integers below ``n`` in random order.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def normal(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normally distributed random numbers of the given means and standard deviations (numbers or tensors).
+    """Return normally distributed random numbers of the given means and standard deviations (numbers or tensors).
 
     Examples
     --------
@@ -239,7 +239,7 @@ def normal(
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Zeros and ones, each one with the probability that stands in ``input`` (or with ``p``).
+    """Return zeros and ones, each a one with the probability in ``input`` (or with ``p``).
 
     Examples
     --------
@@ -263,7 +263,7 @@ def _check_chance(chance: Any) -> None:
 
 
 def _beside(array: Any, drawn: Any, dims: int | None = None) -> Any:
-    """What was drawn, in parts if ``array`` is.
+    """Return a draw distributed like ``array`` if that is distributed over processes.
 
     Each process draws all of it and keeps its part, so that the numbers do not depend on how many processes there are.
     """
@@ -271,7 +271,7 @@ def _beside(array: Any, drawn: Any, dims: int | None = None) -> Any:
 
 
 def _settled(array: Any) -> Any:
-    """The array without pending sums."""
+    """Return the array without pending sums."""
     return array.sharing(np.asarray(array)) if in_parts(array) and array.spec.partial else array
 
 
@@ -280,7 +280,7 @@ def _like(input: Tensor, drawn: Tensor) -> Tensor:
     return drawn
 
 
-_AT_ONCE = 100_000  # comparisons of multinomial's that are made in one go; of more, each row is searched
+_AT_ONCE = 100_000  # comparisons that multinomial makes in one call; of more, each row is searched
 
 
 def multinomial(
@@ -291,7 +291,7 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Indices drawn with probabilities proportional to the entries of each row.
+    """Return indices drawn with probabilities proportional to the entries of each row.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def multinomial(
 
 
 def _in_order_of(drawn: Tensor, name: str, memory_format: Any, input: Tensor) -> Tensor:
-    """A new tensor in a memory format, or in the order in memory of ``input``."""
+    """Return a new tensor in a memory format, or in the memory order of ``input``."""
     if in_parts(input._array):
         return drawn
     if memory_format is not None or not input._array.flags.c_contiguous:
@@ -349,7 +349,7 @@ def rand_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Uniform random numbers in the shape and dtype of ``input``.
+    """Return uniform random numbers in the shape and dtype of ``input``.
 
     Examples
     --------
@@ -378,7 +378,7 @@ def randn_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Normally distributed random numbers in the shape and dtype of ``input``.
+    """Return normally distributed random numbers in the shape and dtype of ``input``.
 
     Examples
     --------
@@ -409,7 +409,7 @@ def randint_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Random integers in the shape and dtype of ``input``.
+    """Return random integers in the shape and dtype of ``input``.
 
     Examples
     --------
@@ -437,7 +437,7 @@ def randint_like(
 
 
 def _fill(self: Tensor, name: str, draw: Callable[[tuple, np.dtype], Any]) -> Tensor:
-    """Write random values over a tensor, with the checks of every in-place write."""
+    """Return an in-place method that writes random values over a tensor, with the checks of every in-place write."""
     mode = modes.current()
     recording = mode.grad and self.requires_grad
     check_write(self, name, recording)
@@ -493,8 +493,8 @@ def _uniform_between(rng: np.random.Generator, low: float, high: float, shape: t
 
 
 def _uniform_half(rng: np.random.Generator, low: float, high: float, shape: tuple, dtype: np.dtype) -> Any:
-    """Uniform numbers of ``[low, high)`` in a half type, drawn in single precision: the type has finer steps near 0
-    than a draw of its own few digits.
+    """Return uniform numbers of ``[low, high)`` in a half type, drawn in single precision: near 0 the type has finer
+    steps than a draw of its own few digits.
     """
     _float_only("uniform_", dtype)
     drawn = cast(_uniform_between(rng, low, high, shape, np.dtype(np.float32)), dtype)
@@ -546,7 +546,7 @@ def _random_(
 
 
 def _beyond(dtype: np.dtype) -> int:
-    """The first integer that a dtype does not hold, or not exactly."""
+    """Return the first integer that a dtype cannot hold exactly."""
     if dtype.kind == "b":
         return 2
     return 2 ** (limits(dtype).nmant + 1) + 1 if dtype.kind == "f" else int(np.iinfo(dtype).max) + 1

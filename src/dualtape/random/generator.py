@@ -1,6 +1,6 @@
 """The generator: a source of random numbers with a state that can be seeded, saved and restored.
 
-The streams are NumPy's (PCG64), not PyTorch's: the same seed gives the same numbers here, and other numbers than there.
+The streams are NumPy's (PCG64), not PyTorch's: a seed gives reproducible numbers, but not PyTorch's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORDS = 5  # a PCG64 state as 64-bit words: state (2), increment (2), the spare
 
 
 def _not_traced(what: str) -> None:
-    """A program that is replayed does not do this again."""
+    """Stop tracing a program: a replay would not repeat this."""
     tracing = modes.current().tracing
     if tracing is not None:
         tracing.tape.fail(f"it {what} a generator")
@@ -44,7 +44,7 @@ class Generator:
 
     @property
     def _rng(self) -> np.random.Generator:
-        """NumPy's generator, made on first use: importing ``numpy.random`` costs."""
+        """NumPy's generator, made on first use because importing ``numpy.random`` takes time."""
         bits = self._bits
         if bits is None:
             made = np.random.Generator(np.random.PCG64(self._seed))
@@ -88,7 +88,7 @@ class Generator:
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed of the stream.
+        """Return the seed of the stream.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class Generator:
         return self._seed
 
     def get_state(self) -> Tensor:
-        """The state, as a tensor of bytes.
+        """Return the state as a tensor of bytes.
 
         Examples
         --------
@@ -121,7 +121,7 @@ class Generator:
         return self.get_state()._array
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Continue from a state that :meth:`get_state` gave.
+        """Continue from a state returned by :meth:`get_state`.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class Generator:
         self.set_state(wrap(state))
 
     def clone_state(self) -> Generator:
-        """Another generator that will give the same numbers.
+        """Return another generator in the same state.
 
         Examples
         --------
@@ -200,7 +200,7 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed of the default generator.
+    """Return the seed of the default generator.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator.
+    """Return the state of the default generator.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Iterator[None]:
-    """What is drawn inside leaves the default generator as it was.
+    """Context after which the default generator continues as if nothing was drawn inside.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Itera
 
 
 def source(generator: Generator | None) -> np.random.Generator:
-    """NumPy's generator behind ``generator``, or behind the default one."""
+    """Return NumPy's generator behind ``generator``, or behind the default one."""
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be a dualtape.Generator, got {type(generator).__name__}")
     chosen = default_generator if generator is None else generator

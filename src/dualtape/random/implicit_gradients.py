@@ -1,4 +1,4 @@
-"""How draws move with the shapes of their distributions, at the same quantile: ``-(dF/d shape) / (dF/dx)``.
+"""Implicit gradients of draws with respect to shape parameters, at a fixed quantile: ``-(dF/d shape) / (dF/dx)``.
 
 In the logarithm (of gamma variables) or the log-odds (of beta variables) both derivatives are integrals from the draw
 outwards, over either side, of ``exp(a concave exponent)``. On one of the two sides the other factor of the integrand
@@ -16,18 +16,18 @@ import numpy as np
 from ..arrays.lazy import special
 
 _NEGLIGIBLE = 42.0  # exp(-42) is less than the rounding of what it is added to
-_BLOCK = 4096  # draws at once, each of which takes some hundred places
+_BLOCK = 4096  # draws at once, each of which takes some hundred points
 
 
 @cache
 def _places(exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Places between 0 and 2 and weights, of Gauss and Legendre."""
+    """Return the nodes between 0 and 2 and the weights of Gauss-Legendre quadrature."""
     places, weights = np.polynomial.legendre.leggauss(48 if exact else 20)
     return places + 1, weights
 
 
 def _integral(parts: Callable, bends: list, end: np.ndarray, exact: bool) -> np.ndarray:
-    """The integral of ``exp(exponent) * factor``, which ``parts(s)`` gives, from zero to ``end``.
+    """Return the integral from zero to ``end`` of ``exp(exponent) * factor``, which ``parts(s)`` gives.
 
     The exponent is concave and zero at zero; between ``bends`` it is smooth for its length.
     """
@@ -43,7 +43,8 @@ def _integral(parts: Callable, bends: list, end: np.ndarray, exact: bool) -> np.
 
 
 def _gamma_end(a: np.ndarray, x: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """A place from which on the integrand for gamma variables is negligible, and not much more.
+    """Return a point beyond which the integrand for gamma variables is negligible, and not much further out than
+    needed.
 
     ``exp(s) - 1 - s`` reaches ``c`` before ``log(1 + c + sqrt(2 c))``, ``exp(-s) - 1 + s`` before ``c + sqrt(2 c)``,
     and what is linear before its quotient.
@@ -56,7 +57,7 @@ def _gamma_end(a: np.ndarray, x: np.ndarray, side: np.ndarray) -> np.ndarray:
 
 
 def _beta_end(parts: Callable, peak: np.ndarray) -> np.ndarray:
-    """The same for beta variables, whose exponent is largest at ``peak``: bisection of its logarithm."""
+    """Return the same for beta variables, whose exponent is largest at ``peak``, by bisection of its logarithm."""
     target = np.maximum(parts(peak)[0], 0) - _NEGLIGIBLE
     low, high = np.full(peak.shape, -30.0), np.full(peak.shape, 30.0)
     for _ in range(12):
@@ -68,7 +69,7 @@ def _beta_end(parts: Callable, peak: np.ndarray) -> np.ndarray:
 
 
 def _in_blocks(compute: Callable, *arrays: Any) -> np.ndarray:
-    """``compute`` on columns of float64, a block of elements at a time, in the shape that the arrays have together."""
+    """Return ``compute`` of columns of float64, one block of elements at a time, in the common shape of the arrays."""
     whole = np.broadcast_arrays(*[np.asarray(a, np.float64) for a in arrays])
     columns = [a.reshape(-1, 1) for a in whole]
     blocks = [compute(*[c[i : i + _BLOCK] for c in columns]) for i in range(0, len(columns[0]), _BLOCK)]
@@ -76,7 +77,7 @@ def _in_blocks(compute: Callable, *arrays: Any) -> np.ndarray:
 
 
 def gamma_slope(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``dx / d alpha`` of draws ``x`` from gamma distributions of the shapes ``alpha``."""
+    """Return ``dx / d alpha`` of draws ``x`` from gamma distributions of the shapes ``alpha``."""
     exact = np.asarray(x).dtype == np.float64
 
     def compute(a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -95,13 +96,15 @@ def gamma_slope(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _log_sigmoids(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The logarithms of the sigmoid of ``w`` and of ``-w``."""
+    """Return the logarithms of the sigmoid of ``w`` and of ``-w``."""
     shared = np.log1p(np.exp(-np.abs(w)))
     return np.minimum(w, 0) - shared, np.minimum(-w, 0) - shared
 
 
 def beta_slope(alpha: np.ndarray, beta: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``(d log-odds of x) / d alpha`` of draws ``x`` from beta distributions of the shapes ``alpha`` and ``beta``."""
+    """Return ``(d log-odds of x) / d alpha`` of draws ``x`` from beta distributions of the shapes ``alpha`` and
+    ``beta``.
+    """
     exact = np.asarray(x).dtype == np.float64
     limits = np.finfo(np.asarray(x).dtype)
 

@@ -1,6 +1,6 @@
-"""SciPy's names for functions that can be differentiated: ``dualtape.scipy.special`` and so on, read on demand.
+"""SciPy's names for functions that can be differentiated: ``dualtape.scipy.special`` and so on, imported on demand.
 
-Numbers and arrays in, arrays out; where an argument is a tensor, so is the result, with its history.
+Numbers and arrays give arrays; if an argument is a tensor, so is the result, with its history.
 """
 
 from __future__ import annotations

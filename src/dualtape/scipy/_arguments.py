@@ -1,4 +1,4 @@
-"""A function's ``args=``: their tensors taken out and put back, and the function on plain arrays for SciPy to call."""
+"""A function's ``args=``: their tensors extracted and put back, and the function on plain arrays for SciPy to call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..pytree import tree_flatten, tree_map, tree_unflatten
 
 
 class Arguments:
-    """``args`` with places for their tensors."""
+    """``args`` with placeholders for their tensors."""
 
     def __init__(self, args: tuple) -> None:
         self._leaves, self._spec = tree_flatten(tuple(args))
@@ -21,24 +21,27 @@ class Arguments:
         self.tensors = [self._leaves[k] for k in self._places]
 
     def filled(self, values: Any) -> tuple:
-        """The arguments with ``values`` for their tensors."""
+        """Return the arguments with ``values`` in place of their tensors."""
         leaves = list(self._leaves)
         for place, value in zip(self._places, values, strict=True):
             leaves[place] = value
         return tree_unflatten(leaves, self._spec)
 
     def plain(self) -> tuple:
-        """The arguments with arrays for their tensors."""
+        """Return the arguments with arrays in place of their tensors."""
         return self.filled([plain(x) for x in self.tensors])
 
 
 def plain(value: Any) -> Any:
-    """The values of a tensor as an array; anything else as it is."""
+    """Return the values of a tensor as an array; other objects unchanged."""
     return value.detach().numpy() if isinstance(value, Tensor) else value
 
 
 def on_arrays(function: Callable, name: str) -> Callable:
-    """``function`` for SciPy to call: arrays in, arrays out. A result with history has it from outside of args."""
+    """Return ``function`` for SciPy to call, from arrays to arrays.
+
+    A result with history has it from outside of args, which raises.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():  # also inside of a Function: only then does the result show where it comes from

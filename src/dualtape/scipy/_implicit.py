@@ -14,7 +14,7 @@ from ..ops.numpy_entries.registry import op
 
 
 class _Solution(Function):
-    """x with ``residual(x, *parameters) == 0``: how it was found does not matter for its derivative."""
+    """x with ``residual(x, *parameters) == 0``: its derivative does not depend on how it was found."""
 
     @staticmethod
     def forward(ctx: Any, x: np.ndarray, residual: Callable, failure: str, *parameters: Tensor) -> Tensor:
@@ -36,5 +36,5 @@ class _Solution(Function):
 
 
 def solution(x: np.ndarray, residual: Callable, failure: str, parameters: list[Tensor]) -> Tensor:
-    """``x`` with the history of ``parameters``; ``failure``, if it is not empty, says why x is no solution."""
+    """Return ``x`` with the history of ``parameters``; ``failure``, if not empty, says why x is no solution."""
     return _Solution.apply(x, residual, failure, *parameters)

@@ -14,14 +14,16 @@ from .._tensor.tensor import Tensor
 
 
 def has_tensor(value: Any) -> bool:
-    """Whether there is a tensor in ``value``, also inside of lists, tuples and dicts."""
+    """Return whether there is a tensor in ``value``, also inside lists, tuples and dicts."""
     if isinstance(value, dict):
         return any(map(has_tensor, value.values()))
     return any(map(has_tensor, value)) if isinstance(value, (list, tuple)) else isinstance(value, Tensor)
 
 
 def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]:
-    """A decorator: without a tensor among the arguments the function of that name in SciPy's ``module`` is called."""
+    """Return a decorator: without a tensor among the arguments, the function of that name in SciPy's ``module`` is
+    called.
+    """
 
     def decorate(function: Callable) -> Callable:
         own = name or function.__name__
@@ -38,7 +40,7 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
 
 
 def counting(function: Callable) -> Callable:
-    """A decorator that adds ``progress=``: it shows how often the first argument, a function, has been evaluated."""
+    """Return a decorator that adds ``progress=``: it shows how often the first argument, a function, was evaluated."""
     signature = inspect.signature(function)
     first, *_ = signature.parameters
     choice = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="bool | None")
@@ -74,7 +76,7 @@ def counting(function: Callable) -> Callable:
 
 
 def scipys(module: Any, name: str, where: str) -> Any:
-    """SciPy's own object for a name that has nothing of ours: it refuses tensors that require grad."""
+    """Return SciPy's own object for a name without a version of ours: it refuses tensors that require grad."""
     if name.startswith("__"):
         raise AttributeError(f"module {where!r} has no attribute {name!r}")
     try:

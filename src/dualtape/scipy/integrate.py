@@ -1,7 +1,7 @@
-"""``scipy.integrate`` for tensors: SciPy solves the differential equation, and in the backward the adjoint one.
+"""``scipy.integrate`` for tensors: SciPy solves the differential equation, and in backward the adjoint one.
 
-Gradients reach the initial state, the times, and the tensors in ``args=``. They are as exact as the tolerances say.
-``progress`` shows how often the function has been evaluated; by default on a terminal, once it has taken a second.
+Gradients reach the initial state, the times, and the tensors in ``args=``. They are as exact as the tolerances allow.
+``progress`` shows how often the function was evaluated; by default on a terminal, after one second.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class _Path(Function):
         ends = np.cumsum(sizes).tolist()
 
         def adjoint(s: Any, now: Any, *values: Any) -> Any:
-            """State, gradient of the state, gradients of the parameters: going back in time."""
+            """Return the derivatives of state, gradient of the state and gradients of the parameters, backward in
+            time.
+            """
             y, a = s[:size], s[size : 2 * size]
             value, pull = _func.vjp(lambda y, *p: _tensor(slope(y, now, *p)), y, *values)
             return np.concatenate([value, *(np.reshape(g, (-1,)) for g in pull(-a))])
@@ -194,7 +196,7 @@ def solve_ivp(
 
 
 def _times(points: Any, span: Any, with_ends: bool) -> Any:
-    """The times as a tensor; the ends, where SciPy chose those between, with their own history."""
+    """Return the times as a tensor; the ends, where SciPy chose the times between, with their own history."""
     times: Any = floating(points)
     if with_ends and any(isinstance(end, Tensor) for end in span):
         first, last = (_tensor(end).reshape(1).to(times.dtype) for end in span)

@@ -1,7 +1,7 @@
 """``scipy.linalg`` for tensors.
 
-Matrices may be stacked, where the functions of PyTorch beneath take stacks. ``overwrite_*`` permits what is not done
-here; with ``check_finite``, as by default, infinities and NaN are refused, as in SciPy.
+Matrices may be batched, where PyTorch's functions allow it. ``overwrite_*`` is accepted and nothing is overwritten;
+with ``check_finite``, the default, infinities and NaN are refused, as in SciPy.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _checked(check_finite: bool, *values: Any) -> list:
-    """``values`` as tensors of floating-point numbers."""
+    """Return ``values`` as tensors of floating-point numbers, checked."""
     found = alike(*values)
     if check_finite and not all(bool(x.detach().isfinite().all()) for x in found):
         raise ValueError("array must not contain infs or NaNs")
@@ -88,7 +88,7 @@ def solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Any:
-    """The x of ``a @ x = b``; ``assume_a`` says what is read of ``a``: a triangle, if it is symmetric.
+    """The x of ``a @ x = b``; ``assume_a`` says which part of ``a`` is read: a triangle, if it is symmetric.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 @like(_linalg)
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
-    """The inverse of what is not square or not invertible.
+    """The pseudo-inverse.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 @like(_linalg)
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
-    """What :func:`cho_solve` takes; the other triangle, which has no meaning, is zero.
+    """The factor for :func:`cho_solve`; the other triangle, which has no meaning, is zero.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def lu(
 
 @like(_linalg)
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
-    """What :func:`lu_solve` takes: both factors in one matrix, and the rows exchanged, counted from 0.
+    """The factors for :func:`lu_solve` in one matrix, and the row exchanges, counted from 0.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def lu_solve(lu_and_piv: tuple, b: Any, trans: int = 0, overwrite_b: bool = Fals
 
 
 def _pivots(pivots: Any) -> Any:
-    """Exchanges of rows, counted from 1 as PyTorch does."""
+    """Return row exchanges counted from 1, as PyTorch does."""
     return (pivots if isinstance(pivots, Tensor) else floating(pivots)).to(np.int32) + 1
 
 
@@ -571,7 +571,7 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
 
 @like(_linalg)
 def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
-    """The x of ``a @ x @ a^H - x + q = 0``; ``method`` says how, not what.
+    """The x of ``a @ x @ a^H - x + q = 0``; ``method`` selects the algorithm.
 
     Examples
     --------
@@ -633,7 +633,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @like(_linalg)
 def circulant(c: Any) -> Any:
-    """The matrix whose columns are this one, turned round.
+    """The matrix whose columns are cyclic shifts of this one.
 
     Examples
     --------

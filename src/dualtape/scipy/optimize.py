@@ -1,7 +1,7 @@
 """``scipy.optimize`` for tensors: SciPy finds the solution, the implicit function theorem its derivatives.
 
-What is to be differentiated is passed in ``args=``. SciPy is given exact derivatives where it would take differences.
-``progress`` shows how far it is; by default on a terminal, once it has taken a second.
+Parameters to differentiate with respect to are passed in ``args=``. SciPy gets exact derivatives where it would use
+differences. ``progress`` shows the state of the iteration; by default on a terminal, after one second.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def root(
 @counting
 @like(_optimize)
 def fsolve(func: Callable, x0: Any, args: Any = (), fprime: Any = None, **options: Any) -> Any:
-    """A root of a vector function, as :func:`root` finds it: an array alone.
+    """A root of a vector function, found as by :func:`root`, as an array alone.
 
     Examples
     --------
@@ -136,7 +136,9 @@ def fixed_point(
 
 
 def _counting(callback: Callable | None, bar: Bar) -> Callable:
-    """What SciPy calls after each iteration: it has the signature of ``callback``, at which SciPy looks."""
+    """Return the callback that SciPy calls after each iteration, with the signature of ``callback``, which SciPy
+    inspects.
+    """
     count = itertools.count(1)
 
     def counting(*args: Any, **kwargs: Any) -> Any:
@@ -228,7 +230,8 @@ _LOSSES: dict[str, Callable] = {  # of z = (residual / f_scale)**2, as SciPy has
 
 
 def _held(found: Any, bounds: Any) -> np.ndarray:
-    """Which parameters a bound holds: the cost would still fall beyond it, by more than the bound is away.
+    """Return which parameters are held by a bound: the cost would decrease beyond it, by more than the distance to the
+    bound.
 
     SciPy's ``active_mask`` does not tell: its method stays inside, and counts some as free that end at 1e-9 of a bound.
     """

@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _window(mode: str, m: tuple, n: tuple) -> list[tuple[int, int]]:
-    """Where the result of a mode begins in the full one, and its size, for each axis."""
+    """Return the start of a mode's result in the full one, and its size, for each axis."""
     if mode == "full":
         return [(0, a + b - 1) for a, b in zip(m, n, strict=True)]
     if mode == "same":
@@ -34,7 +34,7 @@ def _window(mode: str, m: tuple, n: tuple) -> list[tuple[int, int]]:
 
 
 def _pair(in1: Any, in2: Any, mode: str) -> tuple[Any, Any, bool]:
-    """Both as tensors, and whether they were exchanged, since the second is to be the smaller one."""
+    """Return both as tensors, and whether they were exchanged, since the second must be the smaller one."""
     x, w = alike(in1, in2)
     if x.ndim != w.ndim:
         raise ValueError("in1 and in2 should have the same dimensionality")

@@ -1,4 +1,4 @@
-"""``scipy.special`` for tensors: its ufuncs are SciPy's own, which take tensors; its other functions stand here."""
+"""``scipy.special`` for tensors: its ufuncs are SciPy's own, which take tensors; its other functions are here."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 @like(_special)
 def polygamma(n: Any, x: Any) -> Any:
-    """The derivatives of :func:`digamma`: ``n`` is a whole number.
+    """The derivatives of :func:`digamma`, of integer order ``n``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """``save`` and ``load``: files of tensors and plain containers, which never run code when they are read.
 
-A file is a ``.safetensors`` file: named arrays, and beside them the structure they stand in, as JSON. Checkpoints of
-PyTorch's are read as well, by a reader of pickles that knows tensors and containers and nothing else.
+A file is a ``.safetensors`` file: named arrays, and their structure as JSON. PyTorch's checkpoints are read as well, by
+a reader of pickles that supports tensors and containers alone.
 """
 
 from __future__ import annotations

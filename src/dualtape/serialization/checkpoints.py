@@ -1,7 +1,7 @@
-"""Checkpoints of PyTorch's: a zip archive of storages, and a pickle that says how tensors lie on them.
+"""PyTorch's checkpoints: a zip archive of storages, and a pickle that says how tensors use them.
 
-The pickle is read by :mod:`.pickles`, which runs nothing; this module has the words that such a pickle may use, and
-checks each tensor against the storage it claims to lie on.
+The pickle is read by :mod:`.pickles`, which runs nothing; this module has the globals that such a pickle may name, and
+checks each tensor against its storage.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name
 
 
 class _Storage:
-    """Elements in the archive, whether they are bfloat16, and where they are now, if not in the CPU's memory."""
+    """Elements in the archive, whether they are bfloat16, and their present location, if not the CPU's memory."""
 
     __slots__ = ("array", "brief", "moved", "_forms")
 
@@ -56,7 +56,7 @@ class _Storage:
         self._forms: dict[Any, _Storage] = {}  # made from this one, each once, so that tensors go on sharing memory
 
     def resolved(self, conj: bool, neg: bool) -> _Storage:
-        """The storage whose elements are conjugated and negated, as PyTorch's tensors say by a bit.
+        """Return the storage with its elements conjugated and negated, as PyTorch's tensors request by a bit.
 
         All elements are computed, rather than those of a tensor: an expanded tensor has more than there are.
         """
@@ -72,7 +72,7 @@ class _Storage:
         return self._forms[conj, neg]
 
     def of_type(self, dtype: dtypes.dtype, order: Any) -> _Storage:
-        """The storage whose bytes are elements of a dtype, in the byte order of the file."""
+        """Return the storage with its bytes read as a dtype, in the byte order of the file."""
         if dtype not in self._forms:
             element = np.dtype(np.uint16) if dtype is dtypes.bfloat16 else dtype.numpy
             whole = self.array[: self.array.size - self.array.size % element.itemsize]
@@ -87,7 +87,7 @@ class _Storage:
 
 
 def read(source: Source, placed: Callable[[Tensor, str], Tensor]) -> Any:
-    """The object in a checkpoint."""
+    """Return the object in a checkpoint."""
     try:
         with zipfile.ZipFile(source.file) as archive:
             return _Checkpoint(source, archive, placed).value()
@@ -150,7 +150,7 @@ class _Checkpoint:
     # --- what the pickle asks for -----------------------------------------------------------------
 
     def storage(self, identity: Any) -> _Storage:
-        """The storage with this persistent identity: ('storage', type, key, location, count)."""
+        """Return the storage with this persistent identity: ('storage', type, key, location, count)."""
         if not (isinstance(identity, tuple) and len(identity) == 5 and identity[0] == "storage"):
             raise Refused(f"a persistent identity {short(identity)}: a checkpoint has storages and nothing else")
         _, kind, key, location, count = identity
@@ -191,7 +191,7 @@ class _Checkpoint:
         hooks: Any = None,
         metadata: Any = None,
     ) -> Tensor:
-        """A tensor over a storage."""
+        """Return a tensor over a storage."""
         if not isinstance(storage, _Storage):
             raise Refused(f"a tensor over {short(storage)}, which is no storage")
         if not isinstance(size, tuple) or not isinstance(stride, tuple):
@@ -217,7 +217,7 @@ class _Checkpoint:
         dtype: Any,
         metadata: Any = None,
     ) -> Tensor:
-        """A tensor over bytes, of which it says itself what they are."""
+        """Return a tensor over bytes, whose dtype it states itself."""
         if not isinstance(storage, _Storage) or storage.brief or storage.array.dtype != np.uint8:
             raise Refused(f"a tensor over {short(storage)}, which is no storage of bytes")
         if not isinstance(dtype, dtypes.dtype):
@@ -225,7 +225,7 @@ class _Checkpoint:
         return self.tensor(storage.of_type(dtype, self.order), offset, size, stride, requires_grad, hooks, metadata)
 
     def parameter(self, data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Parameter:
-        """A parameter, with its attributes."""
+        """Return a parameter, with its attributes."""
         if not isinstance(data, Tensor) or type(requires_grad) is not bool:
             raise Refused("a parameter that is not over a tensor")
         made = Parameter(data, requires_grad)
@@ -250,7 +250,7 @@ class _Checkpoint:
         return tensor
 
     def sparse(self, layout: Any, data: Any) -> Tensor:
-        """A sparse tensor."""
+        """Return a sparse tensor."""
         if not isinstance(data, tuple) or len(data) < 3:
             raise Refused(f"a sparse tensor of {short(data)}")
         for part in data:
@@ -273,7 +273,7 @@ _TENSOR = Word("Tensor", None)
 
 
 def _bits(metadata: Any, storage: _Storage) -> tuple[bool, bool]:
-    """Whether the elements of a tensor are to be conjugated, and negated."""
+    """Return whether the elements of a tensor are to be conjugated, and negated."""
     if metadata is None:
         return False, False
     if type(metadata) is not dict or not all(type(bit) is bool for bit in metadata.values()):
@@ -288,7 +288,7 @@ def _bits(metadata: Any, storage: _Storage) -> tuple[bool, bool]:
 
 
 def _check_parts(size: object, *parts: object) -> None:
-    """Raise unless these may be the size and the parts of a sparse tensor."""
+    """Raise unless these are a valid size and parts of a sparse tensor."""
     if not all(isinstance(part, Tensor) for part in parts):
         raise Refused(f"a sparse tensor of {short(parts)}, which are not tensors")
     check_sizes("the size of a sparse tensor", size)
@@ -314,10 +314,10 @@ def _complex(real: Any, imag: Any = 0.0) -> complex:
 
 
 def containers(budget: Budget) -> dict[tuple[str, str], Word]:
-    """The words for containers, which charge a budget for what they copy and hash."""
+    """Return the globals for containers, which charge a budget for copying and hashing."""
 
     def of_items(made: Any) -> Callable[..., Any]:
-        """What a pickle calls with a list of items, or nothing, for a container's constructor."""
+        """Return the function that a pickle calls with a list of items, or nothing, for a container's constructor."""
 
         def build(*args: Any) -> Any:
             if len(args) > 1 or args and type(args[0]) not in (list, tuple, dict, OrderedDict, set, frozenset):

@@ -1,4 +1,4 @@
-"""``save`` and ``load``: which kind of file it is, and where its tensors go."""
+"""``save`` and ``load``: detecting the kind of a file, and placing its tensors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def save(obj: Any, f: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
-    """Read a file of :func:`save`'s, a ``.safetensors`` file, or a checkpoint of PyTorch's.
+    """Read a file written by :func:`save`, a ``.safetensors`` file, or a PyTorch checkpoint.
 
     No file runs code: a checkpoint of PyTorch's may have tensors and plain containers, and what else it asks for is
     refused by name.
@@ -100,7 +100,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
 
 
 def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
-    """What puts a tensor from the CPU's memory where it is to be, given the device it was on."""
+    """Return a function that moves a tensor from the CPU to its place, given the device it was on."""
 
     def at(tensor: Tensor, where: Any) -> Tensor:
         return tensor if device(where).type == "cpu" else tensor.to(where)

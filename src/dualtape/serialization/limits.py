@@ -1,4 +1,4 @@
-"""Checks of what a file says before anything is done with it: spans of memory, names of attributes, amounts of work.
+"""Checks of a file's contents before they are used: spans of memory, names of attributes, amounts of work.
 
 All arithmetic on numbers from a file is done here, in Python's integers, which do not overflow.
 """
@@ -59,7 +59,7 @@ def check_sizes(what: str, sizes: object) -> None:
 
 
 def check_span(what: str, shape: object, steps: object, start: object, unit: int, available: int) -> None:
-    """Raise unless every element of a strided array lies inside the memory it claims.
+    """Raise unless every element of a strided array lies inside its memory.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def check_span(what: str, shape: object, steps: object, start: object, unit: int
 def strided_over(
     what: str, memory: np.ndarray, element: np.dtype, shape: Sequence[int], start: int, steps: Sequence[int]
 ) -> np.ndarray:
-    """Return an array over the bytes of ``memory``, at positions that a file gives.
+    """Return an array over the bytes of ``memory``, at positions given by a file.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def strided_over(
 
 
 def set_attributes(target: Any, attributes: object) -> None:
-    """Give an object the attributes that a file has for it, unless one would stand before a method of its class."""
+    """Set the attributes that a file has for an object; raise if one would shadow a method of its class."""
     if not isinstance(attributes, dict) or not all(isinstance(name, str) for name in attributes):
         raise FileFormatError(
             f"the attributes of a {type(target).__name__} must be a dict of names, got {short(attributes)}"
@@ -131,7 +131,7 @@ def set_attributes(target: Any, attributes: object) -> None:
 
 
 def check_attribute(kind: type, name: str) -> None:
-    """Raise if an instance attribute of this name would shadow what the class has."""
+    """Raise if an instance attribute of this name would shadow one of the class."""
     if hasattr(kind, name) or name.startswith("__"):
         raise FileFormatError(f"an attribute {short(name)} of a {kind.__name__} would hide what its class has there")
 
@@ -158,7 +158,7 @@ class Budget:
         ] = {}  # of large containers, which it keeps alive: ids stay unique
 
     def elements(self, count: int) -> None:
-        """Charge for elements that are copied or looked at."""
+        """Charge for elements that are copied or traversed."""
         self._nodes -= count
         if self._nodes < 0:
             raise FileFormatError("it builds far more than its own size: refused")
@@ -170,7 +170,7 @@ class Budget:
             raise FileFormatError("it asks for copies of arrays far larger than itself: refused")
 
     def keys(self, container: dict | set | frozenset, keys: Iterable[object]) -> None:
-        """Check keys before they are put into a container: none takes long to hash, and few have the same hash.
+        """Check keys before they are put into a container: hashing is bounded, and few have the same hash.
 
         A dict compares a new key with each one of the same hash, so that many of them take quadratic time. Hashes of
         strings are different in each process, and need no check.
@@ -192,7 +192,7 @@ class Budget:
                     raise FileFormatError(f"more than {_MOST_EQUAL_HASHES} keys of a container have the same hash")
 
     def _key(self, key: object) -> None:
-        """Check a key before it is hashed, by a walk over its tuples that charges for each element."""
+        """Check a key before it is hashed, by a traversal of its tuples that charges for each element."""
         pending = [key]
         while pending:
             item = pending.pop()

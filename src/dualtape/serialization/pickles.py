@@ -1,12 +1,11 @@
-"""A reader of pickles that runs nothing.
+"""A reader of pickles that runs no code.
 
-It knows the opcodes that plain data needs, and a list of words (globals) that it is given: what the words build is
-built by functions of ours, which check their arguments. Any other opcode, any other word, and any state for anything
-but a dict is refused by name.
+It supports the opcodes of plain data, and a given list of globals; these build objects by functions of ours, which
+check their arguments. Any other opcode or global, and any state of an object other than a dict, is refused by name.
 
-What a pickle builds is bounded by its size (:class:`.limits.Budget`): a pickle may name one object many times, so a
-few hundred bytes can describe a tuple of 2**40 elements. Such a tuple is harmless as long as nobody walks over it;
-hashing, copying and printing do.
+The size of the result is bounded by that of the pickle (:class:`.limits.Budget`): a pickle may name one object many
+times, so a few hundred bytes can describe a tuple of 2**40 elements. Such a tuple is harmless unless it is traversed,
+by hashing, copying or printing.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from .source import DAMAGE, FileFormatError
 
 
 class Refused(FileFormatError):
-    """A pickle asks for something that plain data does not need."""
+    """Raised when a pickle asks for something that plain data does not need."""
 
 
 class Word:
-    """A global that a pickle may name, and what it builds when it is called (None: it may only be named)."""
+    """A global that a pickle may name, and the function that builds its result (None: it may only be named)."""
 
     __slots__ = ("name", "build")
 
@@ -70,7 +69,7 @@ _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 def unpickled(
     data: bytes, words: Mapping[tuple[str, str], Any], persistent: Callable[[Any], Any], budget: Budget
 ) -> Any:
-    """The object that a pickle describes.
+    """Return the object that a pickle describes.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ class _Machine:
         return value
 
     def _marked(self) -> list:
-        """What stands above the last mark."""
+        """Return the stack above the last mark, and remove it."""
         items = []
         while (item := self.stack.pop()) is not _MARK:
             items.append(item)
@@ -183,7 +182,7 @@ class _Machine:
             raise Refused(f"the pickle has the opcode {name}, which plain data does not need: refused")
 
     def _tuple(self, items: list) -> tuple:
-        """The tuple of these items, unless tuples lie too deep in it."""
+        """Return the tuple of these items; raise if tuples are nested too deep."""
         made = tuple(items)
         depth = 1 + max((self.depths.get(id(item), (item, 1))[1] for item in items if type(item) is tuple), default=0)
         if depth > _DEEPEST:
@@ -193,7 +192,7 @@ class _Machine:
         return made
 
     def _set(self, target: dict, items: list) -> dict:
-        """Put keys and values, one after the other, into a dict."""
+        """Put alternating keys and values into a dict."""
         self.budget.keys(target, items[::2])
         target.update(zip(items[::2], items[1::2], strict=True))
         return target
@@ -228,7 +227,7 @@ def _exactly(kind: type, value: Any) -> Any:
 
 
 def _with_state(target: Any, state: Any) -> None:
-    """Give an object its state: the attributes of an OrderedDict, which is where a state_dict has its versions."""
+    """Set an object's state: the attributes of an OrderedDict, which is where a state_dict has its versions."""
     if type(target) is not OrderedDict or not isinstance(state, dict) or not all(isinstance(k, str) for k in state):
         raise Refused(f"the pickle sets the state of a {type(target).__name__}: refused")
     set_attributes(target, state)

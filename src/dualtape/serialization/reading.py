@@ -1,7 +1,7 @@
-"""Puts an object together from the JSON that :mod:`.structure` wrote and the named arrays of its file.
+"""Builds an object from the JSON that :mod:`.structure` wrote and the named arrays of its file.
 
-Files are not trusted: each kind of object is read by a function of the table, which checks what it is given, and
-every array over bytes that several tensors share is checked to lie inside of them (:mod:`.limits`).
+Files are not trusted: each kind of object is read by a function of the table, which checks its input, and every view of
+shared bytes is checked to lie inside them (:mod:`.limits`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NUMPY_DTYPES = {
 
 
 class Reader:
-    """Puts an object together from JSON and named arrays.
+    """Builds an object from JSON and named arrays.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Reader:
         self._complete: list[Tensor] = []
 
     def value(self, node: Any) -> Any:
-        """The object that a piece of structure stands for."""
+        """Return the object that a part of the structure describes."""
         if node is None or isinstance(node, (bool, int, float, str)):
             return node
         if isinstance(node, list):
@@ -149,7 +149,7 @@ class Reader:
         return self._arrays[name]
 
     def _memory(self, name: Any) -> np.ndarray:
-        """The bytes that several tensors share."""
+        """Return the bytes that several tensors share."""
         array = self._stored(name)
         if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 1:
             raise FileFormatError(f"tensors share the array {short(name)}, which is no vector of bytes")
@@ -201,7 +201,7 @@ class Reader:
         return self._complete[number]
 
     def _laid(self, name: Any, node: dict, where: str) -> Tensor:
-        """A tensor over an array of the file, where it is to be."""
+        """Return a tensor over an array of the file, on its device."""
         if "steps" in node:
             shared = self._memory(name)
             view_of(shared, node)  # checks all of it, also for another device
@@ -225,7 +225,7 @@ class Reader:
         return self._place(wrap(array), where)
 
     def _ordered(self, array: np.ndarray, order: Any) -> np.ndarray:
-        """A copy whose dimensions lie in this order in memory, the slowest first."""
+        """Return a copy whose dimensions have this order in memory, the slowest first."""
         check_sizes("an order of dimensions", order)
         if sorted(order) != list(range(array.ndim)):
             raise FileFormatError(f"an order of dimensions {short(order)} for an array of {array.ndim}")
@@ -318,7 +318,7 @@ def _numpy_dtype(text: Any) -> np.dtype:
 
 
 def _unpaired(name: Any, array: Any, dtype: np.dtype) -> np.ndarray:
-    """The array; where it has pairs of float64 and ``dtype`` is complex128, which the format lacks, as such numbers."""
+    """Return the array; pairs of float64 become complex128, which the format lacks, if ``dtype`` says so."""
     if isinstance(array, BFloat16Array):
         raise FileFormatError(f"array {short(name)} of bfloat16 is said to be of {dtype}")
     if dtype.kind == "c" and dtype.itemsize == 16 and array.dtype == np.float64:
@@ -329,7 +329,7 @@ def _unpaired(name: Any, array: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def view_of(memory: np.ndarray, node: dict) -> Any:
-    """A tensor's array over bytes that others share, at positions that a file gives."""
+    """Return a tensor's array over shared bytes, at positions given by a file."""
     dtype = _dtype(node["dtype"])
     brief = dtype is dtypes.bfloat16
     element = np.dtype(np.float32) if brief else dtype.numpy
@@ -338,7 +338,7 @@ def view_of(memory: np.ndarray, node: dict) -> Any:
 
 
 def moved_view(memory: Tensor, node: dict) -> Tensor:
-    """A tensor over bytes on another device that others share, at positions that a file gives.
+    """Return a tensor over shared bytes on another device, at positions given by a file.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The ``.safetensors`` format: a table of names, types and places as JSON, and then the bytes of the arrays.
+"""The ``.safetensors`` format: a table of names, dtypes and positions as JSON, then the bytes of the arrays.
 
-Whatever a file says of itself is checked before anything is allocated. Types that the format has not (complex128) are
-refused here; :mod:`.structure` writes them as pairs of numbers.
+The table is checked before anything is allocated. Dtypes that the format lacks (complex128) are refused here;
+:mod:`.structure` writes them as pairs of numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HEADER_LIMIT = 100_000_000  # bytes; the limit of the format's own reader
 
 
 def stored(array: Any) -> np.ndarray:
-    """The array as it lies in a file: in the CPU's memory, row by row, little-endian, bfloat16 as its two bytes."""
+    """Return the array in the form of a file: in the CPU's memory, row-major, little-endian, bfloat16 as two bytes."""
     if isinstance(array, BFloat16Array):
         array = (np.ascontiguousarray(array.settle().values).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
     elif not isinstance(array, np.ndarray):
@@ -49,12 +49,12 @@ def stored(array: Any) -> np.ndarray:
 
 
 def type_code(array: Any) -> str | None:
-    """The format's name for the type of an array, or None."""
+    """Return the format's name for the dtype of an array, or None."""
     return "BF16" if isinstance(array, BFloat16Array) else _CODES.get(array.dtype.name)
 
 
 def write(file: Any, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
-    """Write arrays, all of which have a type code, into an open file."""
+    """Write arrays with a type code into an open file."""
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
     # large elements first, so that each array begins where its elements may
     order = sorted(arrays, key=lambda name: -_element_size(arrays[name]))
@@ -76,7 +76,7 @@ def _element_size(array: Any) -> int:
 
 
 def read(source: Source) -> tuple[dict[str, Any], dict[str, str]]:
-    """The arrays and the metadata of a file."""
+    """Return the arrays and the metadata of a file."""
     header, start = _header(source)
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
@@ -101,7 +101,7 @@ def read(source: Source) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def from_stored(array: np.ndarray, brief: bool) -> Any:
-    """An array as it lay in a file as one that tensors have."""
+    """Return an array of a file in the form that tensors have."""
     if not brief:
         return array
     bits = array.reshape(-1).astype(np.uint32) << np.uint32(16)

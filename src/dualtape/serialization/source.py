@@ -1,4 +1,4 @@
-"""Where bytes come from and go to: a path or an open file, read in pieces or mapped; a file replaced at once."""
+"""Sources and destinations of bytes: a path or an open file, read in pieces or mapped; atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import numpy as np
 
 
 class FileFormatError(RuntimeError, pickle.UnpicklingError):
-    """A file cannot be read: it is truncated, damaged, of another kind, or asks for what is refused.
+    """Raised for a file that cannot be read: truncated, damaged, of another kind, or with refused content.
 
     It is both of the errors that PyTorch raises for such files.
     """
 
 
 class CallersError(BaseException):
-    """Carries what a function of the caller's raised past the handlers for damaged files.
+    """Carries an exception of a caller's function past the handlers for damaged files.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, R
 
 
 class Source:
-    """The bytes of a file, by place.
+    """The bytes of a file, by position.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Source:
     @classmethod
     @contextmanager
     def opened(cls, place: Any, mapped: bool = False) -> Iterator[Source]:
-        """The source at a path, or that of an open file, which stays open."""
+        """Return the source at a path, or that of an open file, which stays open."""
         if isinstance(place, (str, os.PathLike)):
             with open(place, "rb") as file:
                 yield cls(file, os.fspath(place), mapped)
@@ -74,7 +74,7 @@ class Source:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn whatever a damaged file makes the readers raise into a FileFormatError that names the file."""
+        """Context that turns any error that a damaged file causes into a FileFormatError with the file's name."""
         callers: BaseException | None = None
         try:
             yield
@@ -90,7 +90,7 @@ class Source:
             raise callers
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes from a place on."""
+        """Return ``count`` bytes from a position on."""
         self._check(start, count)
         self.file.seek(self._base + start)
         data = self.file.read(count)
@@ -105,7 +105,7 @@ class Source:
             raise FileFormatError(f"ends at byte {self.size}, before byte {start + count}: truncated?")
 
     def array(self, start: int, count: int) -> np.ndarray:
-        """So many bytes from a place on, as an array of its own that can be written."""
+        """Return ``count`` bytes from a position on, as a writable array of its own."""
         self._check(start, count)
         if self.mapped and count:
             return np.asarray(np.memmap(self.name, np.uint8, "c", start, (count,)))
@@ -114,7 +114,7 @@ class Source:
 
 @contextmanager
 def replacing(place: str | os.PathLike) -> Iterator[Any]:
-    """A file to write, which takes the place of the old one when all is written, or is gone if writing failed."""
+    """Context with a file to write, which replaces the old one when it is complete, and is removed if writing fails."""
     path = Path(place).resolve()  # what a link points to is replaced, not the link
     if not path.parent.is_dir():
         raise RuntimeError(f"Parent directory {path.parent} does not exist.")

@@ -1,11 +1,12 @@
-"""What stands in a file as JSON: the containers and plain values of an object, and how its tensors lie on the arrays.
+"""The JSON structure of a file: the containers and plain values of an object, and the layout of its tensors on the
+arrays.
 
-:class:`Writer` turns an object into it; :mod:`.reading` reads it.
+:class:`Writer` writes it; :mod:`.reading` reads it.
 
-Everything but ``null``, booleans, whole numbers, finite floats, strings and lists is an object whose first key says
-what it is. Arrays are named by where they stand (``model.0.weight``), so that a mapping of names to tensors is an
-ordinary ``.safetensors`` file. Tensors over one memory share memory again when they are read. What is not known is
-refused with its place: nothing is pickled, nothing is left out.
+Everything but ``null``, booleans, integers, finite floats, strings and lists is an object whose first key names its
+kind. Arrays are named by their position (``model.0.weight``), so that a mapping of names to tensors is an ordinary
+``.safetensors`` file. Tensors over one memory share memory again when they are read. Objects of other types are refused
+with their position: nothing is pickled, nothing is left out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ FACTORIES: dict[str, Any] = {
 
 
 class Writer:
-    """Turns an object into JSON and named arrays.
+    """Converts an object to JSON and named arrays.
 
     Attributes
     ----------
@@ -136,7 +137,7 @@ class Writer:
         return node
 
     def _parts(self, tensor: Any, path: tuple) -> dict:
-        """Of a tensor that consists of others."""
+        """Return the parts of a tensor that consists of others."""
         if tensor.is_nested:
             ragged, values = tensor._ragged, tensor._values
             parts = [values.detach(), ragged.offsets, ragged.lengths]
@@ -151,7 +152,7 @@ class Writer:
         return {"sparse": tensor.layout.name, "size": list(tensor.shape), "parts": self._encode(parts, path), **options}
 
     def _way(self, array: Any) -> dict:
-        """How a tensor lies on the array that is written, where that is not row by row."""
+        """Return the layout of a tensor on the array that is written, if it is not row-major."""
         memory = array.values if isinstance(array, BFloat16Array) else array
         node: dict[str, Any] = {}
         if type_code(array) is None or isinstance(array, BFloat16Array):
@@ -196,7 +197,7 @@ class Writer:
 
 
 def _tensors(obj: Any, seen: set) -> Iterator[Any]:
-    """The strided tensors and arrays in an object."""
+    """Yield the strided tensors and arrays in an object."""
     if isinstance(obj, (Tensor, np.ndarray)):
         if isinstance(obj, np.ndarray) or not obj.is_nested and obj.layout is strided:
             yield obj
@@ -212,7 +213,7 @@ def _memory(obj: Any) -> Any:
 
 
 def _owner(memory: Any) -> Any:
-    """The array that has the memory on which an array is a view."""
+    """Return the array that owns the memory of a view."""
     if isinstance(memory, np.ndarray):
         return owner_of(memory)
     owner = memory
@@ -226,7 +227,7 @@ def _address(memory: Any) -> int:
 
 
 def _region(memory: Any) -> tuple:
-    """What a view covers; two tensors of which this is the same are one array in the file."""
+    """Return the region that a view covers; two tensors with the same region are one array in the file."""
     return (_address(memory), memory.shape, memory.strides, memory.dtype.str)
 
 

@@ -1,4 +1,4 @@
-"""``dualtape.sparse``: tensors that keep only what is not zero."""
+"""``dualtape.sparse``: tensors that store only nonzero entries."""
 
 from __future__ import annotations
 

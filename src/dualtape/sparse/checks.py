@@ -1,4 +1,4 @@
-"""gradcheck of functions of sparse tensors: their values are what is moved."""
+"""gradcheck of functions of sparse tensors: their values are perturbed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .layouts import SparseLayout
 
 
 def strided(func: Callable, inputs: Any, masked: bool) -> tuple[Callable, tuple]:
-    """``func`` and its arguments with dense tensors in the place of sparse ones: all their elements, or, if
-    ``masked``, the values that are there.
+    """Return ``func`` and its arguments with dense tensors in place of sparse ones: all their elements, or, if
+    ``masked``, the stored values.
     """
     given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     ways = [_way(x, masked) if isinstance(x, SparseLayout) and x.requires_grad else (x, _itself) for x in given]
@@ -39,7 +39,7 @@ def _dense(x: Any) -> Any:
 
 
 def _way(x: Any, masked: bool) -> tuple[Tensor, Callable]:
-    """A dense leaf in the place of a sparse one, and what makes that of it again."""
+    """Return a dense leaf in place of a sparse one, and a function that converts it back."""
     if masked:
         x = x.detach()
         if isinstance(x, CompressedTensor):
@@ -62,7 +62,7 @@ def _leaf(x: Tensor) -> Tensor:
 
 
 def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
-    """A gradcheck that takes sparse tensors, of one that does not: it sees dense ones in their place.
+    """Return a gradcheck that takes sparse tensors, given one that does not: it sees dense ones in their place.
 
     Examples
     --------

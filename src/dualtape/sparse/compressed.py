@@ -1,7 +1,7 @@
-"""Sparse matrices by rows or columns, of numbers or blocks: CSR, CSC, BSR, BSC.
+"""Compressed sparse matrices by rows or columns, of numbers or blocks: CSR, CSC, BSR, BSC.
 
-A compressed tensor computes in coordinates: beneath autograd it becomes a :class:`SparseTensor`, and what comes out
-gets its layout again. Gradients have the layout of what they are gradients of, or are dense.
+A compressed tensor computes in coordinate form: below autograd it becomes a :class:`SparseTensor`, and the results get
+its layout again. Gradients have the layout of their tensor, or are dense.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _TURNS, _PRODUCTS = {"t", "transpose", "permute"}, {"matmul", "mm", "addmm"}
 
 
 class CompressedTensor(SparseLayout):
-    """A sparse matrix by rows (CSR, BSR) or columns (CSC, BSC): where each begins, the places in it, the values.
+    """A sparse matrix by rows (CSR, BSR) or columns (CSC, BSC): their offsets, the indices in them, the values.
 
-    Made by :func:`sparse_csr_tensor` and its kin, and by ``to_sparse_csr()``.
+    Made by :func:`sparse_csr_tensor` and the functions of the other layouts, and by ``to_sparse_csr()``.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class CompressedTensor(SparseLayout):
         return 0
 
     def _coordinates(self) -> SparseTensor:
-        """The same entries in coordinate form, without history."""
+        """Return the same entries in coordinate form, without history."""
         indices = np.stack([place.reshape(-1) for place in places(self._parts, self._kind)])
         values = self._parts[2].reshape(-1)
         return make_sparse(indices, values, self._array.shape, False)._added_up()
@@ -117,7 +117,7 @@ class CompressedTensor(SparseLayout):
         return copied_leaf(self, memo, lambda: self._copied(memo).requires_grad_(self.requires_grad))
 
     def _no_entries(self) -> CompressedTensor:
-        """Zeros of the same shape, dtype and layout."""
+        """Return zeros of the same shape, dtype and layout."""
         compressed, plain, values = self._parts
         return make_compressed((np.zeros_like(compressed), plain[:0], values[:0]), self._array.shape, self._kind)
 
@@ -159,7 +159,7 @@ class CompressedTensor(SparseLayout):
 
 
 def _result_layout(name: str, kind: Layout) -> Layout:
-    """The layout of what an operation makes of tensors of layout ``kind``: products of CSC matrices are CSR."""
+    """Return the layout of an operation's result for tensors of layout ``kind``: products of CSC matrices are CSR."""
     if name in _PRODUCTS and kind is sparse_csc:
         return sparse_csr
     return _TURNED[kind] if name in _TURNS else kind
@@ -170,7 +170,7 @@ def _index_names(kind: Layout) -> tuple[str, str]:
 
 
 def places(parts: tuple, kind: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """The row and the column of each value, in the shape of the values."""
+    """Return the row and the column of each value, in the shape of the values."""
     compressed, plain, values = parts
     major = np.repeat(np.arange(compressed.size - 1), np.diff(compressed))
     row, column = (major, plain) if kind in _BY_ROWS else (plain, major)
@@ -183,7 +183,7 @@ def places(parts: tuple, kind: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make_compressed(parts: tuple, shape: tuple, kind: Layout) -> CompressedTensor:
-    """A compressed tensor over these arrays, no questions asked."""
+    """Return a compressed tensor over these arrays, without checks."""
     tensor: Any = of_class(wrap(Absent(shape, parts[2].dtype)), CompressedTensor)
     tensor._parts, tensor._kind = parts, kind
     return tensor
@@ -198,14 +198,14 @@ def _named(kind: str) -> Layout:
 
 
 def compressed_of(parts: tuple, values: Tensor, shape: tuple, kind: Layout) -> CompressedTensor:
-    """A compressed tensor with the indices of ``parts`` and these values, with their history."""
+    """Return a compressed tensor with the indices of ``parts`` and these values, with their history."""
     if values.requires_grad:
         return SparseCompressedTensor.apply(values, parts[:2], tuple(shape), kind)
     return make_compressed((*parts[:2], values._array), tuple(shape), kind)
 
 
 def compress(x: SparseTensor, kind: Layout, blocksize: tuple = ()) -> CompressedTensor:
-    """A sparse matrix of coordinates in a compressed layout, without history."""
+    """Return a sparse matrix of coordinates in a compressed layout, without history."""
     x = x.coalesce()
     (rows, columns), values, shape = x._entries[0], x._entries[1], x._array.shape
     height, width = blocksize or (1, 1)
@@ -222,7 +222,7 @@ def compress(x: SparseTensor, kind: Layout, blocksize: tuple = ()) -> Compressed
 
 
 def to_layout(x: Tensor, kind: Any, blocksize: Any = None) -> Any:
-    """``x``, dense or sparse, in a sparse layout, with history."""
+    """Return ``x``, dense or sparse, in a sparse layout, with history."""
     kind = sparse_coo if kind is None else kind
     if kind is not sparse_coo and kind not in _TURNED:
         raise RuntimeError(f"to_sparse: expected a sparse layout, got {kind!r}")
@@ -249,7 +249,7 @@ def _converted(x: Any, kind: Layout, block: tuple) -> Any:
 
 
 class Convert(Function):
-    """From one sparse layout to another."""
+    """The conversion from one sparse layout to another."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, kind: Layout, block: tuple) -> Any:
@@ -262,7 +262,7 @@ class Convert(Function):
 
 
 class SparseCompressedTensor(Function):
-    """A compressed tensor of its values."""
+    """The creation of a compressed tensor from its values."""
 
     @staticmethod
     def forward(ctx: Any, values: Any, indices: tuple, shape: tuple, kind: Layout) -> Any:
@@ -312,7 +312,7 @@ def sparse_compressed_tensor(
     values : Tensor or nested sequence
         The entries: numbers, or for ``sparse_bsr`` and ``sparse_bsc`` blocks.
     size : pair of int, optional
-        Default: the smallest in which the indices have room.
+        Default: the smallest that contains the indices.
     layout : layout
         ``sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
     check_invariants : bool, optional

@@ -1,7 +1,7 @@
-"""What sparse tensors answer beneath autograd: sums, multiples, products, in coordinate form.
+"""Implementations of ops on sparse tensors below autograd: sums, multiples, products, in coordinate form.
 
-Nothing is recorded here; the rows of these ops say what their derivatives are, and run on sparse tensors again.
-Matrix products are SciPy's.
+Nothing is recorded here; the rows of these ops have their derivatives, which run on sparse tensors again. Matrix
+products use SciPy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .coo import OPS, SparseTensor, add_into, make_sparse
 
 
 def matrix(x: Any) -> Any:
-    """A sparse tensor of two dimensions as SciPy has it."""
+    """Return a sparse tensor of two dimensions as a SciPy matrix."""
     if isinstance(x, SparseTensor):
         if x.dense_dim() or x.ndim != 2:
             raise RuntimeError(
@@ -35,12 +35,14 @@ def matrix(x: Any) -> Any:
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
-    """Values as SciPy multiplies them: it knows no type of two bytes."""
+    """Return values in a dtype that SciPy can multiply: it supports no half types."""
     return values.astype(np.float32) if values.dtype.itemsize == 2 and values.dtype.kind not in "iu" else values
 
 
 def product(x: Any, y: Any) -> Tensor:
-    """The product of two matrices, or a matrix and a vector, at least one of them sparse: dense if one of them is."""
+    """Return the product of two matrices, or a matrix and a vector, at least one of them sparse: dense if one of them
+    is.
+    """
     a, b = x._array, y._array
     if a.dtype != b.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}")
@@ -114,7 +116,7 @@ def _scaled(x: Any, y: Any) -> Any:
 
 
 def _common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
-    """The product of two coalesced tensors, at the indices that both have."""
+    """Return the product of two coalesced tensors, at the indices that both have."""
     if x._array.shape != y._array.shape:
         raise RuntimeError(f"mul: expected sparse tensors of one size, got {list(x.shape)} and {list(y.shape)}")
     shape = x._array.shape[: x.sparse_dim()]
@@ -170,8 +172,8 @@ def _clone(x: Any, memory_format: Any = None) -> Any:
 
 
 def summed_over(x: SparseTensor, values: Any, dim: Any) -> tuple:
-    """What is left when a coalesced tensor with these values is summed over ``dim``: indices (None: it is dense),
-    values, shape, and whether it is coalesced.
+    """Sum a coalesced tensor with these values over ``dim``; return indices (None: it is dense), values, shape, and
+    whether it is coalesced.
     """
     count = x.sparse_dim()
     dims = {normal_dim(d, x.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}

@@ -1,9 +1,9 @@
 """Sparse tensors in coordinate form: indices and values.
 
-A sparse tensor has no array of its own; it answers the ops it knows in ``__torch_dispatch__`` (``computing.py``), and
-says of the others that they are not there. Ops on sparse tensors record as all others do; functions that keep zero
-act on the values, and the ways from dense to sparse and back are custom functions. A gradient of a sparse tensor is
-a matrix, dense or sparse: what counts is the sum at each index.
+A sparse tensor has no array of its own; it implements ops in ``__torch_dispatch__`` (``computing.py``), and raises for
+the others. Ops on sparse tensors record as usual; functions that preserve zero act on the values, and conversions
+between dense and sparse are custom functions. A gradient of a sparse tensor is a matrix, dense or sparse: the sum at
+each index counts.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ OPS: dict[str, Callable] = {}  # what a sparse tensor answers beneath autograd, 
 
 
 class SparseTensor(SparseLayout):
-    """A tensor that keeps its entries that are not zero: ``indices`` (dimension, entry) and ``values`` (entry, ...).
+    """A tensor that stores its nonzero entries: ``indices`` (dimension, entry) and ``values`` (entry, ...).
 
     Entries with the same index add up; :meth:`coalesce` does it. Made by :func:`sparse_coo_tensor`, by
     ``to_sparse()``, and by the backward of ``embedding(sparse=True)`` and ``gather(sparse_grad=True)``.
@@ -112,7 +112,7 @@ class SparseTensor(SparseLayout):
         return self._entries[1].ndim - 1
 
     def is_coalesced(self) -> bool:
-        """Whether each index is there once, in order."""
+        """Return whether each index occurs once, in order."""
         return self._sorted
 
     def indices(self) -> Tensor:
@@ -186,7 +186,7 @@ class SparseTensor(SparseLayout):
         return copied_leaf(self, memo, lambda: self._copied(memo).requires_grad_(self.requires_grad))
 
     def _no_entries(self) -> SparseTensor:
-        """Zeros of the same shape, dtype and numbers of sparse and dense dimensions."""
+        """Return zeros of the same shape, dtype and numbers of sparse and dense dimensions."""
         indices, values = self._entries
         return make_sparse(indices[:, :0], values[:0], self._array.shape, True)
 
@@ -216,12 +216,12 @@ class SparseTensor(SparseLayout):
         raise NotImplementedError(f"Could not run '{name}' on a sparse tensor: call to_dense() first")
 
     def _with(self, values: Tensor) -> SparseTensor:
-        """The same indices with other values, without history."""
+        """Return the same indices with other values, without history."""
         return make_sparse(self._entries[0], values._array, self._array.shape, self._sorted)
 
 
 def make_sparse(indices: np.ndarray, values: np.ndarray, shape: tuple, coalesced: bool) -> SparseTensor:
-    """A sparse tensor over these arrays, no questions asked."""
+    """Return a sparse tensor over these arrays, without checks."""
     tensor: Any = of_class(wrap(Absent(shape, values.dtype)), SparseTensor)
     tensor._entries = (indices, values)
     tensor._sorted = coalesced
@@ -234,7 +234,7 @@ def _unpickled(entries: tuple, shape: tuple, coalesced: bool, requires_grad: boo
 
 
 def sparse_of(indices: np.ndarray, values: Tensor, shape: tuple, coalesced: bool) -> SparseTensor:
-    """A sparse tensor of these entries, with the history of ``values``."""
+    """Return a sparse tensor of these entries, with the history of ``values``."""
     if values.requires_grad:
         return SparseCooTensor.apply(values, indices, tuple(shape), coalesced)
     return make_sparse(indices, values._array, shape, coalesced)
@@ -247,7 +247,7 @@ def _dense(x: SparseTensor) -> np.ndarray:
 
 
 def at(g: Tensor, indices: np.ndarray) -> Tensor:
-    """The entries of a tensor, dense or sparse, at these indices."""
+    """Return the entries of a tensor, dense or sparse, at these indices."""
     if isinstance(g, SparseLayout) and g.sparse_dim() == len(indices) > 0:
         return _looked_up(g.to_sparse_coo().coalesce(), indices)
     g = g.to_dense()
@@ -255,7 +255,9 @@ def at(g: Tensor, indices: np.ndarray) -> Tensor:
 
 
 def _looked_up(x: SparseTensor, indices: np.ndarray) -> Tensor:
-    """The entries of a coalesced tensor at these indices, zero where it has none: nothing dense is made."""
+    """Return the entries of a coalesced tensor at these indices, zero where it has none, without a dense
+    intermediate.
+    """
     shape = x._array.shape[: len(indices)]
     there, wanted = (np.ravel_multi_index(tuple(place), shape) for place in (x._entries[0], indices))
     order = np.searchsorted(there, wanted)
@@ -277,13 +279,13 @@ class SparseCooTensor(Function):
 
 
 def _entries_of(tensor: Tensor, indices: np.ndarray) -> SparseTensor:
-    """The entries of a dense tensor at these indices, without history."""
+    """Return the entries of a dense tensor at these indices, without history."""
     tensor = tensor.detach()
     return make_sparse(indices.astype(np.int64), at(tensor, indices)._array, tensor._array.shape, True)
 
 
 class ToSparse(Function):
-    """A dense tensor's entries at indices. Its gradient is the whole one: zeros of a dense tensor may change."""
+    """The selection of a dense tensor's entries. Its gradient is dense: zeros of a dense tensor may change."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, indices: np.ndarray) -> Any:
@@ -343,7 +345,7 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:
-    """A tensor of which only the entries at ``indices`` are kept.
+    """A tensor of which only the entries at ``indices`` are stored.
 
     Parameters
     ----------
@@ -352,7 +354,7 @@ def sparse_coo_tensor(
     values : Tensor or nested sequence
         The entries; further dimensions of them are dense.
     size : sequence of int, optional
-        Default: the smallest in which the indices have room.
+        Default: the smallest that contains the indices.
     dtype : dtype, optional
     check_invariants : bool, optional
         Whether `is_coalesced` is checked; default: as :class:`check_sparse_tensor_invariants` says. Indices out of
@@ -405,7 +407,7 @@ def sparse_coo_tensor(
 
 
 def from_dense(tensor: Tensor, sparse_dim: int | None = None) -> SparseTensor:
-    """The entries of a dense tensor that are not zero."""
+    """Return the nonzero entries of a dense tensor."""
     array: Any = tensor._array
     count = array.ndim if sparse_dim is None else sparse_dim
     found = array if count == array.ndim else (array != 0).any(axis=tuple(range(count, array.ndim)))
@@ -414,7 +416,7 @@ def from_dense(tensor: Tensor, sparse_dim: int | None = None) -> SparseTensor:
 
 
 def rows(g: Any, indices: Any, shape: tuple, padding_idx: int) -> SparseTensor:
-    """The gradient of a table of which ``indices`` were taken."""
+    """Return the gradient of a table whose rows ``indices`` were read."""
     places, values = np.asarray(raw(indices)).reshape(-1), _as_tensor(g).reshape(-1, shape[-1])
     if padding_idx >= 0:
         keep = np.flatnonzero(places != padding_idx)
@@ -427,7 +429,7 @@ def _as_tensor(g: Any) -> Any:
 
 
 def gathered(g: Any, indices: tuple, shape: tuple) -> SparseTensor:
-    """The gradient of a tensor of which the entries at ``indices`` were taken."""
+    """Return the gradient of a tensor whose entries at ``indices`` were read."""
     values = _as_tensor(g).reshape(-1)
     places = (
         np.stack([np.broadcast_to(i, g.shape).reshape(-1) for i in indices])

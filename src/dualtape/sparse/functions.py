@@ -1,5 +1,5 @@
-"""``dualtape.sparse``'s functions: products whose gradients keep the pattern, softmax over what is there, diagonals,
-solving.
+"""The functions of ``dualtape.sparse``: products whose gradients keep the pattern, softmax over stored entries,
+diagonals, solving.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ Sparse = SparseTensor | CompressedTensor
 
 
 def _pattern(x: Sparse) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of a sparse matrix's entries, each once."""
+    """Return the rows and columns of a sparse matrix's entries, each once."""
     return places(x._parts, x._kind) if isinstance(x, CompressedTensor) else tuple(x.coalesce()._entries[0])
 
 
 def _at_pattern(x: Sparse, values: Tensor) -> Sparse:
-    """A tensor with the pattern and layout of ``x`` and these values, with their history."""
+    """Return a tensor with the pattern and layout of ``x`` and these values, with their history."""
     if isinstance(x, CompressedTensor):
         return compressed_of(x._parts, values, x.shape, x._kind)
     return sparse_of(x.coalesce()._entries[0], values, x.shape, True)
 
 
 def _sampled(rows: Any, columns: Any, a: Tensor, b: Tensor) -> Any:
-    """The entries of ``a @ b`` at these rows and columns: no other is computed."""
+    """Return the entries of ``a @ b`` at these rows and columns, computing no others."""
     return (a[rows] * b.t()[columns]).sum(-1)
 
 
 def _kept(g: Any, x: Any) -> Any:
-    """The entries of a gradient at the pattern of ``x``, each once."""
+    """Return the entries of a gradient at the pattern of ``x``, each once."""
     return masked(g, x.detach().coalesce() if isinstance(x, SparseTensor) else x.detach())
 
 
@@ -152,7 +152,7 @@ def _coordinates(name: str, x: Any) -> SparseTensor:
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """Softmax over the entries that are there: those that are not count as minus infinity.
+    """Softmax over the stored entries: others count as minus infinity.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
 
 
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The logarithm of :func:`softmax`, at the entries that are there.
+    """The logarithm of :func:`softmax`, at the stored entries.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def hspmm(mat1: Any, mat2: Tensor) -> SparseTensor:
 
 
 def _product_rows(name: str, x: Any, y: Tensor) -> tuple[np.ndarray, Any, tuple]:
-    """The rows of a product in which the sparse matrix has entries, their values, and the shape of all."""
+    """Return the rows of a product in which the sparse matrix has entries, their values, and the shape of the whole."""
     dense: Any = mm(_coordinates(name, x), y)
     rows = np.unique(x._entries[0][0])
     return rows, dense[rows], dense.shape

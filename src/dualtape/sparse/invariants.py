@@ -1,6 +1,6 @@
-"""Whether indices are what a layout promises: ``check_sparse_tensor_invariants``.
+"""Checks of the indices of sparse layouts: ``check_sparse_tensor_invariants``.
 
-What would reach outside a tensor is always refused; that entries are in order and distinct is checked on request.
+Indices outside a tensor are always refused; order and distinctness are checked on request.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _enabled: ContextVar[bool] = ContextVar("check_sparse_tensor_invariants", defaul
 
 
 class check_sparse_tensor_invariants:
-    """Check that indices are in order and distinct whenever a sparse tensor is made: as a context, as a decorator, or
-    from now on by :meth:`enable`.
+    """Check that indices are in order and distinct whenever a sparse tensor is created: as a context, as a decorator,
+    or from now on by :meth:`enable`.
 
     Examples
     --------

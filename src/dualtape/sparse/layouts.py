@@ -1,4 +1,4 @@
-"""What all sparse layouts have in common: the way they print, and what they refuse."""
+"""Common parts of all sparse layouts: their repr, and what they refuse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._tensor.tensor import Tensor
 
 
 class SparseLayout(Tensor):
-    """A tensor that keeps its entries that are not zero, in whatever order."""
+    """A tensor that stores its nonzero entries, in any order."""
 
     _overrides_members = False  # operations ask this class; properties need not
 
@@ -39,7 +39,7 @@ class SparseLayout(Tensor):
 
 
 def sparse_repr(tensor: Any, parts: dict[str, np.ndarray], count: int) -> str:
-    """``repr`` of a sparse tensor that consists of these arrays."""
+    """Return the ``repr`` of a sparse tensor that consists of these arrays."""
     shown = []
     for name, array in parts.items():
         text = tensor_str(array, suffixes=() if array.size else (f"size={array.shape}",))

@@ -1,4 +1,4 @@
-"""``dualtape.utils._python_dispatch``: dispatch modes, under the name that PyTorch's users import them by."""
+"""``dualtape.utils._python_dispatch``: dispatch modes, under the name that PyTorch programs import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dualtape.utils._pytree``: trees of containers, under the name that PyTorch's users import them by."""
+"""``dualtape.utils._pytree``: trees of containers, under the name that PyTorch programs import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dualtape.utils.dlpack``: exchange of memory with other libraries, under older names."""
+"""``dualtape.utils.dlpack``: exchange of memory with other libraries, under deprecated names."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _REDUCTIONS = {"min": "amin", "max": "amax"}
 
 
 class DualtapeBackend(AbstractBackend):
-    """What einops asks of a library, answered by ops."""
+    """The interface that einops asks of a library, implemented by ops."""
 
     framework_name = "dualtape"
 

@@ -1,4 +1,4 @@
-"""``dualtape.utils.hooks``: what registering a hook gives, under the name that PyTorch's users import it by."""
+"""``dualtape.utils.hooks``: the handle of a hook, under the name that PyTorch programs import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Batched arrays: one array that stands for a batch of them, with a hidden axis. ``vmap`` is built on them.
+"""Batched arrays: arrays with a hidden axis for all samples of a batch. ``vmap`` is built on them.
 
-``array`` has the class and the way in and out; what NumPy's functions do to it is in the others, read when first
-needed.
+``array`` has the class and how to enter and leave a batch; the other modules have the rules of NumPy's functions, and
+are imported when first needed.
 """

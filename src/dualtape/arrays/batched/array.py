@@ -1,9 +1,9 @@
-"""The batched array: one sample to whoever looks at it, all samples of a ``vmap`` in memory.
+"""The batched array: it shows the shape of one sample and holds all samples of a ``vmap``.
 
-A :class:`Batched` holds ``values``, an array of any kind whose axis 0 is hidden, and the :class:`Level` the axis
-belongs to. The hidden axis is as long as the batch, or 1: the same for all samples. NumPy's functions on batched
-arrays take the newest level off and go on with the arrays inside, their axes shifted by one; those may be batched
-by an older level, and answer in the same way. The rules, function by function, stand next door.
+A :class:`Batched` holds ``values``, an array of any kind whose axis 0 is hidden, and the :class:`BatchLevel` the axis
+belongs to. The hidden axis is as long as the batch, or 1 for the same value in all samples. A NumPy function on batched
+arrays removes the newest level and continues with the arrays inside, their axes shifted by one; those may be batched by
+an older level, and do the same. The rules are in ``rules.py``, ``products.py`` and ``index.py``.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ _warned: set[str] = set()
 
 
 class NotBatchable(RuntimeError):
-    """Code wants of a batch what only a single sample can give; the ops catch it, and go sample by sample."""
+    """Raised when code needs a value that only a single sample has; the ops catch it and run sample by sample."""
 
 
 class DynamicShape(NotBatchable):
-    """The shape of a result depends on values, which may differ from sample to sample."""
+    """Raised when the shape of a result depends on values, which may differ between samples."""
 
 
 class NotAnArray(NotBatchable, TypeError):
-    """A function that takes NumPy's arrays only was given a batch; the short cuts catch it, and go the whole way."""
+    """Raised when a function that takes NumPy's arrays only gets a batch; fast paths catch it and take the reference
+    path.
+    """
 
 
 # the ops for which that is an answer
@@ -49,7 +51,7 @@ DYNAMIC = frozenset(("nonzero", "argwhere", "where", "index", "masked_select", "
 
 
 class BatchLevel:
-    """One ``vmap``.
+    """The level of one ``vmap``.
 
     Attributes
     ----------
@@ -87,12 +89,12 @@ class BatchLevel:
 
 
 def going_backward() -> bool:
-    """Whether a backward is running in this thread; the engine puts its own answer here."""
+    """Return whether a backward is running in this thread; the engine replaces this function."""
     return False
 
 
 def check_inside(x: Any) -> None:
-    """Raise if an array belongs to a ``vmap`` that has ended, and no backward is going through that."""
+    """Raise if an array belongs to a ``vmap`` that has ended, unless a backward is running through it."""
     while type(x) is Batched:
         if x.level.ended:
             _check_backward(x.level)
@@ -139,8 +141,8 @@ def _no_address() -> Any:
 
 
 def _aligned(inputs: tuple, level: BatchLevel) -> list | None:
-    """The arrays inside a ufunc's inputs, their hidden axes above each other; None if another level or kind of
-    array is among them.
+    """Return the arrays inside a ufunc's inputs with aligned hidden axes; None if another level or kind of array is
+    among them.
     """
     arrays: list = []
     rank = 0
@@ -164,7 +166,7 @@ def _aligned(inputs: tuple, level: BatchLevel) -> list | None:
 
 
 def _write(ufunc: Any, inputs: tuple, out: Any) -> bool:
-    """Write a ufunc's result into ``out``, if all are batched alike; False, with nothing done, if not."""
+    """Write a ufunc's result into ``out`` if all are batched alike; return False, with nothing done, if not."""
     check_inside(out)
     arrays = _aligned((*inputs, out), out.level) if type(out) is Batched else None
     if arrays is None or arrays[-1] is not out.values:
@@ -172,12 +174,12 @@ def _write(ufunc: Any, inputs: tuple, out: Any) -> bool:
     try:
         ufunc(*arrays[:-1], out=arrays[-1])
     except (TypeError, ValueError):
-        return False  # no room, or not the dtype: that is said elsewhere
+        return False  # another shape or dtype: the caller reports it
     return True
 
 
 def padded(x: Any, level: BatchLevel, rank: int) -> Any:
-    """The array inside with a sample's rank filled up to ``rank``, ready to broadcast; other operands as they are."""
+    """Return the array inside, a sample's rank filled up to ``rank`` for broadcasting; other operands unchanged."""
     if type(x) is Batched and x.level is level:
         lead = rank + 1 - x.values.ndim
         return x.values[(_WHOLE, *(None,) * lead)] if lead else x.values
@@ -185,7 +187,7 @@ def padded(x: Any, level: BatchLevel, rank: int) -> Any:
 
 
 def inner_axis(axis: Any, ndim: int) -> int:
-    """An axis of a sample as one of the array inside."""
+    """Return the axis of the array inside for an axis of a sample."""
     axis = index(axis)
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim)
@@ -193,14 +195,14 @@ def inner_axis(axis: Any, ndim: int) -> int:
 
 
 def inner_axes(axis: Any, ndim: int) -> Any:
-    """The same of one axis, of several, or of all (None)."""
+    """Return the axes of the array inside for one axis of a sample, several, or all (None)."""
     if axis is None:
         return tuple(range(1, ndim + 1))
     return tuple([inner_axis(a, ndim) for a in axis]) if isinstance(axis, (tuple, list)) else inner_axis(axis, ndim)
 
 
 class _Flags:
-    """The flags of one sample's memory; of a sample without elements as NumPy has them."""
+    """The memory flags of one sample; of a sample without elements as NumPy has them."""
 
     __slots__ = ("_of",)
 
@@ -223,7 +225,7 @@ class _Flags:
 
 
 class Batched(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of one sample's shape, for all samples of a level."""
+    """An array with the shape of one sample that holds all samples of a level."""
 
     __slots__ = ("values", "level")
 
@@ -291,15 +293,15 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
     T = property(lambda self: Batched(self.values.transpose((0, *range(self.values.ndim - 1, 0, -1))), self.level))
 
     def samples(self) -> Iterator[Any]:
-        """The sample arrays, one after the other."""
+        """Yield the sample arrays in order."""
         return (self.sample(i) for i in range(self.level.size))
 
     def sample(self, i: int) -> Any:
-        """One sample."""
+        """Return one sample."""
         return self.values[0 if self.values.shape[0] == 1 else i, ...]
 
     def full(self) -> Any:
-        """The array inside, its hidden axis as long as the batch; not to be written to."""
+        """Return the array inside, its hidden axis as long as the batch; it must not be written to."""
         values = self.values
         return (
             values
@@ -337,8 +339,8 @@ class Batched(np.lib.mixins.NDArrayOperatorsMixin):
         put(self, key, value)
 
     def _set(self, key: tuple, value: Any) -> bool:
-        """Write a number, or what is batched alike, to a part of each sample; False, with nothing done, if it is
-        not for this.
+        """Write a number, or an equally batched value, to a part of each sample; return False, with nothing done, if
+        neither applies.
         """
         check_inside(self)
         target = self.values[(_WHOLE, *key)]
@@ -450,7 +452,9 @@ for (
 
 
 def _operator(name: str, ufunc: Any) -> None:
-    """An operator on what is batched alike, or on an array and a number, goes straight to the arrays inside."""
+    """Return an operator that applies to the arrays inside directly if both operands are batched alike, or one is a
+    number.
+    """
     general = getattr(Batched, name)
 
     def operator(self: Batched, other: Any) -> Any:
@@ -495,7 +499,7 @@ def _walk(value: Any) -> Iterator[Batched]:
 
 
 def any_batched(values: list) -> bool:
-    """Whether an op's arguments hold a batched array, themselves or in a list: asked on every op's way."""
+    """Return whether an op's arguments hold a batched array, directly or in a list. Every op calls it."""
     for value in values:
         kind = type(value)
         if kind is Batched:
@@ -508,9 +512,7 @@ def any_batched(values: list) -> bool:
 
 
 def alike(result: Any, x: Any, y: Any) -> bool:
-    """Whether both arguments of what was ``made`` are batched as that is, by the same levels; a number goes with
-    all.
-    """
+    """Return whether ``x`` and ``y`` are batched by the same levels as ``result``; a number fits any level."""
     if type(result) is not Batched:
         return type(x) is not Batched and type(y) is not Batched
     if type(x) is not Batched or x.level is not result.level:
@@ -521,7 +523,9 @@ def alike(result: Any, x: Any, y: Any) -> bool:
 
 
 def newest(values: Any) -> Any:
-    """The newest level of the batched arrays in ``values``, nested in tuples, lists and dicts; or None."""
+    """Return the newest level of the batched arrays in ``values``, nested in tuples, lists and dicts; None if there are
+    none.
+    """
     kind = type(values)
     if kind is Batched:
         return values.level
@@ -544,7 +548,7 @@ def newest(values: Any) -> Any:
 
 
 def levels_of(values: Any) -> list[BatchLevel]:
-    """All levels of the batched arrays in ``values``, oldest first."""
+    """Return all levels of the batched arrays in ``values``, oldest first."""
     found: set[BatchLevel] = set()
     for array in _walk(values):
         while type(array) is Batched:
@@ -554,14 +558,16 @@ def levels_of(values: Any) -> list[BatchLevel]:
 
 
 def batch(x: Any, level: BatchLevel, dim: int) -> Any:
-    """The axis ``dim`` of an array hidden, as that of ``level``."""
+    """Return an array whose axis ``dim`` is hidden as that of ``level``."""
     if type(x) is Batched and x.level.number > level.number:
         return Batched(batch(x.values, level, dim + 1), x.level)
     return Batched(np.moveaxis(x, dim, 0) if dim else x, level)
 
 
 def unbatch(x: Any, level: BatchLevel, dim: int) -> Any:
-    """The hidden axis of ``level`` shown as axis ``dim``; what is not batched by that level is repeated."""
+    """Return an array with the hidden axis of ``level`` as axis ``dim``; an array not batched by that level is
+    repeated.
+    """
     if type(x) is Batched:
         if x.level is level:
             values = x.values
@@ -575,7 +581,7 @@ def unbatch(x: Any, level: BatchLevel, dim: int) -> Any:
 
 
 def lift(x: Any, level: BatchLevel) -> Any:
-    """An array batched by ``level``, the same for all samples; itself if it is batched so already."""
+    """Return an array batched by ``level``, the same for all samples; itself if it is batched so already."""
     if type(x) is Batched:
         if x.level is level:
             return x
@@ -586,9 +592,7 @@ def lift(x: Any, level: BatchLevel) -> Any:
 
 
 def unlift(g: Any, level: BatchLevel) -> Any:
-    """The sum over samples of what each of them has; of an array that is the same for all, as often as there are
-    samples.
-    """
+    """Return the sum over samples; an array that is the same for all is multiplied by their number."""
     if type(g) is Batched:
         if g.level is level:
             values = g.values
@@ -599,7 +603,7 @@ def unlift(g: Any, level: BatchLevel) -> Any:
 
 
 def is_batched(x: Any, level: BatchLevel) -> bool:
-    """Whether an array is batched by ``level``."""
+    """Return whether an array is batched by ``level``."""
     while type(x) is Batched:
         if x.level is level:
             return True
@@ -608,7 +612,7 @@ def is_batched(x: Any, level: BatchLevel) -> bool:
 
 
 def extent(x: Any, level: BatchLevel) -> int:
-    """The length of an array's hidden axis of ``level``; 1 without."""
+    """Return the length of an array's hidden axis of ``level``; 1 without one."""
     while type(x) is Batched:
         if x.level is level:
             return x.values.shape[0]
@@ -617,14 +621,16 @@ def extent(x: Any, level: BatchLevel) -> int:
 
 
 def holds(target: Any, value: Any) -> bool:
-    """Whether ``value`` can be written into ``target``: which has a place for every sample where ``value`` has."""
+    """Return whether ``value`` can be written into ``target``: if every level of ``value`` batches ``target`` as
+    well.
+    """
     return all(
         is_batched(target, level) and extent(target, level) >= extent(value, level) for level in levels_of(value)
     )
 
 
 def samples_overlap(x: Any) -> bool:
-    """Whether several samples of a batched array share their memory: it was expanded before it was batched."""
+    """Return whether several samples of a batched array share their memory, as after ``expand``."""
     while type(x) is Batched:
         x = x.values
         if x.shape[0] > 1 and x.strides[0] == 0:
@@ -633,8 +639,8 @@ def samples_overlap(x: Any) -> bool:
 
 
 def fitting(value: Any, target: Any) -> Any:
-    """``value`` without those levels that ``target`` is not batched by, where it is the same for all samples: as it
-    can be written there.
+    """Return ``value`` without the levels that do not batch ``target``, where it is the same for all samples, so that
+    it can be written there.
     """
     if type(value) is not Batched:
         return value
@@ -645,9 +651,7 @@ def fitting(value: Any, target: Any) -> Any:
 
 
 def room_for(target: Any, value: Any) -> Any:
-    """What must be added to ``target`` so that it has a place for every sample that ``value`` has one for: zeros,
-    or None if it has.
-    """
+    """Return the zeros to add to ``target`` so that it is batched by all levels of ``value``; None if it is already."""
     room: Any = None
     for level in levels_of(value):
         if not is_batched(target, level) or extent(target, level) < extent(value, level):
@@ -657,7 +661,7 @@ def room_for(target: Any, value: Any) -> Any:
 
 
 def relabelled(x: Any, levels: list[BatchLevel]) -> Any:
-    """A batched array as one of ``levels``, oldest first, in the place of its own: the same ``vmap``, run again."""
+    """Return a batched array with its levels replaced by ``levels``, oldest first: for the same ``vmap``, run again."""
     if type(x) is not Batched:
         return x
     inner = relabelled(x.values, levels[:-1])
@@ -665,7 +669,7 @@ def relabelled(x: Any, levels: list[BatchLevel]) -> Any:
 
 
 def innermost(x: Any) -> Any:
-    """The array in which a batched array's values are, whatever the number of levels."""
+    """Return the array that holds a batched array's values, below all levels."""
     while type(x) is Batched:
         x = x.values
     return x
@@ -675,7 +679,7 @@ def innermost(x: Any) -> Any:
 
 
 def warn_slow(name: str) -> None:
-    """Say, once for each ``name``, that it runs sample by sample."""
+    """Warn, once for each ``name``, that it runs sample by sample."""
     if name not in _warned:
         _warned.add(name)
         warn(
@@ -685,16 +689,14 @@ def warn_slow(name: str) -> None:
 
 
 def sample_of(x: Any, level: BatchLevel, i: int) -> Any:
-    """One sample of ``level``; what is not batched by it is its own."""
+    """Return one sample of ``level``; an array not batched by it is returned unchanged."""
     if type(x) is not Batched:
         return x
     return x.sample(i) if x.level is level else Batched(sample_of(x.values, level, i), x.level)
 
 
 def per_sample(function: Callable, level: BatchLevel, args: Any, kwargs: dict, name: str) -> Any:
-    """``function`` on each sample of ``level``, and what it gives stacked; said once for each ``name``, since it is
-    slow.
-    """
+    """Return ``function`` of each sample of ``level``, stacked; it warns once for each ``name``, since this is slow."""
     warn_slow(name)
 
     def pick(value: Any, i: int) -> Any:
@@ -713,7 +715,7 @@ def per_sample(function: Callable, level: BatchLevel, args: Any, kwargs: dict, n
 
 
 def stacked(result: list, level: BatchLevel) -> Any:
-    """What was made of the samples, as one batched array; of tuples and lists, one for each place."""
+    """Return the results for single samples as one batched array; for tuples and lists, one for each entry."""
     first = result[0]
     if first is None:
         return None
@@ -729,7 +731,7 @@ def stacked(result: list, level: BatchLevel) -> Any:
     whole = np.stack([m if hasattr(m, "ndim") else np.asarray(m) for m in result])
     if not level.size:
         whole = whole[:0]
-    # axis 0 of what is batched anew belongs to the older level
+    # the new hidden axis 0 belongs to the older level
     if type(whole) is Batched and whole.level.number > level.number:
         return batch(whole, level, 0)
     return Batched(whole, level)

@@ -1,9 +1,9 @@
-"""Indexing batched arrays: a key for one sample turned into a key for all, and values laid out for it.
+"""Indexing of batched arrays: a key for one sample becomes a key for all samples, and values are laid out for it.
 
-Where an index is batched too, the hidden axis gets an index array of its own (0, 1, ..., n - 1, along the hidden
-axis), so that each sample takes its own entries. NumPy puts the dimensions of index arrays in the place of the
-first, or in front if a slice stands between them: a :class:`_Plan` says where they are in the result inside, and
-where one sample would have them.
+Where an index is batched too, the hidden axis gets an index array of its own (0, 1, ..., n - 1, along the hidden axis),
+so that each sample takes its own entries. NumPy inserts the dimensions of index arrays at the position of the first, or
+in front if a slice separates them: a :class:`_Plan` stores their position in the inner result and in that of one
+sample.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WHOLE = slice(None)
 
 
 class _Plan:
-    """A sample's key, for the array inside."""
+    """A sample's key, converted for the array inside."""
 
     __slots__ = ("key", "depth", "before", "hidden", "rank")
 
@@ -60,7 +60,7 @@ class _Plan:
             self.key = tuple(module.asarray(p) if isinstance(p, np.ndarray) else p for p in self.key)
 
     def out(self, result: Any) -> Any:
-        """The result inside, its axes where a sample's result has them, the hidden one first."""
+        """Return the inner result with its axes ordered as in a sample's result, the hidden one first."""
         if self.before < 0:
             return np.moveaxis(result, self.depth, 0)
         if self.hidden and self.before and self.depth:
@@ -68,7 +68,7 @@ class _Plan:
         return result
 
     def into(self, values: Any) -> Any:
-        """Values with the hidden axis first, laid out as the key selects."""
+        """Return values with the hidden axis first, laid out as the key selects."""
         lead = self.rank + 1 - values.ndim
         if lead > 0:
             values = values[(_WHOLE, *(None,) * lead)]
@@ -82,7 +82,7 @@ class _Plan:
 
 
 def _expanded(key: Any, ndim: int) -> list:
-    """The parts of a key: lists as arrays, masks as places, the ellipsis written out."""
+    """Return the parts of a key: lists as arrays, masks as indices, the ellipsis written out."""
     parts: list = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, (list, bool, np.bool_)):
@@ -112,7 +112,7 @@ def _expanded(key: Any, ndim: int) -> list:
 
 
 def _front(part: Any, level: BatchLevel, depth: int) -> Any:
-    """An index array with the hidden axis first and as many further ones as all have together."""
+    """Return an index array with the hidden axis first, followed by as many axes as all index arrays have together."""
     if not hasattr(part, "ndim"):
         return part
     values = part.values if type(part) is Batched and part.level is level else part[None]
@@ -120,13 +120,13 @@ def _front(part: Any, level: BatchLevel, depth: int) -> Any:
 
 
 def get(x: Batched, key: Any) -> Batched:
-    """``x[key]``."""
+    """Return ``x[key]``."""
     plan = _Plan(x, key, x.level)
     return Batched(plan.out(x.values[plan.key]), x.level)
 
 
 def _ready(x: Any, key: Any, value: Any) -> None:
-    """Raise unless ``x`` has a place for every sample that an index or value has one for."""
+    """Raise unless ``x`` is batched by every level that an index or the value is batched by."""
     level = newest((key, value))
     if level is None:
         return
@@ -147,7 +147,7 @@ _CANNOT_WRITE = (
 
 
 def put(x: Batched, key: Any, value: Any) -> None:
-    """``x[key] = value``."""
+    """Assign ``x[key] = value``."""
     value = fitting(value, x)
     _ready(x, key, value)
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
@@ -176,7 +176,7 @@ def _put_masked(x: Batched, mask: Batched, value: Any) -> None:
 
 
 def add(x: Any, key: Any, value: Any) -> None:
-    """``np.add.at(x, key, value)``."""
+    """Apply ``np.add.at(x, key, value)``."""
     value = fitting(value, x)
     _ready(x, key, value)
     if type(x) is not Batched:  # the value was the same for all samples

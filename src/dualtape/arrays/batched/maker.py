@@ -1,6 +1,4 @@
-"""What makes arrays batched as a given one is: it stands where NumPy or CuPy would, for code that asks which module
-an array belongs to.
-"""
+"""Namespaces of batched arrays: they replace NumPy or CuPy where code asks for the module of an array."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from .array import Batched, BatchLevel, newest, per_sample
 
 
 class Maker:
-    """Stands for the module whose functions make arrays batched as a given one is: by its levels, and no others.
+    """A namespace whose functions create arrays batched by the same levels as a given one.
 
     What is made for writing into has its place for every sample; constants are the same for all.
     """
@@ -67,7 +65,7 @@ class Maker:
         return x if x.flags.c_contiguous else Batched(module_of(x.values).ascontiguousarray(x.values), x.level)
 
     def on_host(self, function: Callable, *arrays: Any) -> Any:
-        """What only NumPy and SciPy have, of each sample."""
+        """Apply a function that only NumPy or SciPy has to each sample."""
         return per_sample(lambda *each: on_host(function, *each), newest(arrays), arrays, {}, "a function of SciPy's")
 
     def _all(self, shape: Any) -> tuple:
@@ -83,7 +81,7 @@ def _as_strided(x: Batched, shape: Any, strides: Any) -> Batched:
 
 
 def add_at(out: Any, index: Any, values: Any) -> None:
-    """``np.add.at`` with batched arrays."""
+    """Apply ``np.add.at`` to batched arrays."""
     from .index import add
 
     add(out, index, values)

@@ -1,5 +1,5 @@
-"""The rules of products and of linear algebra on batched arrays: the same functions on the arrays inside, a batch
-of matrices for one.
+"""Batching rules of products and of linear algebra: the same functions on the arrays inside, with a batch of matrices
+in place of one.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ RULES[np.outer] = lambda level, a, b, out=None: np.multiply(np.ravel(a)[:, None]
 
 
 def _matrices(function: Callable) -> None:
-    """A function of one matrix, or of many: NumPy's own handle further axes in front."""
+    """Return the rule of a function of one matrix or many: NumPy's own functions allow further axes in front."""
 
     def answer(level: BatchLevel, a: Any, *args: Any, **kwargs: Any) -> Any:
         if a.ndim < 2:

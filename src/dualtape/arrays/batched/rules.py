@@ -1,7 +1,7 @@
-"""The rules: what NumPy's functions do on batched arrays, written as the same functions on the arrays inside.
+"""Batching rules of NumPy's functions, written as the same functions on the arrays inside.
 
-Each rule gets the level that is taken off, then the function's own arguments. A function without a rule runs sample
-by sample. Products and linear algebra stand next door.
+Each rule gets the level to remove, then the function's own arguments. A function without a rule runs sample by sample.
+Products and linear algebra are in ``products.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WHOLE = slice(None)
 
 
 def rule(*functions: Callable) -> Callable[[Callable], Callable]:
-    """Register the rule of some of NumPy's functions."""
+    """Return a decorator that registers the rule of some of NumPy's functions."""
 
     def register(answer: Callable) -> Callable:
         for function in functions:
@@ -53,7 +53,7 @@ def mine(x: Any, level: BatchLevel) -> bool:
 
 
 def front(x: Any, level: BatchLevel) -> Any:
-    """The array inside; of one that is the same for all samples, with an axis of length 1 in front."""
+    """Return the array inside; an array that is the same for all samples gets an axis of length 1 in front."""
     if type(x) is Batched and x.level is level:
         return x.values
     return (x if hasattr(x, "ndim") else np.asarray(x))[None]
@@ -80,7 +80,7 @@ def _flat(x: Any, level: BatchLevel) -> Any:
 
 @rule(np.ufunc)
 def call_ufunc(level: BatchLevel, ufunc: Any, method: str, inputs: tuple, kwargs: dict) -> Any:
-    """A ufunc, or one of its methods, on batched arrays."""
+    """Apply a ufunc, or one of its methods, to batched arrays."""
     out = kwargs.pop("out", None)
     if out is not None and method in ("__call__", "reduce", "accumulate"):
         return _into(getattr(ufunc, method)(*inputs, **kwargs), out, kwargs.get("casting", "same_kind"))
@@ -159,8 +159,8 @@ for _function in (
 
 
 def _along(function: Callable, default: Any, before: int = 0) -> None:
-    """A function along one axis, an argument that stands after ``before`` others; None: of the array laid out in
-    one dimension.
+    """Return the rule of a function along one axis, which is its argument number ``before + 1``; None means the
+    flattened array.
     """
 
     def answer(level: BatchLevel, a: Any, *args: Any, **kwargs: Any) -> Any:
@@ -224,7 +224,7 @@ def _roll(level: BatchLevel, a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _transform(function: Callable, several: bool) -> None:
-    """A Fourier transform, whose axis or axes come by keyword."""
+    """Return the rule of a Fourier transform, whose axis or axes are given by keyword."""
     key, shift = ("axes", inner_axes) if several else ("axis", inner_axis)
 
     def answer(level: BatchLevel, a: Any, **kwargs: Any) -> Any:
@@ -456,7 +456,7 @@ for _function, _make in (
 
 
 def _creation(function: Callable) -> None:
-    """With ``like=``: the rule gets that array in the place of the level."""
+    """Return the rule of a function with ``like=``: it gets that array in place of the level."""
 
     def answer(like: Batched, shape: Any, *args: Any, **kwargs: Any) -> Any:
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
@@ -511,7 +511,7 @@ def _nonzero(level: BatchLevel, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-# --- places ---------------------------------------------------------------------------------------
+# --- indices --------------------------------------------------------------------------------------
 
 
 @rule(np.take)
@@ -528,7 +528,7 @@ def _take(level: BatchLevel, a: Any, indices: Any, axis: Any = None, out: Any = 
 
 
 def _aligned(level: BatchLevel, *arrays: Any) -> list:
-    """The arrays inside; with one length of the hidden axis, since functions by place do not broadcast it."""
+    """Return the arrays inside with hidden axes of equal length, since index functions do not broadcast that axis."""
     parts = [front(a, level) for a in arrays]
     n = max(p.shape[0] for p in parts) if all(p.shape[0] for p in parts) else 0
     return [p if p.shape[0] == n else np.broadcast_to(p, (n, *p.shape[1:])) for p in parts]

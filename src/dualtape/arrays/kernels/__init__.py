@@ -1,1 +1,1 @@
-"""What forwards and formulas compute with beyond NumPy's own functions: on NumPy's arrays quick, on others right."""
+"""Numerical kernels for forwards and formulas beyond NumPy's functions: fast for NumPy's arrays, correct for others."""

@@ -1,8 +1,9 @@
-"""Special functions of double precision where SciPy's lose digits: the logarithm of gamma beside its zeros, the
-complementary error function far out, the Airy function of large negative numbers.
+"""Special functions in double precision where SciPy's lose digits: log-gamma near its zeros, the complementary error
+function of large numbers, the Airy function of large negative numbers.
 
-Each takes SciPy's result everywhere else. The errors are those of a rounded intermediate that is then blown up: a zero
-of a rational approximation, a square that is exponentiated, a phase of many turns. It is computed in two parts here.
+Elsewhere they return SciPy's result. The errors come from a rounded intermediate that is then amplified: a zero of a
+rational approximation, a square that is exponentiated, a phase of many turns. Here it is computed as a sum of two
+numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _is_plain_double(x: Any) -> bool:
 
 
 def _own(found: Any) -> Any:
-    """What SciPy gave, as an array that may be written: of 0-d arrays it gives scalars."""
+    """Return SciPy's result as a writable array; for 0-d arrays SciPy gives scalars."""
     return np.asarray(found) if isinstance(found, np.generic) else found
 
 
@@ -35,7 +36,9 @@ _EULER = 0.57721566490153286061
 
 @cache
 def _series() -> np.ndarray:
-    """Coefficients of ``lgamma(2 + z) / z``, from the highest power on: differences of the zeta function and 1."""
+    """Return the coefficients of ``lgamma(2 + z) / z``, from the highest power on: differences of the zeta function and
+    1.
+    """
     k = np.arange(2, 23)  # of the largest z, later terms are below the last digit
     return np.concatenate([(special.zetac(k) * (-1.0) ** k / k)[::-1], [1 - _EULER]])
 
@@ -53,7 +56,7 @@ def _polynomial(coefficients: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def lgamma(x: Any) -> Any:
-    """The logarithm of the absolute value of the gamma function."""
+    """Return the logarithm of the absolute value of the gamma function."""
     found = _own(special.gammaln(x))
     if not _is_plain_double(x):
         return found
@@ -73,13 +76,13 @@ _FAR = 0.5
 
 
 def _exp_of_minus_square(x: np.ndarray) -> np.ndarray:
-    """``exp(-x * x)``; the rounding error of the square is a factor of its own."""
+    """Return ``exp(-x * x)`` with the rounding error of the square taken into account."""
     square, error = _two_square(x)
     return np.exp(-square) * (1 - error)
 
 
 def erfc(x: Any) -> Any:
-    """1 - erf(x)."""
+    """Return 1 - erf(x)."""
     found = _own(special.erfc(x))
     if _is_plain_double(x):
         far = (x > _FAR) & (x < 27)  # beyond, it is 0
@@ -89,7 +92,7 @@ def erfc(x: Any) -> Any:
 
 
 def ndtr(x: Any) -> Any:
-    """The probability that a normally distributed number is less than each element of ``x``."""
+    """Return the standard normal distribution function of ``x``."""
     found = _own(0.5 * erfc(x * -sqrt(0.5)))
     if _is_plain_double(x):
         far = (x < 0) & (x > -38)
@@ -101,7 +104,7 @@ def ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: Any) -> Any:
-    """The logarithm of :func:`ndtr`."""
+    """Return the logarithm of :func:`ndtr`."""
     found = _own(special.log_ndtr(x))
     if _is_plain_double(x):
         above = x > 2
@@ -117,7 +120,7 @@ _OSCILLATES = -9.0  # below, the asymptotic series are exact
 
 @cache
 def _airy_series() -> tuple[np.ndarray, np.ndarray]:
-    """The even and the odd coefficients of the asymptotic series, signs included, from the highest power on."""
+    """Return the even and the odd coefficients of the asymptotic series with their signs, from the highest power on."""
     u = [1.0]
     for k in range(1, 20):
         u.append(u[-1] * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1)))
@@ -126,7 +129,7 @@ def _airy_series() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _airy_phase(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``2 / 3 * t ** 1.5`` as a sum of two numbers."""
+    """Return ``2 / 3 * t ** 1.5`` as a sum of two numbers."""
     root = np.sqrt(t)
     square, error = _two_square(root)
     rest = ((t - square) - error) / (2 * root)  # of the root
@@ -143,7 +146,7 @@ def _airy_phase(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def airy_ai(x: Any) -> Any:
-    """The Airy function that vanishes at infinity."""
+    """Return the Airy function that vanishes at infinity."""
     found = _own(special.airy(x)[0])
     if _is_plain_double(x):
         low = (x < _OSCILLATES) & (x > -1e8)

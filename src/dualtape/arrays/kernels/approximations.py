@@ -40,7 +40,7 @@ _ONE = np.asarray(1, np.float32)
 
 @cache
 def exponential() -> tuple[Callable[..., Any], np.ndarray]:
-    """The quicker of ``np.exp`` and ``np.exp2`` in single precision, and what to multiply its argument by.
+    """Return the faster of ``np.exp`` and ``np.exp2`` in single precision, and the factor for its argument.
 
     NumPy has a vector kernel of ``exp2`` for the widest vectors of x86 processors, under Linux; elsewhere it
     computes one element after the other.
@@ -54,7 +54,7 @@ def exponential() -> tuple[Callable[..., Any], np.ndarray]:
 
 
 def exponentials(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """``exp(x)`` into ``out``."""
+    """Write ``exp(x)`` into ``out``."""
     if x.dtype != np.float32:
         return np.exp(x, out)
     function, factor = exponential()
@@ -66,15 +66,15 @@ def exponentials(x: np.ndarray, out: np.ndarray) -> np.ndarray:
 
 @cache
 def _coefficients(scale: float, factor: float = 1.0) -> list[np.ndarray]:
-    """Those of ``factor * atanh(erf(scale * x))``, as arrays: a ufunc would turn Python's numbers into these anew
-    each time.
+    """Return the coefficients of ``factor * atanh(erf(scale * x))`` as 0-d arrays: a ufunc would convert Python numbers
+    at each call.
     """
     powers = range(2 * len(_ERF) - 1, 0, -2)
     return [np.asarray(factor * c * scale**k, np.float32) for c, k in zip(_ERF, powers, strict=True)]
 
 
 def _odd(x: np.ndarray, coefficients: list[np.ndarray], out: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """``x * p(x * x)`` into ``out``, and ``x * x`` into ``square``."""
+    """Write ``x * p(x * x)`` into ``out``, and ``x * x`` into ``square``."""
     first, *middle, last = coefficients
     np.multiply(x, x, square)
     np.multiply(square, first, out)
@@ -87,7 +87,7 @@ def _odd(x: np.ndarray, coefficients: list[np.ndarray], out: np.ndarray, square:
 
 
 def erf_single(x: np.ndarray, scale: float = 1.0) -> np.ndarray:
-    """The error function of ``scale * x``, an array of single precision."""
+    """Return the error function of ``scale * x`` for an array of single precision."""
     coefficients = _coefficients(scale)
     out = np.empty(x.shape, np.float32)
     flat, result = x.reshape(-1), out.reshape(-1)
@@ -99,8 +99,8 @@ def erf_single(x: np.ndarray, scale: float = 1.0) -> np.ndarray:
 
 
 def inverse_normal(x: np.ndarray, out: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """1 / P into ``out``, P being the normal distribution's probability of less than ``x``, and ``x * x`` into
-    ``square``; all of single precision.
+    """Write 1 / P into ``out``, where P is the standard normal distribution function of ``x``, and ``x * x`` into
+    ``square``; all in single precision.
 
     2 P is 1 + tanh(t), where tanh(t) is the error function of x / sqrt(2); so 1 / P is 1 + exp(-2 t), which is
     exact where P is small, too.
@@ -112,8 +112,10 @@ def inverse_normal(x: np.ndarray, out: np.ndarray, square: np.ndarray) -> np.nda
 
 
 def normal_share(x: Any) -> Any:
-    """The normal distribution's probability of less than ``x``. Where a kernel is traced, one step of it: in single
-    precision, and as exact as a part of 1, which is less than SciPy's is for small ones.
+    """Return the standard normal distribution function of ``x``.
+
+    It is one instruction of a traced kernel. In single precision its error is small relative to 1, and larger than
+    SciPy's relative to small results.
     """
     if type(x) is np.ndarray:
         return (0.5 * special.erfc(x * -sqrt(0.5))).astype(x.dtype, copy=False)

@@ -1,8 +1,8 @@
-"""The seam: what NumPy and CuPy spell differently, or only NumPy has.
+"""Functions that NumPy and CuPy spell differently, or only NumPy has.
 
-On NumPy's arrays these are the ufuncs' own methods and NumPy's functions, which are quickest; on other arrays,
-functions of the same meaning that both have. Arrays of places, masks and constants are made beside the array they
-are for: NumPy's own cannot be mixed with others.
+On NumPy's arrays they are the ufuncs' own methods and NumPy's functions, which are fastest; on other arrays, functions
+with the same result that both have. Index arrays, masks and constants are created beside the array they are for:
+NumPy's cannot be mixed with others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RUNNING = {"add": "cumsum", "multiply": "cumprod"}
 
 
 def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """``ufunc.reduce`` on any kind of array."""
+    """Return ``ufunc.reduce`` of any kind of array."""
     if isinstance(x, (np.ndarray, np.generic)):
         return ufunc.reduce(x, axis, dtype, None, keepdims)
     if type(x) is Batched:
@@ -46,7 +46,7 @@ def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bo
 
 
 def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    """The sum over axes, with the signature of ``np.add.reduce``."""
+    """Return the sum over axes, with the signature of ``np.add.reduce``."""
     if type(x) is np.ndarray and dtype is None:
         return sum_axes(x, axis, keepdims)
     if type(x) is Batched:
@@ -59,7 +59,7 @@ def add_reduce(x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepd
 
 
 def largest(x: Any, axis: tuple, keepdims: bool = False) -> Any:
-    """The largest over axes; -inf of no elements."""
+    """Return the largest element over axes; -inf of no elements."""
     if type(x) is np.ndarray or isinstance(x, np.generic):
         return np.maximum.reduce(x, axis, None, None, keepdims, -np.inf)  # type: ignore[call-overload]
     if x.size or not any(x.shape[d] == 0 for d in axis):
@@ -69,7 +69,7 @@ def largest(x: Any, axis: tuple, keepdims: bool = False) -> Any:
 
 
 def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
-    """Return ``ufunc.accumulate``, contiguous, of any kind of array.
+    """Return ``ufunc.accumulate`` of any kind of array, contiguous.
 
     A ufunc other than add and multiply must be associative.
     """
@@ -90,12 +90,12 @@ def accumulate(ufunc: Any, x: Any, axis: int) -> Any:
 
 
 def all_samples(x: Any) -> Any:
-    """``x`` with all samples of a batch in sight: for questions whose answer holds for all of them."""
+    """Return ``x`` with all samples of a batch as an ordinary axis: for checks whose result holds for all of them."""
     return innermost(x)
 
 
 def in_parts(x: Any) -> bool:
-    """Whether no one process has all of ``x``: its strides are then those of no memory."""
+    """Return whether ``x`` is distributed over processes: its strides then describe no memory."""
     return getattr(type(x), "in_parts", False)
 
 
@@ -103,24 +103,24 @@ def in_parts(x: Any) -> bool:
 
 
 def asarray_like(values: Any, like: Any, dtype: Any = None) -> Any:
-    """``values`` (a number, a list, an array) as the same kind of array as ``like``."""
+    """Return ``values`` (a number, a list, an array) as the same kind of array as ``like``."""
     if type(values) is Batched:
         return values if dtype is None or values.dtype == dtype else values.astype(dtype)
     return module_of(like).asarray(values, dtype)
 
 
 def arange_like(n: int, like: Any, dtype: Any = None) -> Any:
-    """0, 1, ... n - 1 in the same kind of array as ``like``."""
+    """Return 0, 1, ... n - 1 in the same kind of array as ``like``."""
     return np.arange(n, dtype=dtype) if type(like) is np.ndarray else module_of(like).arange(n, dtype=dtype)
 
 
 def full_like_shape(shape: tuple, value: Any, dtype: Any, like: Any) -> Any:
-    """One value everywhere, in the same kind of array as ``like``."""
+    """Return an array of one value, of the same kind as ``like``."""
     return module_of(like).full(shape, value, dtype)
 
 
 def eye(n: int, dtype: Any, like: Any) -> Any:
-    """The identity in the same kind of array as ``like``; formulas may give a tensor."""
+    """Return the identity in the same kind of array as ``like``; formulas may pass a tensor."""
     module = module_of(like)
     if module is np and not isinstance(like, (np.ndarray, np.generic)):
         return np.eye(n, dtype=dtype, like=like)
@@ -128,17 +128,19 @@ def eye(n: int, dtype: Any, like: Any) -> Any:
 
 
 def contiguous(x: Any) -> Any:
-    """``x`` in row-major order: itself if it is so already."""
+    """Return ``x`` in row-major order: itself if it is already."""
     return np.ascontiguousarray(x) if type(x) is np.ndarray else module_of(x).ascontiguousarray(x)
 
 
 def host(x: Any) -> Any:
-    """``x`` as NumPy's array."""
+    """Return ``x`` as a NumPy array."""
     return x.get() if hasattr(x, "get") and not isinstance(x, np.ndarray) else x
 
 
 def on_host(function: Callable, *arrays: Any) -> Any:
-    """What ``function`` makes of NumPy's arrays, in the arrays' own kind: for what only NumPy and SciPy have."""
+    """Return ``function`` of the arrays as NumPy's, in the arrays' own kind: for functions that only NumPy and SciPy
+    have.
+    """
     first = next((a for a in arrays if type(a) is not np.ndarray and hasattr(a, "shape")), None)
     if first is None:
         return function(*arrays)
@@ -150,19 +152,19 @@ def on_host(function: Callable, *arrays: Any) -> Any:
 
 
 def strided(x: Any, shape: tuple, strides: tuple) -> Any:
-    """A view of the memory of ``x``, from its first element on, in another shape and with other strides: where they
-    lead is not checked.
+    """Return a view of the memory of ``x``, from its first element on, with another shape and other strides, which are
+    not checked.
     """
     if type(x) is np.ndarray and x.flags.c_contiguous and x.dtype.kind in "fciub":
         return np.ndarray(shape, x.dtype, x, 0, strides)  # a tenth of the time of as_strided
     return module_of(x).lib.stride_tricks.as_strided(x, shape, strides)
 
 
-# --- places ---------------------------------------------------------------------------------------
+# --- indices --------------------------------------------------------------------------------------
 
 
 def add_at(out: Any, index: Any, values: Any) -> None:
-    """Add ``values`` to ``out`` at ``index``, as often as a place is named."""
+    """Add ``values`` to ``out`` at ``index``, once for each time an index occurs."""
     if type(out) is np.ndarray and out.size > _MANY and _add_at_places(out, index, values):
         return
     most = selected_ndim(out, index) if type(out) is np.ndarray and type(index) is tuple else values.ndim
@@ -174,7 +176,7 @@ def add_at(out: Any, index: Any, values: Any) -> None:
 
 
 def selected_ndim(x: Any, index: tuple) -> int:
-    """The number of dimensions of ``x[index]``, for an index of arrays, masks and slices."""
+    """Return the number of dimensions of ``x[index]``, for an index of arrays, masks and slices."""
     arrays = [i for i in index if not isinstance(i, slice)]
     if not arrays:
         return x.ndim
@@ -183,14 +185,16 @@ def selected_ndim(x: Any, index: tuple) -> int:
 
 
 def take_along(x: Any, index: Any, axis: int) -> Any:
-    """``np.take_along_axis``, which takes its time to begin with small arrays."""
+    """Return ``np.take_along_axis``, faster for small arrays."""
     if type(x) is np.ndarray and type(index) is np.ndarray and index.size <= FEW and x.ndim == index.ndim and x.ndim:
         return x[small_grid(axis, index)] if x.ndim > 1 else x.take(index)
     return np.take_along_axis(x, index, axis=axis)
 
 
 def small_grid(axis: int, index: np.ndarray) -> tuple:
-    """Full index arrays that address a small ``index`` along one axis and its own places along the others."""
+    """Return full index arrays that address a small ``index`` along one axis and each element's own position along the
+    others.
+    """
     others = _own_places(index.shape)
     return (*others[:axis], index, *others[axis + 1 :])
 
@@ -201,20 +205,20 @@ def _own_places(shape: tuple) -> tuple:
 
 
 def frozen(x: np.ndarray) -> np.ndarray:
-    """``x``, not to be written to from now on: several will use it."""
+    """Return ``x``, made read-only: it is shared."""
     x.flags.writeable = False
     return x
 
 
-FEW = 128  # numbers up to which an index for each axis is quicker than their places in memory
-_MANY = 1000  # elements from which places are worth counting through
+FEW = 128  # numbers up to which an index for each axis is faster than flat indices
+_MANY = 1000  # elements from which a count of the indices pays
 _LOTS = 100_000  # elements from which a sparse matrix is worth its making
 _WIDE = 256  # numbers in a row from which adding rows one by one is quicker
 
 
 def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:
-    """:func:`add_at` with the places in memory as one list of integers, which ``np.add.at`` takes ten times as
-    fast; False if that cannot be had.
+    """Apply :func:`add_at` with flat indices, which ``np.add.at`` takes ten times as fast; return False if there are
+    none.
     """
     if type(index) is not tuple or not out.flags.c_contiguous or getattr(values, "dtype", None) != out.dtype:
         return False
@@ -256,8 +260,8 @@ def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:
 
 
 def _one_in_each_column(rows: np.ndarray, n: int, dtype: Any) -> Any:
-    """The sparse matrix of ``n`` rows that adds the rows of what it is multiplied with to those that ``rows``
-    names, in their order.
+    """Return a sparse matrix of ``n`` rows with one entry in each column, which adds each row of its right operand to
+    the row that ``rows`` names.
     """
     from scipy.sparse import csc_array
 
@@ -265,7 +269,9 @@ def _one_in_each_column(rows: np.ndarray, n: int, dtype: Any) -> Any:
 
 
 def taken_along_rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """(..., count): in each row of ``x``, what is at the places of that row. They are not checked."""
+    """Return (..., count): in each row of ``x``, the entries at the indices ``places`` of that row, which are not
+    checked.
+    """
     n, count = x.shape[-1], places.shape[-1]
     rows, index = x.reshape(-1, n), places.reshape(-1, count)
     out = np.empty(places.shape, x.dtype)
@@ -280,8 +286,8 @@ def taken_along_rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def added_along_rows(places: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    """(..., n): in each row, the values at the places of that row added up, as a sparse matrix is when it is
-    written out.
+    """Return (..., n): in each row, the sums of values at equal indices ``places``, computed as a sparse matrix is
+    expanded.
     """
     from scipy.sparse import csr_array
 
@@ -294,7 +300,7 @@ def added_along_rows(places: np.ndarray, values: np.ndarray, n: int) -> np.ndarr
 
 
 def added_up(places: Any, values: Any, n: int) -> Any:
-    """The values at each of ``n`` places added up: ``np.bincount`` with the values' own type."""
+    """Return the sums of the values at each of ``n`` indices: ``np.bincount`` in the values' own dtype."""
     if type(values) is np.ndarray and values.dtype.kind == "f" and values.size > _MANY:
         out = np.zeros(n, values.dtype)
         # of one list of integers, and one dtype: quicker than bincount, which counts in doubles

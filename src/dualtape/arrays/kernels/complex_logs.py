@@ -14,14 +14,14 @@ _SPLITTER = 134217729.0  # 2 ** 27 + 1: splits 53 bits into two halves whose pro
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """The rounded sum of two float64, and its rounding error."""
+    """Return the rounded sum of two float64, and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def _two_square(a: Any) -> tuple[Any, Any]:
-    """The rounded square of a float64, and its rounding error."""
+    """Return the rounded square of a float64, and its rounding error."""
     square = a * a
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
@@ -30,7 +30,7 @@ def _two_square(a: Any) -> tuple[Any, Any]:
 
 
 def _squared_modulus_minus_one(x: Any, y: Any) -> Any:
-    """``|1 + x + iy|**2 - 1``, that is ``2x + x**2 + y**2``, for ``x`` and ``y`` of at most moderate size.
+    """Return ``|1 + x + iy|**2 - 1``, which is ``2x + x**2 + y**2``, for ``x`` and ``y`` of at most moderate size.
 
     The three terms cancel near the unit circle around -1, so that their rounding errors are added back.
     """
@@ -41,7 +41,7 @@ def _squared_modulus_minus_one(x: Any, y: Any) -> Any:
 
 
 def log1p(z: Any) -> Any:
-    """``log(1 + z)`` of complex numbers, both parts accurate also where ``z`` is small or ``1 + z`` on the unit
+    """Return ``log(1 + z)`` of complex numbers, both parts accurate also where ``z`` is small or ``1 + z`` on the unit
     circle.
     """
     if not isinstance(z, (np.ndarray, np.generic)):
@@ -60,7 +60,7 @@ def log1p(z: Any) -> Any:
 
 
 def logaddexp(a: Any, b: Any) -> Any:
-    """``log(exp(a) + exp(b))`` of complex numbers without overflow; of minus infinities it is ``-inf + 0j``."""
+    """Return ``log(exp(a) + exp(b))`` of complex numbers without overflow; of minus infinities ``-inf + 0j``."""
     first = np.real(a) >= np.real(b)
     larger, smaller = np.where(first, a, b), np.where(first, b, a)
     unbounded = np.isinf(np.real(larger))

@@ -1,9 +1,9 @@
-"""The three products of a convolution, on arrays: its output, the gradient of its input, the gradient of its weight.
+"""The three products of a convolution on arrays: its output, the gradient of its input, the gradient of its weight.
 
-NumPy's arrays go through in blocks of a few images, so that their windows stay in a cache. Where a kernel moves by
-single steps, images are taken as flat lines of numbers, and what a place of the kernel sees is the same line,
-shifted (:class:`_Flat`). Large arrays go through native kernels, after a few calls. How the products are each other's
-derivatives is said by the rows in ``ops/families/convolution.py``.
+NumPy's arrays are processed in blocks of a few images, so that their windows stay in a cache. For a kernel with stride
+1, images are flattened, and the values under one kernel element are the flat image, shifted (:class:`_Flat`). Large
+arrays use native kernels after a few calls. The rows in ``ops/families/convolution.py`` declare the three as each
+other's derivatives.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .windows import _batch_columns, _columns, _from_columns, _out_sizes, _windo
 
 
 class _Flat:
-    """Padded images as flat lines of numbers: where the windows of a kernel that moves by single steps begin, and which
-    of them are asked for.
+    """Padded images, flattened: where the windows of a kernel with stride 1 begin, and which of them belong to the
+    result.
 
-    A window that begins near the end of a row runs on into the next. Nobody asks for those, but with them what one
-    place of the kernel sees is one slice of the line: copied, multiplied and added up in one go, where the rows by
-    themselves are short.
+    A window that begins near the end of a row continues in the next. Such windows are not part of the result, but with
+    them the values under one kernel element are one slice of the line, which is copied, multiplied and summed in one
+    call, while single rows are short.
     """
 
     def __init__(self, sizes: tuple, kernel: tuple, padding: tuple, dilation: tuple, out: tuple) -> None:
@@ -42,13 +42,13 @@ class _Flat:
         self.span = 1 + sum((n - 1) * s for n, s in zip(out, self.steps, strict=True))
 
     def key(self, x: np.ndarray, groups: int, result: int, padding: tuple) -> tuple:
-        """What a kernel for it depends on."""
+        """Return the values that determine a kernel for it."""
         depth = x.shape[1] // groups
         steps = (1,) * len(self.out)
         return (len(x), groups, depth, result, x.shape[2:], padding, self.kernel, self.dilation, self.out, steps)
 
     def windows(self, images: np.ndarray) -> np.ndarray:
-        """(N, C, kernel..., span): a view of what each place of the kernel sees."""
+        """Return a view (N, C, kernel..., span) of the values under each kernel element."""
         lines = np.ascontiguousarray(images)
         strides = (*lines.strides[:2], *(s * lines.itemsize for s in self.strides), lines.itemsize)
         return np.lib.stride_tricks.as_strided(lines, (*lines.shape[:2], *self.kernel, self.span), strides)
@@ -65,7 +65,7 @@ _LONG, _LONGER, _DEEP = (
 def _flat(
     arrays: tuple, weight: tuple, sizes: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple
 ) -> _Flat | None:
-    """The images as flat lines, if these arrays are NumPy's and that pays for a weight of this shape."""
+    """Return the images flattened, if these are NumPy's arrays and it pays for a weight of this shape; else None."""
     if prod(out) < _LONG:
         return None
     _, depth, *kernel = weight
@@ -78,7 +78,7 @@ def _flat(
 
 
 def _column_blocks(windows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """The windows of a few images at a time, copied; the memory of the copy is used again for the next ones."""
+    """Yield copies of the windows of a few images at a time; all copies use one buffer."""
     buffer = None
     for some in row_blocks(windows.shape):
         part = windows[some]
@@ -96,7 +96,7 @@ _PART = 64  # columns of such a matrix, or half as many
 
 
 def _thin_product(matrix: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """``np.matmul(matrix, columns, out)`` with the many columns in parts that make small products."""
+    """Compute ``np.matmul(matrix, columns, out)`` with the many columns split so that the products are small."""
     part = next((p for p in (_PART, _PART // 2) if matrix.shape[-2] * matrix.shape[-1] * p <= _SMALL), 0)
     whole = columns.shape[-1] // part * part if part else 0
     if whole:
@@ -106,7 +106,9 @@ def _thin_product(matrix: np.ndarray, columns: np.ndarray, out: np.ndarray) -> N
 
 
 def _long_product(columns: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """``columns @ lines.T``, which sums over long lines, with the rows of columns in parts that make small products."""
+    """Return ``columns @ lines.T``, which sums over long lines, with the rows of columns split so that the products are
+    small.
+    """
     inner, length = columns.shape[-2:]
     most = _SMALL // (lines.shape[-2] * length)
     part = next((p for p in range(min(most, inner), 3, -1) if inner % p == 0), inner)
@@ -137,7 +139,7 @@ def _flat_convolution(x: np.ndarray, matrix: np.ndarray, bias: Any, padding: tup
 
 
 def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, groups: int, flat: _Flat) -> np.ndarray:
-    """The gradient of the weight; windows that nobody asks for are multiplied by zero."""
+    """Return the gradient of the weight; windows outside the result are multiplied by zero."""
     result, inner = shape[0] // groups, prod(shape[1:])
     total = np.zeros((groups, inner, result), x.dtype)
     run = convolution_kernel("weight", x, grad, flat.key(x, groups, result, padding))
@@ -157,7 +159,7 @@ def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, 
 # --- kernels for other windows ---------------------------------------------------------------------
 
 _LANES = 8  # numbers of a row of results from which on vectors along it pay
-_FEW = 4  # places of a kernel, which see so little that it is not turned round
+_FEW = 4  # kernel elements up to which the kernel is not flipped
 
 
 def _window_kernel(
@@ -171,7 +173,7 @@ def _window_kernel(
     groups: int,
     out: tuple,
 ) -> Any:
-    """A kernel for images and a weight of these shapes, where these are no flat lines; None: none.
+    """Return a native kernel for images and a weight of these shapes that cannot be flattened; None if there is none.
 
     ``arrays`` are what it is given: NumPy's, and a bias or None last.
     """
@@ -218,7 +220,7 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
     if output // groups <= seen:
         columns = _columns(x, kernel, stride, padding, dilation, out).reshape(n, groups, inner, seen)
         result = np.matmul(matrix, columns).reshape(n, output, *out)
-    else:  # few places: one product for the whole batch
+    else:  # few kernel elements: one product for the whole batch
         result = np.matmul(
             matrix, _batch_columns(x, kernel, stride, padding, dilation, out).reshape(groups, inner, n * seen)
         )
@@ -231,7 +233,7 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: tuple, padding: tuple, 
 def _transposed(
     x: Any, weight: Any, bias: Any, sizes: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
 ) -> Any:
-    """The gradient of a convolution's input, of spatial ``sizes``, from the gradient of its output."""
+    """Return the gradient of a convolution's input, of spatial ``sizes``, given that of its output."""
     if x.dtype != weight.dtype:
         raise RuntimeError(f"convolution: input type ({x.dtype}) and weight type ({weight.dtype}) should be the same")
     if x.shape[1] != weight.shape[0]:
@@ -273,7 +275,7 @@ def _transposed(
 
 
 def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Any:
-    """The gradient of a convolution's weight from the gradient of its output, and its input."""
+    """Return the gradient of a convolution's weight, given that of its output, and its input."""
     kernel, out, n = shape[2:], grad.shape[2:], x.shape[0]
     seen, inner, result = prod(out), shape[1] * prod(kernel), shape[0] // groups
     flat = _flat((x, grad), shape, x.shape[2:], stride, padding, dilation, out)
@@ -305,7 +307,7 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
 
 
 def _weight_part(grad: Any, columns: Any, groups: int, result: int, inner: int, seen: int) -> Any:
-    """(groups, inner, made), what some images give: windows times gradients, which is the quicker order."""
+    """Return (groups, inner, made), the contribution of some images: windows times gradients, in the faster order."""
     n = grad.shape[0]
     products = np.matmul(columns.reshape(n, groups, inner, seen), grad.reshape(n, groups, result, seen).swapaxes(2, 3))
     return add_reduce(products, axis=0)

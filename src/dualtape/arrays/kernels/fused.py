@@ -1,8 +1,8 @@
-"""Fused: functions of many passes over memory, on large arrays one native kernel instead.
+"""Fused kernels: on large arrays, one native kernel in place of many passes over memory.
 
-A function is written once, in NumPy's calls. Where it is called again and again on large arrays of NumPy's of the same
-kind, and llvmlite is there, it is traced over arrays and compiled as compiled functions are
-(:mod:`dualtape.compiler`); everywhere else it runs as it is.
+A function is written once, in NumPy calls. Where it is called repeatedly on large NumPy arrays of the same kind, and
+llvmlite is installed, it is traced over arrays and compiled as compiled functions are (:mod:`dualtape.compiler`);
+otherwise it runs as written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _enabled: bool | None = None  # None: as llvmlite is there, or not
 
 
 def enable(enabled: bool) -> bool:
-    """Switch fused kernels on or off; whether they were on."""
+    """Switch fused kernels on or off; return whether they were on."""
     global _enabled
     before = is_enabled()
     _enabled = enabled and _has_llvm()
@@ -31,7 +31,7 @@ def enable(enabled: bool) -> bool:
 
 
 def is_enabled() -> bool:
-    """Whether large arrays go through fused kernels."""
+    """Return whether large arrays use fused kernels."""
     global _enabled
     if _enabled is None:
         _enabled = _has_llvm()
@@ -45,8 +45,8 @@ def _has_llvm() -> bool:
 
 
 def fused(function: Callable, traced: Callable | None = None) -> Any:
-    """``function``, of arrays first and plain values after them, by one kernel where that pays; what is traced may be
-    another form of it.
+    """Return ``function`` (arrays first, plain values after them) such that it runs as one kernel where that pays;
+    ``traced`` may be another form of it for tracing.
     """
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -101,8 +101,8 @@ _KINDS = 256  # of convolutions: a network has one to three for each of its laye
 
 
 def convolution_kernel(what: str, first: np.ndarray, second: np.ndarray, key: tuple, biased: bool = False) -> Any:
-    """A kernel for a convolution (``"forward"``), or the gradient of its ``"images"`` or its ``"weight"``, after a few
-    calls of one kind; None: none.
+    """Return a kernel for a convolution (``"forward"``), or for the gradient of its ``"images"`` or ``"weight"``, after
+    a few calls of one kind; None if there is none.
 
     ``key`` are the arguments of a :class:`~dualtape.compiler.native.convolutions.Geometry`.
     """
@@ -130,8 +130,8 @@ _SIZES = 1024  # of parameters
 
 
 def momentum_kernel(like: np.ndarray, decays: bool, nesterov: bool) -> Any:
-    """A kernel that changes a parameter of this size and type in place, after a few calls, and how many of its elements
-    it changes; None: none.
+    """Return a kernel that updates a parameter of this size and dtype in place, after a few calls, and the number of
+    elements that it updates; None if there is none.
     """
     if like.size < _MANY or like.dtype.char not in "fd" or not is_enabled():
         return None

@@ -1,8 +1,8 @@
-"""Choices between numbers by a mask, as arithmetic on their bits: ``np.where`` branches at every element, ten times the
-cost where masks are irregular.
+"""Selection by a mask as bit arithmetic: ``np.where`` branches at every element, which costs ten times as much for
+irregular masks.
 
-No number is multiplied, so that infinities and NaN that are not chosen leave no trace. Small arrays, other dtypes
-and other kinds of arrays are ``np.where``'s.
+No number is multiplied, so infinities and NaN that are not selected have no effect. Small arrays, other dtypes and
+other kinds of arrays use ``np.where``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _worthwhile(condition: Any, values: Any) -> bool:
 
 
 def kept(values: Any, condition: Any, wanted: bool = True) -> Any:
-    """The values where ``condition`` is as wanted, and 0 elsewhere."""
+    """Return the values where ``condition`` equals ``wanted``, and 0 elsewhere."""
     if not _worthwhile(condition, values):
         return np.where(condition, values, 0) if wanted else np.where(condition, 0, values)
     out = np.empty(values.shape, values.dtype)
@@ -42,7 +42,7 @@ def kept(values: Any, condition: Any, wanted: bool = True) -> Any:
 
 
 def either(condition: Any, x: Any, y: Any) -> Any:
-    """``np.where(condition, x, y)``."""
+    """Return ``np.where(condition, x, y)``."""
     if not _worthwhile(condition, x) or type(y) is not np.ndarray or y.dtype != x.dtype or y.shape != x.shape:
         return np.where(condition, x, y)
     out = np.empty(x.shape, x.dtype)

@@ -13,12 +13,12 @@ from .basics import contiguous
 
 
 def in_rows(x: Any) -> Any:
-    """``x`` in row-major order: itself if it is so already."""
+    """Return ``x`` in row-major order: itself if it is already."""
     return contiguous(x) if x.ndim else x
 
 
 def in_columns(x: Any) -> Any:
-    """``x`` with the matrices of its last two axes in column-major order, as LAPACK leaves its results."""
+    """Return ``x`` with the matrices of its last two axes in column-major order, as LAPACK returns them."""
     if x.ndim < 2 or not x.size:
         return x
     if type(x) is np.ndarray:
@@ -27,14 +27,14 @@ def in_columns(x: Any) -> Any:
 
 
 def copy_in_order(x: Any) -> Any:
-    """A copy whose axes lie in memory as those of ``x`` do; in row-major order if ``x`` is expanded."""
+    """Return a copy in the memory order of ``x``; in row-major order if ``x`` is expanded."""
     strides = getattr(x, "strides", None)
     return x.copy() if strides is None or 0 in strides else x.copy(order="K")
 
 
 def channels_lie_last(x: Any) -> bool:
-    """Whether images (N, C, H, W) or volumes (N, C, D, H, W) lie in memory with their channels last; by PyTorch's
-    rule, which asks for the order of the strides alone, and says no where sizes of 1 leave it open.
+    """Return whether images (N, C, H, W) or volumes (N, C, D, H, W) are in channels-last order, by PyTorch's rule,
+    which looks at the order of the strides alone and says no where sizes of 1 leave it open.
     """
     if type(x) is not np.ndarray or x.ndim not in (4, 5) or x.flags.c_contiguous or not x.size:
         return False
@@ -47,7 +47,7 @@ def channels_lie_last(x: Any) -> bool:
 
 
 def with_channels_last(x: Any) -> Any:
-    """``x`` with the same values, its second axis innermost in memory."""
+    """Return ``x`` with the same values, its second axis innermost in memory."""
     return np.moveaxis(contiguous(np.moveaxis(x, 1, -1)), -1, 1)
 
 

@@ -1,6 +1,6 @@
-"""Python's numbers as arrays, and what fits where.
+"""Python numbers as arrays.
 
-A ufunc takes an array in half the time that it takes a number in, and a program has few numbers.
+A ufunc takes an array in half the time that it takes a number, and a program uses few different numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SMALL = 1e-37
 
 
 def number_array(y: Any, dtype: np.dtype) -> np.ndarray:
-    """A real number as an array of single or double precision without dimensions, which nobody writes to."""
+    """Return a real number as a read-only 0-d array of single or double precision."""
     known = SINGLES if dtype is single else DOUBLES
     array = known.get(y)
     if array is None:
@@ -33,7 +33,7 @@ def number_array(y: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def element(value: Any, dtype: np.dtype) -> Any:
-    """A Python number as an array of a dtype that has it; None if that is to be looked into."""
+    """Return a Python number as a 0-d array of a dtype that can hold it; None if that needs a closer check."""
     if type(value) is float:
         fits = dtype is double or dtype is single and -_LARGEST <= value <= _LARGEST
     else:
@@ -42,6 +42,6 @@ def element(value: Any, dtype: np.dtype) -> Any:
 
 
 def fits_into(b: np.ndarray, a: np.ndarray) -> bool:
-    """Whether ``b`` can be broadcast to the shape of ``a``."""
+    """Return whether ``b`` can be broadcast to the shape of ``a``."""
     shape = a.shape[a.ndim - b.ndim :]
     return b.ndim <= a.ndim and all([m == n or m == 1 for m, n in zip(b.shape, shape, strict=True)])

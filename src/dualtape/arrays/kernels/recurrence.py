@@ -1,5 +1,5 @@
-"""Recurrent layers on NumPy's arrays: there and back, written into memory that is made once, and walked back once for
-all the gradients that need it.
+"""Recurrent layers on NumPy's arrays, forward and backward, in preallocated memory; one backward sweep gives all
+gradients.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 
 def walked(backs: dict[str, Callable]) -> Callable:
-    """A walk that is kept, until another one, or as long as the node keeps what it was made of: the formulas of one
-    node run one after another, each for one input, and all of them ask for it.
+    """Return ``backs`` of a node's formulas cached: they run one after another, each for one input, and share the
+    sweep.
     """
     latest: list = [None, (), None]
 
@@ -47,7 +47,7 @@ def walked(backs: dict[str, Callable]) -> Callable:
 
 
 def lstm_forward(gates: Any, hidden: Any, memory: Any, weight: Any) -> tuple:
-    """The states after each step, the memories, and the gates."""
+    """Return the states after each step, the memories, and the gates."""
     steps, count, rows = gates.shape
     size = rows // 4
     # sigmoid(x) is tanh(x / 2) / 2 + 1 / 2: so one tanh is enough for all gates, of which the third is none
@@ -72,7 +72,7 @@ def lstm_forward(gates: Any, hidden: Any, memory: Any, weight: Any) -> tuple:
 def lstm_back(
     g_out: Any, g_cells: Any, g_acts: Any, hidden: Any, memory: Any, weight: Any, out: Any, cells: Any, acts: Any
 ) -> tuple:
-    """The gradients of the gates, of both first states, and of the states' part of the gates."""
+    """Return the gradients of the gates, of both first states, and of the states' part of the gates."""
     steps, count, size = out.shape
     gates = acts.reshape(steps, count, 4, size)
     tanh = np.tanh(cells)

@@ -1,7 +1,7 @@
-"""Checks of how often entries are repeated, before NumPy multiplies the numbers.
+"""Check repetition counts before NumPy multiplies them.
 
-``np.repeat`` and ``np.tile`` multiply sizes in 64 bits without looking whether they fit: a product that wraps around
-to a small number allocates a small array, and all of the repetitions are written into it and beyond.
+``np.repeat`` and ``np.tile`` multiply sizes in 64 bits without an overflow check: a product that wraps around to a
+small number allocates a small array, and all repetitions are written into it and beyond.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 
 
 def check_tile(name: str, shape: Sequence[int], counts: Sequence[int]) -> None:
-    """Raise unless an array repeated along each dimension has a number of elements.
+    """Raise unless the size of an array repeated along each dimension fits into 64 bits.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def check_tile(name: str, shape: Sequence[int], counts: Sequence[int]) -> None:
 
 
 def check_repeats(name: str, n: int, counts: Any) -> None:
-    """Raise unless the entries of a dimension of size ``n``, each repeated as often as its count, can be counted.
+    """Raise unless the total number of repeated entries of a dimension of size ``n`` fits into 64 bits.
 
     Parameters
     ----------

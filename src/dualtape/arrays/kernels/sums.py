@@ -1,8 +1,8 @@
-"""Sums of single and double precision as products with ones: BLAS adds up several times as fast as ``np.add.reduce``.
+"""Sums in single and double precision as products with ones: BLAS adds several times as fast as ``np.add.reduce``.
 
-Only about two hundred numbers go into one product, in the order of memory; what the products of longer arrays give is
-added up likewise. So the rounding error stays that of NumPy's pairwise sums. Everything else (integers, half
-precision, complex, gaps in memory) is NumPy's.
+Only about two hundred numbers enter one product, in memory order; the results for longer arrays are added the same way.
+So the rounding error stays that of NumPy's pairwise sums. Everything else (integers, half precision, complex, gaps in
+memory) uses NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _few_single = _FEW[_single]
 
 
 def sum_point(x: np.ndarray) -> np.ndarray:
-    """The sum of all elements, as an array of no dimensions."""
+    """Return the sum of all elements as a 0-d array."""
     dtype, n = x.dtype, x.size
     pieces = _few_single if dtype is _single else _FEW.get(dtype)
     if pieces is None or n > WIDTH:
@@ -46,7 +46,7 @@ def sum_point(x: np.ndarray) -> np.ndarray:
 
 
 def sum_all(x: np.ndarray) -> Any:
-    """The sum of all elements, a NumPy scalar."""
+    """Return the sum of all elements as a NumPy scalar."""
     ones = _ONES.get(x.dtype)
     if ones is None:
         return _reduce(x, None)
@@ -67,7 +67,7 @@ def sum_all(x: np.ndarray) -> Any:
 
 
 def sum_axis(x: np.ndarray, axis: int) -> Any:
-    """The sum over one axis (counted from the front), which goes away."""
+    """Return the sum over one axis (counted from the front), without that axis."""
     ones = _ONES.get(x.dtype)
     if ones is None or x.size < _WORTHWHILE and not x.flags.c_contiguous:
         return _reduce(x, axis)
@@ -88,7 +88,9 @@ def _sum_rows(x: np.ndarray, ones: np.ndarray) -> Any:
 
 @lru_cache(maxsize=256)
 def _parts(n: int) -> int:
-    """Into how many equal parts of at most :data:`_ROW` numbers a row of ``n`` can be cut; 0 if into none."""
+    """Return the number of equal segments of at most :data:`_ROW` numbers that a row of ``n`` can be split into; 0 if
+    there is none.
+    """
     if n > WIDTH:
         return 0
     return next((k for k in range(-(-n // _ROW), 17) if n % k == 0), 0)
@@ -105,7 +107,7 @@ def _sum_columns(x: np.ndarray, ones: np.ndarray, few: int = _FEW_ROWS) -> Any:
 
 
 def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
-    """``np.add.reduce`` over axes, as a product where a large array has them all first or all last."""
+    """Return ``np.add.reduce`` over axes, as a product where a large array has them all first or all last."""
     ones = _ONES.get(x.dtype)
     if x.size < _WORTHWHILE or ones is None:
         return _reduce(x, axis, None, None, keepdims)
@@ -131,7 +133,7 @@ def sum_axes(x: np.ndarray, axis: Any, keepdims: bool) -> Any:
 
 
 def _in_parts(x: np.ndarray, axes: Any, keepdims: bool) -> Any:
-    """``np.add.reduce`` over axes one at a time, long ones in parts.
+    """Return ``np.add.reduce`` over axes one at a time, long ones in segments.
 
     NumPy adds up pairwise only along memory without gaps, and one after the other along any other axis: there the
     rounding error grows with the length.
@@ -158,15 +160,17 @@ def _along(x: Any, axis: int, keepdims: bool) -> Any:
 
 
 def row_step(shape: tuple, most: int = BLOCK) -> int:
-    """How many of the rows of an array of ``shape`` have about :data:`BLOCK` elements, and at most so many."""
+    """Return the number of rows of an array of ``shape`` with about :data:`BLOCK` elements together, at most
+    ``most``.
+    """
     return max(1, min(most, shape[0], BLOCK // max(1, prod(shape[1:]))))
 
 
 def row_blocks(shape: tuple, most: int = BLOCK) -> Iterator[slice]:
-    """The rows of an array of ``shape`` in slices of :func:`row_step`.
+    """Yield slices of :func:`row_step` rows that cover an array of ``shape``.
 
     What is made for a few rows stays in a cache, and its memory is used again for the next ones: arrays of
-    megabytes come from the system anew each time.
+    megabytes are requested from the system each time.
     """
     step = row_step(shape, most)
     return (slice(start, start + step) for start in range(0, shape[0], step))

@@ -1,8 +1,7 @@
-"""Updates of a matrix in place, each in one pass over its memory: products of few columns by BLAS, and multiples of
-rows.
+"""In-place updates of a matrix, each in one pass over its memory: products of few columns by BLAS, and scaled rows.
 
-NumPy makes a new array of a product before it adds it, and goes through a matrix times a column row by row at some
-cost for each. Rows must lie densely; the arrays are of single or double precision, and of one dtype.
+NumPy allocates a product before it adds it, and multiplies a matrix by a column row by row at some cost for each. Rows
+must be contiguous; the arrays have single or double precision, and one dtype.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import numpy as np
 
 @cache
 def _kernels(dtype: Any) -> tuple:
-    """BLAS's products, and two kernels of SciPy for multiples of rows, added or in place: not of its public face,
-    so that they may be missing.
+    """Return BLAS's product, and two kernels of SciPy for scaled rows, added or in place, which are not public and may
+    be missing.
     """
     from scipy.linalg import blas
 
@@ -29,20 +28,20 @@ def _kernels(dtype: Any) -> tuple:
 
 
 def product(out: np.ndarray, left: np.ndarray, right: np.ndarray, add: bool = False) -> np.ndarray:
-    """``out`` becomes ``left @ right``, or has it added."""
+    """Write ``left @ right`` into ``out``, or add it."""
     # BLAS counts in columns: it sees every matrix transposed
     _kernels(out.dtype)[0](1.0, right.T, left.T, float(add), out.T, overwrite_c=True)
     return out
 
 
 def add_outer(out: np.ndarray, column: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """``out += column[:, None] * row``."""
+    """Add ``column[:, None] * row`` to ``out``."""
     _kernels(out.dtype)[1](1.0, row, column, a=out.T, overwrite_a=True)
     return out
 
 
 def add_rows(out: np.ndarray, factors: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """``out += factors[:, None] * rows``, as the product of a diagonal matrix with rows."""
+    """Add ``factors[:, None] * rows`` to ``out``, as the product of a diagonal matrix with rows."""
     kernel = _kernels(out.dtype)[2]
     if kernel is None:
         out += factors[:, None] * rows
@@ -54,7 +53,7 @@ def add_rows(out: np.ndarray, factors: np.ndarray, rows: np.ndarray) -> np.ndarr
 
 
 def scale_rows(out: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """``out *= factors[:, None]``, as a sparse matrix all of whose entries are there."""
+    """Multiply ``out`` by ``factors[:, None]``, as a sparse matrix without zeros."""
     kernel = _kernels(out.dtype)[3]
     if kernel is None:
         out *= factors[:, None]

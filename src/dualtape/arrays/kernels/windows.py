@@ -1,7 +1,7 @@
-"""What the places of a kernel see as it moves over images of any number of dimensions: gathered, and added back.
+"""Windows of a kernel that moves over images of any number of dimensions: gathered, and added back.
 
-Windows are views where memory allows it, and copies where a product is to read them. What is done with them,
-convolution or pooling, is not known here.
+Windows are views where memory allows it, and copies where a product reads them. Whether they serve a convolution or a
+pool does not matter here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .basics import frozen, strided
 
 
 def padded(x: Any, before: Sequence[int], after: Sequence[int], value: float = 0) -> Any:
-    """The last dimensions extended on both sides."""
+    """Return ``x`` with the last dimensions extended on both sides by ``value``."""
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
@@ -31,7 +31,7 @@ def padded(x: Any, before: Sequence[int], after: Sequence[int], value: float = 0
 
 
 def _windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], out: Sequence[int]) -> Any:
-    """A view of (lead..., kernel..., out...): what each place of a kernel sees."""
+    """Return a view of (lead..., kernel..., out...): the values under each kernel element."""
     dims = len(kernel)
     lead, steps = x.strides[: x.ndim - dims], x.strides[x.ndim - dims :]
     strides = (
@@ -42,11 +42,11 @@ def _windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Seq
     return strided(x, (*x.shape[: x.ndim - dims], *kernel, *out), strides)
 
 
-KERNEL = 128  # places of a kernel up to which what they see is remembered
+KERNEL = 128  # kernel elements up to which their slices are cached
 
 
 def places_of(kernel: tuple, stride: tuple, dilation: tuple, out: tuple) -> list[tuple]:
-    """For each place of a kernel, its index and the slices of the padded input that it sees."""
+    """Return, for each element of a kernel, its index and the slices of the padded input under it."""
     return (_known_places if prod(kernel) <= KERNEL else _places)(kernel, stride, dilation, out)
 
 
@@ -71,12 +71,14 @@ _known_places = lru_cache(maxsize=128)(_places)
 
 @lru_cache(maxsize=64)
 def _seen_places(sizes: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple) -> np.ndarray:
-    """What the places of a kernel see, one after the other, as places in the memory of a small image of ``sizes``."""
+    """Return the values under all kernel elements, one element after the other, as flat indices into a small image of
+    ``sizes``.
+    """
     memory = np.arange(prod(sizes)).reshape(sizes)
     return frozen(np.concatenate([memory[where].reshape(-1) for _, where in _places(kernel, stride, dilation, out)]))
 
 
-_FEW = 256  # windows up to which all their entries are taken, and added back, in one go
+_FEW = 256  # windows up to which all their entries are gathered, and added back, in one call
 
 
 def _out_sizes(
@@ -100,7 +102,7 @@ def _out_sizes(
 
 
 def _columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> Any:
-    """(N, C, prod(kernel), prod(out)): the windows of a batch, a view where each is one element."""
+    """Return (N, C, prod(kernel), prod(out)): the windows of a batch, a view if each is one element."""
     x = padded(x, padding, padding)
     shape = (*x.shape[:2], prod(kernel), prod(out))
     if prod(kernel) == 1 and x.shape[2:] == out:
@@ -112,14 +114,14 @@ def _columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tup
 
 
 def _batch_columns(x: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple) -> Any:
-    """(C, kernel..., N, out...): the windows of a batch, batch and places together last."""
+    """Return (C, kernel..., N, out...): the windows of a batch, with batch and positions last."""
     return np.moveaxis(_windows(padded(x, padding, padding), kernel, stride, dilation, out), 0, 1 + len(kernel))
 
 
 def _from_columns(
     columns: Any, sizes: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, out: tuple
 ) -> Any:
-    """The windows (lead..., prod(kernel), prod(out)) added back where they came from."""
+    """Return the windows (lead..., prod(kernel), prod(out)) added back to the positions they came from."""
     lead = columns.shape[:-2]
     wide = tuple([n + 2 * p for n, p in zip(sizes, padding, strict=True)])
     full = zeros((*lead, *wide), columns.dtype, columns)

@@ -1,1 +1,1 @@
-"""Arrays that know which inputs each of their elements depends on: how patterns of Jacobians and Hessians are found."""
+"""Arrays that track the inputs each element depends on: they find the patterns of Jacobians and Hessians."""

@@ -1,9 +1,9 @@
-"""Numbered sets of inputs: what a value depends on, one set number per element.
+"""Numbered sets of inputs: the dependences of a value, one set number per element.
 
-A :class:`Table` belongs to one detection. Set 0 is empty and means a constant; set 1 is empty and means a value
-that may change with the inputs, though its derivative is zero (a mask, a sign); sets 2, 3, ... are the single
-inputs; unions are added behind them. Elements share sets by number: a set with as many members as there are inputs,
-broadcast to as many elements, costs one set. The table only grows, up to a limit.
+A :class:`Table` belongs to one detection. Set 0 is empty and means a constant; set 1 is empty and means a value that
+may change with the inputs, though its derivative is zero (a mask, a sign); sets 2, 3, ... are the single inputs; unions
+are appended. Elements share sets by number: a set with as many members as there are inputs, broadcast to as many
+elements, costs one set. The table only grows, up to a limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Sets = np.ndarray  # int64 numbers of sets, in the shape of the values they belo
 
 
 class DensePatternError(RuntimeError):
-    """The pattern has more nonzeros than a sparse matrix is good for."""
+    """Raised when a pattern has too many nonzeros for a sparse matrix to be useful."""
 
 
 class Table:
@@ -37,13 +37,13 @@ class Table:
         self._used = columns  # of _keys; _starts is used up to count + 1
 
     def singles(self, shape: tuple) -> Sets:
-        """For each input the set of itself."""
+        """Return, for each input, the set of itself."""
         return np.arange(FIRST, FIRST + self.columns, dtype=np.int64).reshape(shape)
 
     # --- unions -----------------------------------------------------------------------------------
 
     def pairs(self, a: Sets, b: Sets) -> Sets:
-        """The union of two broadcast arrays of sets, element by element."""
+        """Return the union of two broadcast arrays of sets, elementwise."""
         a, b = np.broadcast_arrays(a, b)
         out = np.array(np.maximum(a, b))
         both = (a != b) & (np.minimum(a, b) >= FIRST)
@@ -60,7 +60,7 @@ class Table:
         return out
 
     def along(self, sets: Sets, axes: tuple[int, ...], keepdims: bool = False) -> Sets:
-        """The union over axes."""
+        """Return the union over axes."""
         kept = [d for d in range(sets.ndim) if d not in axes]
         shape = tuple(1 if d in axes else n for d, n in enumerate(sets.shape) if keepdims or d not in axes)
         rows = (
@@ -74,12 +74,14 @@ class Table:
         return self.unite(groups, rows.ravel(), rows.shape[0]).reshape(shape)
 
     def everything(self, *several: Sets) -> int:
-        """The union of all sets of all arrays."""
+        """Return the union of all sets of all arrays."""
         used = np.unique(np.concatenate([np.unique(sets) for sets in several] or [np.zeros(1, np.int64)]))
         return int(self.unite(np.zeros(used.size, np.int64), used, 1)[0])
 
     def unite(self, groups: np.ndarray, sets: np.ndarray, count: int) -> np.ndarray:
-        """The union of the sets of each group: ``groups[k]`` is the group of ``sets[k]``, from 0 to ``count - 1``."""
+        """Return the union of each group of sets: ``groups[k]``, from 0 to ``count - 1``, is the group of
+        ``sets[k]``.
+        """
         result = np.zeros(count, np.int64)
         result[groups[sets == VARYING]] = VARYING
         real = sets >= FIRST
@@ -107,7 +109,7 @@ class Table:
         return result
 
     def running(self, sets: Sets, axis: int) -> Sets:
-        """The union of each element with those before it along an axis."""
+        """Return the union of each element with those before it along an axis."""
         rows = np.moveaxis(sets, axis, -1)
         shape = rows.shape
         length = max(shape[-1], 1)
@@ -143,7 +145,7 @@ class Table:
     # --- reading ----------------------------------------------------------------------------------
 
     def rows(self, sets: Sets) -> tuple[np.ndarray, np.ndarray]:
-        """The members of each set in a flat array of them, as CSR's ``indptr`` and ``indices``."""
+        """Return the members of each set in a flat array of sets, as CSR's ``indptr`` and ``indices``."""
         sizes = self._sizes(sets)
         if int(sizes.sum()) > self.limit:
             raise self._dense()
@@ -153,7 +155,7 @@ class Table:
         return self._starts[sets + 1] - self._starts[sets]
 
     def _members(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All members of a flat array of sets, and for each the place of its set in the array."""
+        """Return all members of a flat array of sets, and for each the index of its set in the array."""
         sizes = self._sizes(sets)
         owner = np.repeat(np.arange(sets.size), sizes)
         places = self._starts[sets][owner] + _offsets(sizes)
@@ -167,7 +169,7 @@ class Table:
     # --- growing ----------------------------------------------------------------------------------
 
     def _add(self, groups: np.ndarray, sets: np.ndarray, count: int) -> np.ndarray:
-        """New sets, the unions of each group's; groups in order."""
+        """Add the unions of each group's sets; groups are in order. Return their numbers."""
         parts = []
         for part in _parts(self._sizes(sets), self.limit * 4, self._dense):
             members, owner = self._members(sets[part])
@@ -177,7 +179,7 @@ class Table:
         return self._append(parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts)), count)
 
     def _append(self, keys: np.ndarray, count: int) -> np.ndarray:
-        """Add ``count`` sets given by sorted keys that number them from 0; their numbers in the table."""
+        """Add ``count`` sets given by sorted keys that number them from 0; return their numbers in the table."""
         need = self._used + keys.size
         if need > self._keys.size:
             self._keys = np.concatenate([self._keys[: self._used], np.empty(need, np.int64)])
@@ -201,19 +203,19 @@ class Table:
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """Sorted, each once."""
+    """Return the sorted distinct values."""
     values = np.sort(values)
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if values.size else values
 
 
 def _offsets(sizes: np.ndarray) -> np.ndarray:
-    """0, 1, ... for each size, one after the other."""
+    """Return 0, 1, ... for each size, concatenated."""
     ends = np.cumsum(sizes)
     return np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - sizes, sizes)
 
 
 def _parts(sizes: np.ndarray, limit: int, too_many: Any) -> list[slice]:
-    """Slices of about as many members each as are looked at at once."""
+    """Yield slices that cover about ``limit`` members each."""
     ends = np.cumsum(sizes)
     if ends[-1] > limit:
         raise too_many()

@@ -1,9 +1,9 @@
-"""Arrays that know what they depend on: values, and beside each element the set of inputs that it was computed from.
+"""Arrays with dependences: values, and for each element the set of inputs that it was computed from.
 
-Ordinary code runs over them, forwards and derivative formulas alike, with the values it would have anyway: so
-branches, masks and orders are those of the point. The set numbers lie in an array of the same layout as the values,
-and what moves elements moves both: views stay views, and writing through one writes both. How the sets of results
-come about is said in :mod:`.dependent_rules` and :mod:`.dependent_products`.
+Ordinary code runs over them, forwards and derivative formulas alike, with the values it would have anyway: so branches,
+masks and orders are those of the point. The set numbers are an array of the same layout as the values, and operations
+that move elements move both: views stay views, and a write through one writes both. The rules for the sets of results
+are in :mod:`.rules` and :mod:`.products`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ detecting: ContextVar[Table | None] = ContextVar("detecting", default=None)
 
 
 def current() -> Table:
-    """The table of the detection that is running."""
+    """Return the table of the running detection."""
     table = detecting.get()
     if table is None:
         raise RuntimeError("an array of a pattern detection was used after the detection had ended")
@@ -29,7 +29,7 @@ def current() -> Table:
 
 
 class Dependent(np.lib.mixins.NDArrayOperatorsMixin):
-    """Values and what they depend on."""
+    """Values and their dependences."""
 
     __slots__ = ("values", "sets", "table", "__weakref__")
 
@@ -90,7 +90,7 @@ class Dependent(np.lib.mixins.NDArrayOperatorsMixin):
         return Dependent(self.values.imag, self.sets[...], self.table)
 
     def get(self) -> np.ndarray:
-        """The values alone: what leaves the differentiated part of a function takes nothing along."""
+        """Return the values without dependences."""
         return self.values.copy()
 
     def __getitem__(self, key: Any) -> Dependent:
@@ -207,7 +207,7 @@ for _name in """all any argmax argmin argpartition argsort clip cumprod cumsum d
 
 
 def plain(value: Any) -> Any:
-    """``value`` with NumPy's arrays in the place of dependent ones, also inside lists and tuples."""
+    """Return ``value`` with NumPy's arrays in place of dependent ones, also inside lists and tuples."""
     if isinstance(value, Dependent):
         return value.values
     if type(value) in (list, tuple):
@@ -216,14 +216,14 @@ def plain(value: Any) -> Any:
 
 
 def varies(value: Any) -> bool:
-    """Whether an index, or one of several, may be another at another point: then what it picks may be, too."""
+    """Return whether an index, or one of several, may differ at another point: the selected elements then vary, too."""
     if isinstance(value, Dependent):
         return bool(value.sets.any())
     return type(value) in (list, tuple) and any(varies(item) for item in value)
 
 
 def sets_of(value: Any) -> Sets:
-    """The sets of any operand: a constant's are 0."""
+    """Return the sets of any operand: a constant's are 0."""
     if isinstance(value, Dependent):
         if value.table is not current():
             raise RuntimeError("values of one pattern detection were used inside another")
@@ -232,7 +232,7 @@ def sets_of(value: Any) -> Sets:
 
 
 def make_dependent(values: Any, sets: Sets) -> Dependent:
-    """A new array: ``sets`` broadcast to the values; whole numbers depend on nothing, they only vary."""
+    """Return a new array with ``sets`` broadcast to the values; integers have no dependences, they only vary."""
     values = np.asarray(values)
     own = np.empty_like(values, np.int64)
     own[...] = sets
@@ -242,19 +242,19 @@ def make_dependent(values: Any, sets: Sets) -> Dependent:
 
 
 def constant(values: Any) -> Dependent:
-    """A new array that depends on nothing, with memory of its own."""
+    """Return a new array without dependences, with memory of its own."""
     values = np.array(values, order="K")
     return Dependent(values, np.zeros_like(values, np.int64), current())
 
 
 def inputs(values: np.ndarray) -> Dependent:
-    """The inputs of the detection that is running, each dependent on itself."""
+    """Return the inputs of the running detection, each dependent on itself."""
     values = np.array(values, order="C")
     return Dependent(values, current().singles(values.shape), current())
 
 
 def asarray(values: Any, dtype: Any = None) -> Dependent:
-    """``values`` as an array of this kind: itself if it is one already."""
+    """Return ``values`` as an array of this kind: itself if it is one already."""
     if isinstance(values, Dependent):
         return values if dtype is None or values.dtype == dtype else values.astype(dtype)
     return constant(np.asarray(plain(values), dtype))

@@ -1,8 +1,8 @@
-"""How dependence passes through sums of products: matrix products, ``tensordot``, ``einsum``; and what all rules share.
+"""How dependences propagate through sums of products: matrix products, ``tensordot``, ``einsum``; and helpers of all
+rules.
 
-Each axis of each factor has a label; labels that the result lacks are summed over, and the union is taken along
-them. A constant zero among the factors passes nothing on, so that a banded matrix of constants gives a banded
-pattern.
+Each axis of each factor has a label; labels that the result lacks are summed over, and the union is taken along them. A
+constant zero among the factors propagates nothing, so that a banded matrix of constants gives a banded pattern.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EXPANDED = 20_000_000  # products of a contraction that are looked at one by on
 
 
 def always_zero(x: Any) -> np.ndarray:
-    """Where an operand is zero, whatever the inputs are."""
+    """Return where an operand is zero, whatever the inputs are."""
     return (np.asarray(plain(x)) == 0) & (sets_of(x) == CONSTANT)
 
 
@@ -31,7 +31,7 @@ def plain_keywords(kwargs: dict, *without: str) -> dict:
 
 
 def placed(result: Any, out: Any) -> Any:
-    """A result, written to ``out`` where there is one."""
+    """Return a result, written to ``out`` if there is one."""
     if isinstance(out, tuple):
         out = out[0]
     if out is None:
@@ -41,7 +41,7 @@ def placed(result: Any, out: Any) -> Any:
 
 
 def conservative(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """What has no rule: all results depend on all that the arguments depend on."""
+    """Apply a function without a rule: all results depend on everything that the arguments depend on."""
     return spread_all(function(*plain(args), **plain_keywords(kwargs)), args, kwargs)
 
 
@@ -71,7 +71,7 @@ def spread_all(result: Any, args: Any, kwargs: dict) -> Any:
 
 
 def _contracted(operands: Sequence[Any], labels: Sequence[Sequence[int]], out: Sequence[int]) -> Sets:
-    """The sets of a sum of products: each axis of each operand has a label, and labels that the result lacks are
+    """Return the sets of a sum of products: each axis of each operand has a label, and labels that the result lacks are
     summed over.
     """
     table = current()
@@ -105,7 +105,9 @@ def _contracted(operands: Sequence[Any], labels: Sequence[Sequence[int]], out: S
 def _through_zeros(
     sets: Sets, names: list[int], other: Any, others: Sequence[int], out: Sequence[int], sizes: dict[int, int]
 ) -> Sets | None:
-    """What one operand contributes where the other factor is not always zero; None where that is no help."""
+    """Return the contribution of one operand where the other factor is not always zero; None where that does not
+    help.
+    """
     passing = ~always_zero(other)
     if (
         passing.all()
@@ -137,7 +139,7 @@ def _through_zeros(
 
 
 def by_signature(signature: str, operands: tuple) -> Sets:
-    """A ufunc over small matrices or vectors in a batch, such as matmul."""
+    """Apply a ufunc over batches of small matrices or vectors, such as matmul."""
     ins, out = signature.replace(" ", "").split("->")
     cores = [part.strip("()").split(",") for part in ins.split("),(")]
     result = [name for name in out.strip("()").split(",") if name]

@@ -1,9 +1,9 @@
-"""How dependence passes through NumPy's functions: one rule for each way, and a safe one for the rest.
+"""How dependences propagate through NumPy's functions: one rule for each kind, and a safe one for the rest.
 
-What moves elements moves their sets; what computes element by element unites the sets that meet; a reduction unites
-over the axes, a running one over what came before; a contraction unites along the axes summed over, and a constant
-zero among its factors passes nothing on. A function without a rule makes every element of its results depend on all
-that any of its arguments depends on: too much, never too little.
+A function that moves elements moves their sets; an elementwise one unites the sets that meet; a reduction unites over
+the axes, a running one over the elements before; a contraction unites along the axes summed over, and a constant zero
+among its factors propagates nothing. With a function without a rule every element of its results depends on everything
+that its arguments depend on: too much, never too little.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STEPS = {np.sign, np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.hea
 
 
 def ufunc_rule(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
-    """A ufunc, or one of its methods."""
+    """Apply a ufunc, or one of its methods."""
     if method == "reduce":
         axis = kwargs.get("axis", 0)
         values = ufunc.reduce(*plain(inputs), **plain_keywords(kwargs, "out"))
@@ -96,31 +96,31 @@ def _ufunc_sets(ufunc: np.ufunc, inputs: tuple) -> Sets:
 
 @cache
 def _compares(ufunc: np.ufunc) -> bool:
-    """Whether the results of real numbers are truth values."""
+    """Return whether the results for real numbers are truth values."""
     return any(kind.endswith("->?") and "d" in kind for kind in ufunc.types)
 
 
 def made_where(kept: np.ndarray, x: Any) -> Any:
-    """The sets of ``x`` where they are kept, as an operand."""
+    """Return the sets of ``x`` where they are kept, as an operand."""
     sets = np.where(kept, sets_of(x), CONSTANT)
     return Dependent(np.empty(sets.shape), sets, current()) if sets.any() else np.empty(sets.shape)
 
 
 def united(*operands: Any) -> Sets:
-    """The union of operands broadcast together."""
+    """Return the union of operands broadcast together."""
     found = [sets_of(x) for x in operands if isinstance(x, Dependent)]
     shape = np.broadcast_shapes(*(np.shape(plain(x)) for x in operands))
     return np.broadcast_to(reduce(current().pairs, found), shape) if found else np.zeros(shape, np.int64)
 
 
 def _check_target(target: Any, sets: Sets) -> None:
-    """Refuse to write what depends on the inputs where that would be forgotten."""
+    """Raise before values that depend on the inputs are written where the dependence would be lost."""
     if not isinstance(target, Dependent) and target.dtype.kind in "fc" and sets.any():
         asarray(0.0).__array__()  # raises, with what to do
 
 
 def _at(ufunc: np.ufunc, x: Any, index: Any, *operand: Any) -> None:
-    """Unbuffered: each place unites with all that is brought to it."""
+    """Apply the unbuffered ``ufunc.at``: each position unites with all values added to it."""
     key = plain(index)
     if not isinstance(x, Dependent):
         for o in operand:
@@ -159,7 +159,7 @@ def _clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwarg
 
 
 def _elementwise(function: Callable, steps: bool = False) -> Callable:
-    """A function of its first argument, element by element."""
+    """Return the rule of a function of its first argument, elementwise."""
 
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
         values = function(plain(x), *plain(args), **plain_keywords(kwargs, "out"))
@@ -173,7 +173,9 @@ def _elementwise(function: Callable, steps: bool = False) -> Callable:
 
 
 def _moving(function: Callable) -> Callable:
-    """A function that moves the elements of its first argument: a view of the values is a view of the sets."""
+    """Return the rule of a function that moves the elements of its first argument: a view of the values is a view of
+    the sets.
+    """
 
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(x, Dependent):
@@ -186,7 +188,7 @@ def _moving(function: Callable) -> Callable:
 
 
 def _each(function: Callable) -> Callable:
-    """The same for a function of any number of arrays."""
+    """Return the same rule for a function of any number of arrays."""
 
     def rule(*arrays: Any) -> Any:
         moved = tuple(_moving(function)(x) for x in arrays)
@@ -202,7 +204,7 @@ def _both(values: Any, sets: Any) -> Any:
 
 
 def _joining(function: Callable) -> Callable:
-    """A function that joins arrays."""
+    """Return the rule of a function that joins arrays."""
 
     def rule(arrays: Any, *args: Any, **kwargs: Any) -> Any:
         arrays = list(arrays)
@@ -242,7 +244,7 @@ def _sorted(function: Callable, places: Callable) -> Callable:
 
 
 def _tied(values: np.ndarray, sets: Sets, axis: int) -> Sets:
-    """Sets along an axis, those of equal values united: any of them may be taken for any other."""
+    """Return sets along an axis, those of equal values united, since any of them may be chosen for any other."""
     lanes = np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis] if values.ndim else 1)
     order = np.argsort(lanes, -1, kind="stable")
     lined = np.take_along_axis(lanes, order, -1)
@@ -279,7 +281,7 @@ def _full_like(
 
 
 def strided(x: Dependent, shape: tuple, strides: tuple) -> Dependent:
-    """``as_strided``: the same steps through both memories."""
+    """Apply ``as_strided`` to both memories."""
     table = current()
     values = np.lib.stride_tricks.as_strided(x.values, shape, strides)
     size = x.values.itemsize
@@ -306,7 +308,7 @@ def _addresses(shape: tuple, strides: tuple) -> np.ndarray:
 
 
 def reinterpreted(x: Dependent, dtype: np.dtype) -> Dependent:
-    """The same memory as another type."""
+    """Return the same memory as another dtype."""
     values = x.values.view(dtype)
     if values.shape == x.shape:
         sets = x.sets if dtype.kind in "fc" and x.dtype.kind in "fc" else np.minimum(x.sets, VARYING)
@@ -339,7 +341,7 @@ def _before(x: Any, axis: Any) -> Sets:
 
 
 def _reduction(function: Callable, place: int = 1) -> Callable:
-    """A reduction, whose axis is its argument number ``place``."""
+    """Return the rule of a reduction whose axis is its argument number ``place``."""
 
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
         axis = kwargs.get("axis", args[place - 1] if len(args) >= place else None)
@@ -358,7 +360,7 @@ def _reduction(function: Callable, place: int = 1) -> Callable:
 
 
 def _over_shape(shape: tuple, axis: Any, keepdims: Any) -> Any:
-    """Something of the shape that a reduction leaves."""
+    """Return an array of the shape that a reduction leaves."""
     axes = axis if axis is None or isinstance(axis, int) else tuple(axis)
     return np.sum(np.broadcast_to(np.int8(0), shape), axes, keepdims=keepdims is True)
 
@@ -399,7 +401,7 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 
 def _by_matrix(function: Callable) -> Callable:
-    """A function of whole matrices: each result depends on its own matrices."""
+    """Return the rule of a function of whole matrices: each result depends on its own matrices."""
 
     def rule(*args: Any, **kwargs: Any) -> Any:
         results = function(*plain(args), **plain_keywords(kwargs))
@@ -447,7 +449,7 @@ _TAKEN_AS_THEY_ARE = {
 
 
 def function_rule(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """A function of NumPy's, by its rule."""
+    """Apply a NumPy function by its rule."""
     rule = RULES.get(function)
     if rule is not None:
         return rule(*args, **kwargs)

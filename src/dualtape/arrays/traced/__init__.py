@@ -1,1 +1,1 @@
-"""Arrays that write down what is computed with them, while it is computed."""
+"""Arrays that record the operations on them while they compute."""

@@ -1,8 +1,7 @@
-"""The traced array: NumPy's values, and a tape that every operation on them is written down on.
+"""The traced array: a NumPy array, and a tape that records every operation on it.
 
-Values are real while a program is traced: code that looks at them gets its answer, and what it saw is written down as
-something to be checked. A tape that has been closed (the program has ended, or cannot be traced) leaves arrays that
-compute as NumPy's do, and give NumPy's.
+Values are real while a program is traced: code that reads them gets its answer, and the answer is recorded as a check.
+After a tape was closed (the program has ended, or cannot be traced) its arrays compute as NumPy's, and give NumPy's.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _ndarray, _scalar = numpy.ndarray, numpy.generic
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of NumPy's and its value on a tape."""
+    """A NumPy array and its value on a tape."""
 
     __slots__ = ("values", "value", "tape", "__weakref__")
 
@@ -96,12 +95,12 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     imag = property(lambda self: recorded(CALL, np.imag, (self,), {}))
 
     def get(self) -> numpy.ndarray:
-        """What it holds, for code that does not compute with arrays."""
+        """Return its values, for code that does not compute with arrays."""
         self._looked_at()
         return self.values.copy()
 
     def shared(self) -> numpy.ndarray:
-        """What it holds, in the same memory: what is done there is not written down."""
+        """Return its values over the same memory; what is done with them is not recorded."""
         self.tape.fail("the memory of a tensor is given away as an array of NumPy's")
         return self.values
 
@@ -144,7 +143,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def flat(self) -> Any:
-        """Its elements, one after the other, to be looked at."""
+        """Iterate over its elements, to be read."""
         self._looked_at()
         seen = self.values.copy()
         seen.flags.writeable = False
@@ -245,7 +244,7 @@ for _name in """all any argmax argmin argpartition argsort clip cumprod cumsum d
 
 
 def plain(tree: Any) -> Any:
-    """``tree`` with NumPy's arrays in the place of traced ones."""
+    """Return ``tree`` with NumPy's arrays in place of traced ones."""
     if type(tree) is Traced:
         return tree.values
     if type(tree) is tuple:
@@ -263,7 +262,7 @@ def plain(tree: Any) -> Any:
 
 
 def tape_of(tree: Any) -> Tape | None:
-    """The tape that the arrays in ``tree`` are on, if it is still open."""
+    """Return the tape of the arrays in ``tree`` if it is still open, else None."""
     found: list = []
 
     def look(leaf: Any) -> Any:
@@ -282,7 +281,7 @@ def tape_of(tree: Any) -> Tape | None:
 
 
 def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool = True) -> Any:
-    """Do what is called, write it down, and give traced results."""
+    """Call a function, record the call, and return traced results."""
     if not kwargs or "out" not in kwargs:
         simple = _simple(args, kwargs)
         if simple is not None:
@@ -307,7 +306,7 @@ def recorded(kind: str, function: Any, args: tuple, kwargs: dict, static: bool =
 
 
 def called(function: Any, args: tuple) -> Any:
-    """Call a function of arrays, and write it down as one instruction, whatever it does inside."""
+    """Call a function of arrays and record it as one instruction, whatever it does inside."""
     found: list = []
     mapped(args, found.append)
     if any([type(leaf) is not Traced and not isinstance(leaf, _ndarray) and hasattr(leaf, "dtype") for leaf in found]):
@@ -322,12 +321,12 @@ _whole: dict[Any, Any] = {}  # functions that are called as a whole, with their 
 
 
 def is_whole(function: Any) -> bool:
-    """Whether an instruction's function is one that is called as a whole."""
+    """Return whether an instruction's function is recorded as a whole."""
     return type(function) is functools.partial and function.func is _densely
 
 
 def _densely(function: Any, *args: Any) -> Any:
-    """What ``function`` gives, without gaps in its memory: where programs keep it there are none."""
+    """Return the result of ``function`` in contiguous memory, as programs store it."""
     return mapped(function(*args), _dense)
 
 
@@ -348,7 +347,7 @@ _BY_VALUE = (IndexError, ValueError, ArithmeticError)
 
 
 def _raised(tape: Tape | None, error: Exception) -> None:
-    """A call has raised: with other values it may not, and who goes on would go another way."""
+    """Give up tracing: a call raised, and a replay with other values might not."""
     if tape is not None:
         tape.fail(f"an operation raises {type(error).__name__}, and it goes on")
 
@@ -357,7 +356,7 @@ _PLAIN = {int, float, bool, str, type(None), numpy.dtype, type(Ellipsis)}
 
 
 def _is_plain(item: Any) -> bool:
-    """Whether an argument stands in an instruction as it is, and has no array in it."""
+    """Return whether an argument is stored in an instruction as it is and holds no array."""
     kind = type(item)
     if kind in _PLAIN or isinstance(item, numpy.dtype):
         return True
@@ -367,7 +366,7 @@ def _is_plain(item: Any) -> bool:
 
 
 def _simple(args: tuple, kwargs: dict) -> tuple | None:
-    """Arguments that are traced arrays of one tape and plain values: as NumPy takes them, as they are written down."""
+    """Return arguments that are traced arrays of one tape and plain values in two forms: for NumPy, and as recorded."""
     tape, raw, inputs, operands, fixed = None, [], [], [], True
     for item in args:
         if type(item) is Traced:
@@ -429,7 +428,7 @@ def _given(
     result: Any,
     static: bool,
 ) -> Any:
-    """Results of any kind, with values for arrays; the instruction that gives them is added."""
+    """Record an instruction and return its results, with values in place of arrays."""
     values: list[tuple[Value, Any]] = []
 
     def given(leaf: Any) -> Any:
@@ -459,7 +458,7 @@ def _given(
 
 
 def _elementwise(ufunc: Any, inputs: tuple) -> Any:
-    """A ufunc of arrays and numbers: nearly every instruction."""
+    """Apply a ufunc to arrays and numbers, and record it: nearly every instruction."""
     tape, raw, taken_in, reads, fixed = None, [], [], [], True
     for i in inputs:
         if type(i) is Traced:
@@ -496,7 +495,7 @@ def _elementwise(ufunc: Any, inputs: tuple) -> Any:
 
 
 def written(target: Any, kind: str, function: Any, args: tuple, kwargs: dict) -> Any:
-    """Write down what wrote into ``target``, an argument or ``out=``; it has been done."""
+    """Record a call that wrote into ``target``, an argument or ``out=``; it has been made already."""
     tape = tape_of((args, kwargs))
     if tape is None:
         return target
@@ -513,7 +512,7 @@ def written(target: Any, kind: str, function: Any, args: tuple, kwargs: dict) ->
 
 
 def taken(leaf: Any, tape: Tape) -> Any:
-    """An argument as it stands in an instruction."""
+    """Return an argument in the form that an instruction stores."""
     if type(leaf) is Traced:
         return leaf.value if leaf.tape is tape else tape.constant(leaf.values)
     if isinstance(leaf, _ndarray):
@@ -595,7 +594,7 @@ _STATIC = {
 
 
 def constant(array: numpy.ndarray, tape: Tape) -> Traced:
-    """A new array of the program that is the same in every run, until it is written to."""
+    """Return a new array of the program that is the same in every run, until it is written to."""
     values = np.array(array)
     return Traced(values, Value(values, constant=values.copy("K")), tape)
 
@@ -604,12 +603,12 @@ def constant(array: numpy.ndarray, tape: Tape) -> Traced:
 
 
 def _on_host(function: Any, *arrays: Any) -> Any:
-    """A function of SciPy's and the like, which wants NumPy's arrays: an instruction like any other."""
+    """Call a function that needs NumPy's arrays, such as SciPy's, and record it as one instruction."""
     return recorded(CALL, function, arrays, {}, static=False)
 
 
 def _module(array: Any) -> Any:
-    """What makes arrays beside ``array``."""
+    """Return the module that creates arrays beside ``array``."""
     tape = array.tape
     if not tape.open:
         return np

@@ -156,7 +156,7 @@ class TracedNumber:
 
 
 def _exemplar(value: Any) -> Any:
-    """Return what stands for a value where NumPy works out the dtype of a result."""
+    """Return a placeholder from which NumPy computes the dtype of a result."""
     if type(value) is Traced:
         return value.dtype
     return (0.0 if value.kind is float else 0) if value.weak else value.array.dtype
@@ -168,7 +168,7 @@ def is_traced(value: Any) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """Return a value, or one in a list or tuple, with plain numbers in the place of traced ones."""
+    """Return a value, or each of a list or tuple, with plain numbers in place of traced ones."""
     if issubclass(type(value), TracedNumber):
         return value.read()
     return type(value)(map(_read, value)) if type(value) in (list, tuple) else value
@@ -178,7 +178,7 @@ read_numbers = _read
 
 
 def _together(a: TracedNumber, other: Any) -> tuple[Any, type, frozenset[int], int] | None:
-    """Return how ``other`` stands beside a number: as NumPy takes it, its type, its sources, its bound.
+    """Return ``other`` for use beside a number: its NumPy form, its type, its sources, its bound.
 
     None for what an operation has to be computed with plain numbers.
     """
@@ -253,7 +253,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a number of Python's is exact in double precision, whatever a traced one may be."""
+    """Return whether a Python number is exact in double precision for every value of the traced number."""
     if is_traced(value):
         return value.kind is not int or value.bound <= _EXACT
     return type(value) is not int or abs(value) <= _EXACT
@@ -273,7 +273,7 @@ def _comparison(operation: Callable) -> Callable:
 
 
 def _reading(name: str) -> Callable:
-    """Return a method that reads the number and has it answer."""
+    """Return a method that reads the number and delegates to it."""
 
     def method(self: TracedNumber, *args: Any) -> Any:
         return getattr(self.read(), name)(*map(_read, args))

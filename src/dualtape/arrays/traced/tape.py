@@ -1,8 +1,8 @@
-"""What is written down while a program is traced: instructions over values, in the order in which they ran.
+"""The tape: instructions over values, recorded while a program is traced, in the order in which they ran.
 
-A :class:`Value` is one array of the program: its shape, dtype and place in a :class:`Memory`. An
-:class:`Instruction` is one call of NumPy's, with values in the place of arrays. Views and writes are calls like any
-other: who runs the instructions in their order, on arrays, does what was done.
+A :class:`Value` is one array of the program: its shape, dtype and position in a :class:`Memory`. An
+:class:`Instruction` is one NumPy call, with values in place of arrays. Views and writes are calls like any other:
+running the instructions in order, on arrays, repeats the traced run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ next_number = itertools.count().__next__  # of memories, in the order in which t
 
 
 class Memory:
-    """A piece of memory that arrays look at.
+    """A piece of memory that arrays refer to.
 
     Attributes
     ----------
@@ -84,13 +84,13 @@ class Value:
         self._array = weakref.ref(array)
 
     def span(self) -> tuple[int, int]:
-        """The first byte that it looks at, and the one after the last, from the beginning of its memory."""
+        """The first byte that it refers to, and the one after the last, relative to its memory."""
         ways = list(zip(self.shape, self.strides, strict=True))
         low = self.offset + sum([(n - 1) * s for n, s in ways if s < 0])
         return low, self.offset + sum([(n - 1) * s for n, s in ways if s > 0]) + self.dtype.itemsize
 
     def holds(self, other: Value) -> bool:
-        """Whether ``other``, of the same memory, looks at nothing that this does not."""
+        """Return whether the bytes of ``other``, of the same memory, are among those of this."""
         (first, last), (low, high) = self.span(), other.span()
         return first <= low and high <= last
 
@@ -123,7 +123,7 @@ class Instruction:
 
 
 class Tape:
-    """The instructions of a program that is being traced, and why it cannot be one, if so."""
+    """The instructions of a program that is being traced, and the reason if it cannot be."""
 
     def __init__(self, keep: bool) -> None:
         self.instructions: list[Instruction] = []
@@ -137,14 +137,14 @@ class Tape:
 
     @property
     def open(self) -> bool:
-        """Whether it is still written on: by the thread that began it, and no other."""
+        """Whether it still records: only in the thread that began it."""
         return self._open and get_ident() == self._thread
 
     def close(self) -> None:
         self._open = False
 
     def fail(self, reason: str) -> None:
-        """The program cannot be replayed: it goes on as it is, and nothing more is written down."""
+        """Stop recording: the program cannot be replayed, and runs on uncompiled."""
         if self.open:
             self.failure = (reason, users_line())
             self._open = False
@@ -157,12 +157,12 @@ class Tape:
         return instruction
 
     def read(self, value: Value, array: np.ndarray) -> None:
-        """The program looks at what ``value`` holds: it goes this way only if that is what it holds now."""
+        """Record a check: the program has read ``value``, and a replay is valid only for the same content."""
         if self.open and (value.constant is None or value.memory.written):
             self.add(READ, None, (value, array.copy()), {}, ()).where = users_line()
 
     def constant(self, array: np.ndarray) -> Value:
-        """An array that is the same in every run."""
+        """Return a value for an array that is the same in every run."""
         known: Any = self._constants.get(id(array))
         if known is None or known[0] is not array or not np.array_equal(known[1].constant, array):
             copy = array.copy("K")
@@ -171,7 +171,7 @@ class Tape:
 
 
 def users_line() -> tuple[str, int] | None:
-    """File and line of the user's code that is running."""
+    """Return file and line of the user's code that is running."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -182,7 +182,7 @@ def users_line() -> tuple[str, int] | None:
 
 
 def leaves(tree: Any) -> list[Value]:
-    """The values in a tree of arguments or results."""
+    """Yield the values in a tree of arguments or results."""
     if type(tree) is Value:
         return [tree]
     if isinstance(tree, (tuple, list)):
@@ -193,7 +193,7 @@ def leaves(tree: Any) -> list[Value]:
 
 
 def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """``tree`` with its leaves changed; named tuples keep their kind."""
+    """Return ``tree`` with its leaves changed; named tuples keep their type."""
     if type(tree) is tuple or type(tree) is list:
         return type(tree)([mapped(item, change) for item in tree])
     if isinstance(tree, tuple):

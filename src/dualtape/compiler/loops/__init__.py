@@ -39,8 +39,8 @@ def _traceable(tensors: list) -> bool:
 
 
 def _watched(*functions: Callable) -> Callable[[], bool]:
-    """What says whether all that ``functions`` can reach is as it was: an iteration that changes Python objects is not
-    the same as the next.
+    """Return a function that says whether everything reachable from ``functions`` is unchanged: an iteration that
+    changes Python objects differs from the next.
     """
     guards = []
     try:
@@ -62,7 +62,7 @@ def scan(
     every: int,
     step_by_step: Callable[[list, list], tuple[list, list]],
 ) -> Begun:
-    """Go through the first dimension of ``xs``; ``step_by_step`` does it one iteration at a time."""
+    """Trace a loop over the first dimension of ``xs``; ``step_by_step`` runs it one iteration at a time."""
     if not _traceable([*carry, *xs]):
         return Begun(carry, [])
     tape, many, length = tracer.tape, len(carry), xs[0].shape[0]
@@ -91,7 +91,7 @@ def scan(
 def repeat(
     tracer: Any, test: Callable[[list], Any], step: Callable[[list], list], carry: list, step_by_step: Callable
 ) -> Begun:
-    """Go on with ``step`` as long as ``test`` says."""
+    """Trace a loop that runs ``step`` as long as ``test`` holds."""
     if not carry or not _traceable(carry):
         return Begun(carry, [])
     tape = tracer.tape
@@ -120,13 +120,13 @@ def repeat(
 
 
 def _goes_on(answer: Tensor) -> bool:
-    """What a test says; that it was looked at is not written down yet."""
+    """Return the result of a test; that it was read is not recorded yet."""
     values = answer._array.values
     return values.size == 1 and bool(values)
 
 
 def _after(state: list, *iterations: Iteration) -> Begun:
-    """The loop after some iterations, whose tests have all been looked at."""
+    """Return the loop after some iterations, whose tests have all been read."""
     return Begun(state, [bool(x.found[-1]) for x in iterations])
 
 
@@ -141,8 +141,8 @@ def _loop(
     how: tuple,
     test: Part | None = None,
 ) -> Loop | None:
-    """The loop whose iterations are ``like`` this one, if its way back can be traced; what is on the tape since ``at``
-    has been part of it.
+    """Return the loop whose iterations equal ``like``, or None if its backward cannot be traced; the tape since ``at``
+    becomes part of it.
     """
     tape = tracer.tape
     records = [modes.current().grad and x.requires_grad for x in tensors]

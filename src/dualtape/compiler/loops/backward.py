@@ -1,4 +1,4 @@
-"""The way back through an iteration of a loop."""
+"""The backward of one iteration of a loop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ends_at(edges: list) -> Iterator[None]:
 
 
 class IterationBackward(NamedTuple):
-    """The way back through an iteration: from gradients of the next state, sums, the state, elements, and gradients of
+    """The backward of one iteration: from gradients of the next state, sums, the state, elements, and gradients of
     results, to gradients of the state, sums, and gradients of elements.
     """
 
@@ -54,7 +54,7 @@ class IterationBackward(NamedTuple):
 
 
 def trace_backward(tape: Tape, body: Body, many: int, results: int) -> IterationBackward | None:
-    """Trace the way back through ``body``, which carries ``many`` on; None if it is not the same every time."""
+    """Trace the backward of ``body``, which carries ``many`` states; return None if it differs between iterations."""
     at = len(tape.instructions)
     begins = [x._array for x in body.given]
     recording = [k for k, x in enumerate(body.found) if x.requires_grad]

@@ -1,4 +1,4 @@
-"""What an iteration of a loop does: as it runs, and once more on arrays of its own, cut out of the tape."""
+"""The body of a loop: one iteration as it runs, and once more on arrays of its own, cut out of the tape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .iterations import Iterations
 
 
 class Part:
-    """Instructions from what they begin with, and other values from outside, to results.
+    """Instructions with their inputs, outside values, and results.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Part:
 
 
 class Iteration:
-    """One iteration, as it runs: what stands on the tape for it.
+    """One iteration as it runs, recorded on the tape.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Iteration:
         self.results = [x._array.value for x in self.found] if self.fits else []
 
     def like(self, other: Iteration) -> bool:
-        """Whether both do the same."""
+        """Return whether two iterations have equal instructions."""
         pairs = dict(zip([id(value) for value in self.begins], other.begins, strict=True))
         return (
             other.fits
@@ -123,14 +123,14 @@ class Body(Iteration):
         del tape.instructions[self.at :]
 
     def let_go(self) -> None:
-        """Keep no array of this iteration."""
+        """Drop all arrays of this iteration."""
         self.given, self.found, self.dense = [], [], []
 
     def _is_outside(self, tensor: Tensor) -> bool:
         return tensor._array.value.memory.number < self.born
 
     def _leaving(self) -> Iterator[tuple]:
-        """The edges from the nodes of this iteration to others, each once."""
+        """Return the edges from the nodes of this iteration to others, each once."""
         seen: set[tuple[int, int]] = set()
         waiting = [edge_of(x) for x in self.found]
         while waiting:
@@ -153,14 +153,14 @@ def _tensors(things: list) -> list[Tensor]:
 
 
 def stand_in(array: np.ndarray, tape: Tape) -> Traced:
-    """A new array of the program, dense, with the values of ``array``: what an iteration begins with."""
+    """Return a new contiguous array of the program with the values of ``array``, as input of an iteration."""
     values = np.array(array, order="C")
     return Traced(values, Value(values, Memory(values.__array_interface__["data"][0], external=True)), tape)
 
 
 def _alike(a: Instruction, b: Instruction, pairs: dict[int, Value]) -> bool:
-    """Whether two instructions are the same; then what the first gives stands for what the second gives."""
-    loop = getattr(a.function, "__self__", a.function)  # of the way back: a method of it
+    """Return whether two instructions are equal, and map the results of the first to those of the second."""
+    loop = getattr(a.function, "__self__", a.function)  # of the backward: a method of the loop
     same = loop.like(getattr(b.function, "__self__", b.function)) if hasattr(loop, "like") else a.function == b.function
     if not same or a.kind != b.kind or not _same((a.args, a.kwargs), (b.args, b.kwargs), pairs):
         return False

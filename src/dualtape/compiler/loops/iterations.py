@@ -1,4 +1,4 @@
-"""Iterations: a program that is run again and again, natively where it is one native stretch, else from Python."""
+"""Run a program for many iterations: natively if it is a single native segment, else from Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AT_ONCE = 1 << 16  # iterations of an endless loop between two chances to inter
 
 
 class Iterations:
-    """A program whose arrays are carried on from iteration to iteration, move on with it, or stay.
+    """A program whose arrays are carried from iteration to iteration, advance with it, or stay the same.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Iterations:
         return states if keep else [state[length & 1, ...] for state in states]
 
     def until(self, first: Sequence, staying: Sequence, test: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """Run as long as the ``test`` says: the state after the last iteration, and how many there were."""
+        """Run as long as ``test`` holds; return the state after the last iteration, and the number of iterations."""
         states, count = self._begun(first, 2), 0
         while test:
             count = self._iterations(states, (), staying, (), test, count, count + _AT_ONCE, 1, until=True)
@@ -95,7 +95,7 @@ class Iterations:
         return limit
 
     def _begun(self, first: Sequence, slots: int) -> list[np.ndarray]:
-        """Memory for the states, with the first in it."""
+        """Return memory for the states, with the first one stored."""
         states = []
         for k, x in enumerate(first):
             state = np.empty((1 if k in self._fixed else slots, *x.shape), x.dtype)

@@ -1,4 +1,4 @@
-"""A loop as an instruction of a program: its way forward and its way back, as functions of arrays."""
+"""A loop as an instruction of a program: its forward and backward as functions of arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .backward import IterationBackward
 from .body import Body, Part
 from .iterations import Iterations
 
-_KEPT = 64  # iterations, at least, between two states that the way back of a while_loop keeps
+_KEPT = 64  # iterations, at least, between two states kept for the backward of a while_loop
 
 
 class Loop:
-    """A loop as an instruction: its way forward and its way back, as functions of arrays.
+    """A loop as an instruction: its forward and backward as functions of arrays.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Loop:
     reverse : bool
         Whether it goes from the last element to the first.
     every : int
-        Of how many states one is kept for the way back.
+        One of every so many states is kept for the backward.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Loop:
         )
 
     def _staying(self, part: Part, arrays: Sequence) -> list:
-        """Those of the arrays from outside that ``part`` reads."""
+        """Return the outside arrays that ``part`` reads."""
         places = {id(value): k for k, value in enumerate(self.outside)}
         return [arrays[places[id(value)]] for value in part.outside]
 
@@ -80,7 +80,7 @@ class Loop:
         return self._test.program(self._backend)
 
     def _turned(self, arrays: Sequence[np.ndarray], back: bool = False) -> list[np.ndarray]:
-        """Elements, each dense, in the order of the iterations."""
+        """Return the elements, each contiguous, in iteration order."""
         order = slice(None, None, -1 if self._reverse is not back else 1)
         return [np.ascontiguousarray(x)[order] for x in arrays]
 
@@ -110,7 +110,7 @@ class Loop:
     def _kept(
         self, first: Sequence, elements: Sequence, staying: list, given: Sequence, length: int, every: int
     ) -> tuple[list, list]:
-        """Run all iterations: the last state, and every so manieth."""
+        """Run all iterations; return the last state, and one state of every ``every``."""
         state = list(first)
         slots = [1 if k in self.fixed else -(-length // every) for k in range(self.carried)]
         kept = [np.empty((many, *x.shape), x.dtype) for many, x in zip(slots, first, strict=True)]
@@ -122,7 +122,7 @@ class Loop:
         return state, kept
 
     def back(self, *arrays: np.ndarray) -> tuple:
-        """Gradients of the first state, of what is outside, and of the elements.
+        """Return the gradients of the first state, of outside arrays, and of the elements.
 
         Of gradients of the last state and of results; states that were kept, or the first and the number of iterations;
         elements; what is outside.

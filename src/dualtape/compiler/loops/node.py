@@ -47,7 +47,7 @@ class LoopBackward(Node):
         return [*found[:states], *found[sums:], *found[states:sums]]
 
     def _round_by_round(self, grads: list, record: bool, tensors: list[Tensor]) -> list:
-        """The gradients of the loop as it is written, with a history of their own."""
+        """Return the gradients of the loop run one iteration at a time, with a history of their own."""
         loop, backward = self._loop, self._loop.backward
         assert backward is not None
         given = [_joined(x) for x in tensors[: loop.carried + loop.moving]]
@@ -73,7 +73,7 @@ class LoopBackward(Node):
 
 
 def _joined(tensor: Tensor) -> Tensor:
-    """A tensor for ``tensor``, from which the way back leads on to it."""
+    """Return a new tensor whose backward continues to ``tensor``."""
     new = alias(tensor)
     if tensor.requires_grad:
         new._edge, new._requires_grad = (InputBackward(tensor, lambda: None), 0), True
@@ -81,7 +81,7 @@ def _joined(tensor: Tensor) -> Tensor:
 
 
 def written_down(tracer: Any, loop: Loop, tensors: list[Tensor], step_by_step: Callable) -> list[Tensor]:
-    """Run a loop, as one instruction, and give its results their node."""
+    """Run a loop as one instruction, and give its results their node."""
     tape = tracer.tape
     outside = []
     for value in loop.outside:

@@ -1,14 +1,14 @@
-"""Convolutions as kernels: no windows are copied.
+"""Convolution kernels that copy no windows.
 
-An image lies padded on the stack, as flat lines of numbers. What one place of the kernel sees of a line is that line,
-some elements further on: the numbers beside each other that a vector holds are multiplied by one number of the weight,
-for some of the results' channels at a time. Where windows move by larger steps, a row is split: first every number that
-windows begin at, then every number one further, and so on, so that what a place sees lies side by side again.
+An image lies padded on the stack, as flat lines of numbers. The values under one kernel element along a line are that
+line, shifted: a vector of adjacent numbers is multiplied by one number of the weight, for some result channels at a
+time. For strides above 1 a row is split by the remainder of its indices, so that the values under a kernel element are
+adjacent again.
 
-For the gradient of the images the same is done to the gradients of results: numbers of an image that lie a step apart
-see these side by side, by places of the kernel that lie a step apart. For the gradient of the weight the gradient of
-the result is turned, so that its channels lie side by side, and multiplied by one number of the image, for some places
-of the kernel at a time.
+The gradient of the images applies the same to gradients of results: numbers of an image that lie a stride apart read
+adjacent gradients, by kernel elements that lie a stride apart. For the gradient of the weight, the gradient of the
+result is transposed so that its channels are adjacent, and multiplied by one number of the image, for some kernel
+elements at a time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .maths import Library, constant, vector
 _WIDE = 128  # bytes of two vectors
 _ROWS = 8  # channels at a time
 _SUMS = 24  # vectors that are added to at a time, where a channel has several
-_PLACES = 9  # places of the kernel at a time
+_PLACES = 9  # kernel elements at a time
 _TERMS = 256  # that are added up one by one
-_MOST = 64  # places of a kernel
+_MOST = 64  # elements of a kernel
 _FAR = 8  # a step between windows, from which on images' gradients are not put together of vectors
 STACK = 1 << 20  # bytes for an image, and gradients of one
 
@@ -73,12 +73,12 @@ class Lines:
         return self.length * SIZES[self.code]
 
     def along(self, at: int) -> int:
-        """How far from a row's first number the one at a place of it is."""
+        """Return the distance from a row's first number to the one at position ``at``."""
         return self.seen.index(at % self.stride) * self.part + at // self.stride
 
 
 class Geometry:
-    """What a convolution's kernels depend on.
+    """The sizes, strides and padding that a convolution's kernels depend on.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class Geometry:
         self.key = (code, images, groups, depth, result, sizes, padding, kernel, dilation, out, stride)
 
     def spread(self) -> tuple[Lines, list[list[list[tuple[int, int]]]]]:
-        """For the gradient of the images, that of the results as it lies on the stack, and for each dimension, and the
-        first numbers along it as far as a step goes, which places of the kernel see one and where they find it.
+        """Return, for the gradient of the images, the layout of the results' gradient on the stack, and for each
+        dimension, and each remainder by the stride, the kernel elements that reach it and where they read.
         """
         found, before, after = [], [], []
         for d, (size, out) in enumerate(zip(self.sizes, self.out, strict=True)):
@@ -133,7 +133,7 @@ class Geometry:
         return Lines(self.code, self.groups, self.result, self.out, tuple(before), tuple(after)), found
 
     def fits(self, what: str) -> bool:
-        """Whether there is room for an image on the stack, and for the gradients of one where these are turned."""
+        """Return whether the stack can hold an image, and the gradients of one if these are transposed."""
         if len(self.places) > _MOST:
             return False
         if what == "images":
@@ -143,7 +143,9 @@ class Geometry:
 
 
 def _padded_image(kernel: Kernel, lines: Lines, block: str, image: str, group: Any, slot: int = 0) -> str:
-    """Copy the channels of an image to the stack, between the zeros that are there; the block after it."""
+    """Write code that copies the channels of an image to the stack, between zeros that are there; return the block
+    after it.
+    """
     code, size, stride, length = lines.code, prod(lines.sizes), lines.stride, lines.sizes[-1]
     channels = kernel.emit(f"mul i64 {image}, {lines.groups * lines.depth}")
     if group is not None:
@@ -181,7 +183,7 @@ def _padded_image(kernel: Kernel, lines: Lines, block: str, image: str, group: A
 
 
 def _strips(kernel: Kernel, block: str, length: int, wide: int, body: Callable) -> str:
-    """What is done to the parts of a row, which are as wide as they can be, given where a part begins and its width."""
+    """Write ``body`` for each segment of a row, as wide as possible, given its start and width."""
     whole = length // wide * wide
     if whole > wide:
         begin, inside, end = counted_loop(kernel, block, 0, whole, wide)
@@ -192,7 +194,7 @@ def _strips(kernel: Kernel, block: str, length: int, wide: int, body: Callable) 
 
 
 def _lanes(width: int, wide: int) -> int:
-    """How many numbers a vector has that holds a part of a row: two vectors, or one where that is enough."""
+    """Return how many numbers a vector has that holds a segment of a row: two vectors, or one where that is enough."""
     return wide if width > wide // 2 else wide // 2
 
 
@@ -206,7 +208,7 @@ def _zeros(kernel: Kernel, lines: Lines, block: str) -> str:
 
 
 def _row(kernel: Kernel, code: str, counters: list, steps: list) -> Any:
-    """Where a row begins, None at the first number, given how far apart rows are along each dimension."""
+    """Return the offset of a row, None for zero, given the distances of rows along each dimension."""
     among: Any = None
     for counter, step in zip(counters, steps, strict=True):
         if counter is not None:
@@ -218,8 +220,9 @@ def _row(kernel: Kernel, code: str, counters: list, steps: list) -> Any:
 def _sums(
     kernel: Kernel, block: str, begin: Any, stop: Any, kind: str, starts: list, body: Callable
 ) -> tuple[list, str]:
-    """A loop that adds to some vectors: these after it, and the block. ``body`` gives them, and the block it ends with,
-    from the block it begins with, the counter and what they were.
+    """Write a loop that adds to some vectors; return them and the block after it.
+
+    ``body`` returns them and its last block, given its first block, the counter and their old values.
     """
     counter, inside, end = counted_loop(kernel, block, begin, stop, 1)
     sums, places = [kernel.fresh() for _ in starts], []
@@ -235,7 +238,7 @@ def _sums(
 def _totals(
     kernel: Kernel, block: str, depth: int, many: int, lanes: Any, count: int, body: Callable
 ) -> tuple[list, str]:
-    """:func:`_sums` over channels, each of ``many`` terms, in pieces, whose sums are added up."""
+    """Write :func:`_sums` over channels, each of ``many`` terms, in segments whose sums are added."""
     terms = max(1, _TERMS // max(1, many))
     total: list = []
     zero = [constant(lanes.lanes, lanes.kind, 0)] * count
@@ -248,7 +251,9 @@ def _totals(
 
 
 def _images_loop(kernel: Kernel, space: Geometry, block: str, shared: bool) -> tuple[str, Any, str, Callable]:
-    """A loop over images, and one over groups: their counters, the block, and what ends them."""
+    """Write a loop over images, and one over groups; return their counters, the block, and the function that ends
+    them.
+    """
     if shared:
         kernel.rounds = space.images
     first, stop = ("%low", "%high") if shared else ("0", str(space.images))
@@ -260,7 +265,7 @@ def _images_loop(kernel: Kernel, space: Geometry, block: str, shared: bool) -> t
 
 
 def _channels(kernel: Kernel, image: str, group: Any, groups: int, count: int) -> str:
-    """The number of the first channel of an image's group."""
+    """Return the number of the first channel of an image's group."""
     channel = kernel.emit(f"mul i64 {image}, {groups * count}")
     return channel if group is None else kernel.emit(f"add i64 {channel}, {_of_group(kernel, group, count)}")
 
@@ -270,20 +275,20 @@ def _of_group(kernel: Kernel, group: Any, count: int) -> str:
 
 
 def _bias(kernel: Kernel, lanes: Any, code: str, group: Any, count: int, made: str, q: int) -> str:
-    """That of a channel, in all lanes."""
+    """Return the bias of a channel, in all lanes."""
     of = made if group is None else kernel.emit(f"add i64 {made}, {_of_group(kernel, group, count)}")
     one = kernel.load(kernel.offset(kernel.offset(kernel.pointer(2), code, of), code, q), code)
     return kernel.shuffle(one, 1, lanes.kind, [0] * lanes.lanes)
 
 
 def _blocks(count: int, some: int) -> list[tuple[int, int, int]]:
-    """Channels, some at a time, and those that are left: from, to, how many at a time."""
+    """Yield channels in groups of ``some``, and the remaining ones: from, to, how many at a time."""
     full = count // some * some
     return [block for block in ((0, full, some), (full, count, count - full)) if block[0] < block[1]]
 
 
 def _forward(space: Geometry, biased: bool) -> Kernel:
-    """Images, weight, bias (if there is one), results."""
+    """Return the kernel of images, weight, bias (if there is one), results."""
     kernel = Kernel(Library())
     code, kind, lines = space.code, KINDS[space.code], space.lines
     many, size = len(space.places), prod(space.out)
@@ -357,7 +362,7 @@ def _forward(space: Geometry, biased: bool) -> Kernel:
 
 
 def _images(space: Geometry, biased: bool) -> Kernel:
-    """Gradients of results, weight, bias (if there is one), and the images' gradients."""
+    """Return the kernel of gradients of results, weight, bias (if there is one), and the images' gradients."""
     kernel = Kernel(Library())
     code, kind, many, size = space.code, KINDS[space.code], len(space.places), prod(space.sizes)
     lines, seen = space.spread()
@@ -378,7 +383,7 @@ def _images(space: Geometry, biased: bool) -> Kernel:
         number = kernel.emit(f"add i64 {channel}, {made}")
         results = kernel.offset(target, code, kernel.emit(f"mul i64 {number}, {size}"))
         for firsts in product(*[range(len(each)) for each in seen[:-1]]):
-            # rows a step apart are seen by the same places of the kernel
+            # rows a stride apart are read by the same kernel elements
             found = [each[at] for each, at in zip(seen[:-1], firsts, strict=True)]
             terms: dict[int, list[tuple[int, int]]] = {}  # by where they find a number: which of the row's, and place
             for ks in product(*found):
@@ -441,7 +446,7 @@ def _images(space: Geometry, biased: bool) -> Kernel:
 
 
 def _merged(kernel: Kernel, values: list, held: int, kind: str, width: int) -> str:
-    """The first numbers of all vectors, then the second ones, and so on, up to a width."""
+    """Return the interleaved vectors: the first numbers of all, then the second ones, and so on, up to a width."""
     many = len(values)
     while len(values) > 1:
         shape, places = vector(held, kind), ", ".join(f"i32 {k}" for k in range(2 * held))
@@ -456,7 +461,7 @@ def _merged(kernel: Kernel, values: list, held: int, kind: str, width: int) -> s
 
 
 def _turned(kernel: Kernel, code: str, source: str, rows: int, length: int, block: str) -> str:
-    """Write rows as columns to the second memory on the stack; as squares of vectors, as far as these go."""
+    """Write the transposition of rows to the second buffer on the stack, in square blocks of vectors where possible."""
     kind, side = KINDS[code], _WIDE // 2 // SIZES[code]
     high, along = rows // side * side, length // side * side
     shape = vector(side, kind)
@@ -491,7 +496,9 @@ def _turned(kernel: Kernel, code: str, source: str, rows: int, length: int, bloc
 
 
 def _weight(space: Geometry) -> Kernel:
-    """Images, gradients of results, and the weight's (groups, depth and places, results), to which is added."""
+    """Return the kernel of images, gradients of results, and the weight's gradient (groups, depth and kernel elements,
+    results), which is added to.
+    """
     kernel = Kernel(Library())
     code, kind, size, many = space.code, KINDS[space.code], prod(space.out), len(space.places)
     lines, widest = space.lines, min(space.wide, space.result)
@@ -547,7 +554,7 @@ def _weight(space: Geometry) -> Kernel:
 
 
 def _weight_of_few(space: Geometry) -> Kernel:
-    """:func:`_weight` where there are few results: vectors lie along rows, and are added up at the end of some rows."""
+    """Return :func:`_weight` for few results: vectors lie along rows, and are summed after some rows."""
     kernel = Kernel(Library())
     code, kind, wide, size, many = space.code, KINDS[space.code], space.wide, prod(space.out), len(space.places)
     lines, lanes, length = space.lines, kernel.lanes(space.wide, KINDS[space.code]), space.out[-1]
@@ -608,7 +615,7 @@ def _weight_of_few(space: Geometry) -> Kernel:
 
 
 def _with_zeros(kernel: Kernel, value: str, width: int, lanes: Any) -> str:
-    """A vector of ``width`` numbers, or a number, with zeros behind it."""
+    """Return a vector of ``width`` numbers, or a number, padded with zeros."""
     if width == lanes.lanes:
         return value
     zeros = constant(lanes.lanes, lanes.kind, 0)
@@ -620,7 +627,7 @@ def _with_zeros(kernel: Kernel, value: str, width: int, lanes: Any) -> str:
 
 
 def _added_up(kernel: Kernel, value: str, lanes: Any) -> str:
-    """The sum of a vector's numbers, of which there are a power of two."""
+    """Return the sum of a vector's numbers, whose count is a power of two."""
     width = lanes.lanes
     while width > 1:
         halves = [kernel.shuffle(value, width, lanes.kind, list(range(k, k + width // 2))) for k in (0, width // 2)]
@@ -630,7 +637,7 @@ def _added_up(kernel: Kernel, value: str, lanes: Any) -> str:
 
 
 def _function(kernel: Kernel, key: tuple, count: int) -> Callable:
-    """A function of arrays, dense ones, that runs a kernel."""
+    """Return a function of contiguous arrays that runs a kernel."""
     name = f"c{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}"
     runtime.functions({name: kernel.text(name)}, kernel.library)
     table = np.array([runtime.address(name), count, *[0] * count, 0], np.uint64)
@@ -644,16 +651,20 @@ def _function(kernel: Kernel, key: tuple, count: int) -> Callable:
 
 
 def forward(space: Geometry, biased: bool) -> Callable:
-    """A function of images, weight, bias (if there is one) and what the results are written to."""
+    """Return a function of images, weight, bias (if there is one) and the array for the results."""
     return _function(_forward(space, biased), ("forward", biased, space.key), 4 if biased else 3)
 
 
 def images(space: Geometry, biased: bool) -> Callable:
-    """A function of gradients of results, weight, bias (if there is one) and what the images' are written to."""
+    """Return a function of gradients of results, weight, bias (if there is one) and the array for the images'
+    gradients.
+    """
     return _function(_images(space, biased), ("images", biased, space.key), 4 if biased else 3)
 
 
 def weight(space: Geometry) -> Callable:
-    """A function of images, gradients of results, and what the weight's are added to, turned."""
+    """Return a function of images, gradients of results, and the array to which the transposed weight's gradient is
+    added.
+    """
     few = space.result <= space.wide // 8 and space.out[-1] >= space.wide // 4
     return _function(_weight_of_few(space) if few else _weight(space), ("weight", space.key), 3)

@@ -73,7 +73,7 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
 
     def is_safe(self) -> bool:
-        """Whether others still cannot write to the folder."""
+        """Return whether others still cannot write to the folder."""
         if self._descriptor is None:
             return True
         try:
@@ -132,7 +132,7 @@ class Folder:
         self._writes += 1
 
     def _trim(self) -> None:
-        """Remove the oldest entries until the folder is within its bounds, and what processes left half written."""
+        """Remove the oldest entries until the folder is within its bounds, and unfinished files of other processes."""
         found = []
         now = time.time()
         try:
@@ -196,7 +196,7 @@ def _open_folder(path: Path) -> int:
 
 
 def _check(status: os.stat_result, path: Path, is_last: bool) -> None:
-    """Raise unless a folder on the way to the cache is one in which others can exchange nothing."""
+    """Raise unless a folder on the path to the cache is protected against changes by others."""
     if status.st_uid not in ((os.getuid(),) if is_last else (0, os.getuid())):
         raise PermissionError(errno.EPERM, "a folder on the way belongs to somebody else", str(path))
     shared = status.st_mode & 0o022

@@ -1,7 +1,7 @@
-"""Instances: programs with memory to compute in, so that several threads may run one at once.
+"""Executables: programs with memory to compute in, so that several threads may run one at once.
 
-Little memory is an executable's own. More is lent to it for a call, out of blocks that all programs share: they take as
-much as those that run at the same time need, however many there are.
+An executable owns a small arena. A large one is borrowed for the length of a call, out of blocks that all programs
+share: their number is that of the programs that run at the same time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ALIGN = 64
 
 
 class ArenaOffset(int):
-    """A place in the arena."""
+    """An offset into the arena."""
 
 
 class Segment:
-    """A stretch of the table, or a call between two."""
+    """A part of the instruction table, or a library call between two such parts."""
 
     __slots__ = ("table", "relocations", "names", "call")
 
@@ -42,7 +42,7 @@ class Segment:
         self.call: Any = None
 
     def alone(self) -> Iterator[Segment]:
-        """Each instruction as a stretch of its own."""
+        """Yield each instruction as a segment of its own."""
         at = 0
         for name in self.names:
             end = at + 2 + self.table[at + 1]
@@ -54,15 +54,16 @@ class Segment:
 
 
 class _Blocks:
-    """Blocks of memory that nobody has at the moment: as many as programs have run at once, and soon all of them as
-    large as the largest needs. Lists are changed in one step, so that threads and forks find them whole.
+    """The idle shared blocks: as many as programs have run at once, soon all as large as the largest needs.
+
+    The list is changed in single steps, so that threads and forks always find it consistent.
     """
 
     def __init__(self) -> None:
         self._free: list[np.ndarray] = []
 
     def take(self, size: int) -> np.ndarray:
-        """A block of at least ``size`` bytes; one that is too small is given up for it."""
+        """Return a block of at least ``size`` bytes; one that is too small is freed for it."""
         try:
             block = self._free.pop()
             if len(block) >= size:
@@ -91,7 +92,7 @@ class Executable:
         self._lent = self._size > _OWN
         self._memory: np.ndarray | None = None
         self._start = self._skipped = 0  # where the arena begins, and how far that is from the beginning of a block
-        self._tables: list[tuple[np.ndarray, np.ndarray]] = []  # and where in them places are
+        self._tables: list[tuple[np.ndarray, np.ndarray]] = []  # and the indices of arena offsets in them
         self.entries = []
         self.calls = []
         self._held = []
@@ -108,12 +109,12 @@ class Executable:
             self._use(np.empty(self._size, np.uint8))
 
     def borrow(self) -> None:
-        """Have memory for one call."""
+        """Take an arena for one call."""
         if self._lent:
             self._use(blocks.take(self._size))
 
     def give_back(self) -> None:
-        """The end of a call."""
+        """Return the arena at the end of a call."""
         if self._lent and self._memory is not None:
             blocks.give_back(self._memory)
             self._memory = None
@@ -135,8 +136,8 @@ class Executable:
         return runtime.entry(table, np.array(relocations or [(0, 0, 0)], np.int64), len(relocations))
 
     def _where(self, node: int) -> Any:
-        """The memory of a node: a part of the arena, a constant's bytes, or ``(number, offset)`` of an array that comes
-        from outside, or is given.
+        """Return the memory of a node: a part of the arena, the bytes of a constant, or ``(number, offset)`` of an
+        array from outside or an output.
         """
         program = self.program
         schedule = program.schedule
@@ -152,14 +153,14 @@ class Executable:
         return slice(schedule.address[root], schedule.address[root] + prod(made.shape) * made.dtype.itemsize)
 
     def _bytes(self, memory: Any) -> np.ndarray:
-        """What :meth:`_where` found, if it is neither from outside nor given."""
+        """Return the bytes of a memory found by :meth:`_where` that is in the arena or a constant."""
         if not isinstance(memory, slice):
             return memory
         assert self._memory is not None
         return self._memory[self._skipped + memory.start : self._skipped + memory.stop]
 
     def _prepared(self, call: int) -> Callable[[Sequence], None]:
-        """A call of a library's, on arrays over the program's memory."""
+        """Return a library call, bound to arrays over the program's memory."""
         schedule = self.program.schedule
         node = schedule.nodes[call]
         instruction, args, kwargs, _ = node.attr
@@ -196,7 +197,7 @@ class Executable:
         return run
 
     def run(self, everything: tuple) -> Any:
-        """Run the stretches of the table, and the calls between them."""
+        """Run the segments of the table, and the calls between them."""
         for function, call in zip(self.entries, self.calls, strict=True):
             if not function(*everything):
                 raise Mismatch
@@ -205,7 +206,7 @@ class Executable:
 
 
 class Watched(Executable):
-    """A program that is run instruction by instruction."""
+    """An executable that is run instruction by instruction."""
 
     def _segments(self) -> Iterable[Segment]:
         self._names: list[str] = []
@@ -221,7 +222,7 @@ class Watched(Executable):
                 yield called
 
     def run_for(self, recorder: Any, everything: tuple) -> None:
-        """Run it, each instruction as an event."""
+        """Run the program, with each instruction as an event."""
         for name, function, call in zip(self._names, self.entries, self.calls, strict=True):
             event = recorder.begin(name, "kernel")
             try:
@@ -234,7 +235,7 @@ class Watched(Executable):
 
 
 class LoopExecutable(Executable):
-    """A program with memory of its own and places that move on."""
+    """An executable with an arena of its own and arrays whose position advances."""
 
     def __init__(self, program: Program, iterations: Iterations) -> None:
         self._iterations = iterations
@@ -261,7 +262,7 @@ def _called(instruction: Instruction, args: tuple, kwargs: dict) -> Any:
 
 
 def _flat(result: Any, shape: Any) -> list:
-    """The arrays of a result, in the order of its values."""
+    """Return the arrays of a result, in the order of its values."""
     if type(shape) is Value:
         return [result]
     if isinstance(shape, (tuple, list)) and shape:

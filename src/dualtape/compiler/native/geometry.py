@@ -1,6 +1,6 @@
-"""Where traced values lie in memory: their strides in elements, the order of their axes, the region that a key names.
+"""Memory layout of traced values: strides in elements, the order of axes, the region that a key selects.
 
-Facts about single values and arrays; nodes are made of them in ``lower`` and by its ``rules``.
+These are properties of single values and arrays; ``lower`` and its ``rules`` make nodes from them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .ir import Unsupported, dense
 
 
 def _elements(value: Value) -> tuple:
-    """Strides in elements."""
+    """Return the strides in elements."""
     size = value.dtype.itemsize
     return tuple([s // size for s in value.strides])
 
 
 @lru_cache(4096)
 def _element_steps(shape: tuple, strides: tuple, dtype: np.dtype) -> tuple:
-    """Strides in elements, 0 along what has one element."""
+    """Return the strides in elements, 0 along axes of length 1."""
     size = dtype.itemsize
     return tuple([0 if n == 1 else s // size for n, s in zip(shape, strides, strict=True)])
 
 
 @lru_cache(4096)
 def _axes(shape: tuple, strides: tuple, dtype: np.dtype) -> list[int]:
-    """The axes in the order of memory, the slowest first."""
+    """Return the axes in memory order, the slowest first."""
     axes = list(range(len(shape)))
     if _element_steps(shape, strides, dtype) == dense(shape):
         return axes
@@ -41,7 +41,7 @@ def _order(value: Value) -> list[int]:
 
 
 def _memory_order(array: np.ndarray) -> np.ndarray:
-    """The elements of an array that owns its memory, as they lie there."""
+    """Return the elements of an array that owns its memory, in memory order."""
     return (
         array
         if array.flags.c_contiguous
@@ -50,7 +50,7 @@ def _memory_order(array: np.ndarray) -> np.ndarray:
 
 
 def _differs(flat: np.ndarray) -> bool:
-    """Whether not all elements are the same, to the sign of zero."""
+    """Return whether not all elements are equal, including the sign of zero."""
     bits = np.ascontiguousarray(flat).reshape(-1).view(f"u{flat.dtype.itemsize}")
     return bool(bits[0] != bits[-1] or (bits != bits[0]).any())
 
@@ -60,7 +60,7 @@ def _number(number: Any, dtype: np.dtype) -> Any:
 
 
 def _region(value: Value, key: Any) -> Value:
-    """The part of ``value`` that ``key``, of numbers and slices, names."""
+    """Return the part of ``value`` that ``key``, of numbers and slices, selects."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(
         not isinstance(part, (int, np.integer, slice, type(None), type(Ellipsis))) or isinstance(part, bool)

@@ -1,9 +1,9 @@
-"""The native compiler's words: nodes over flat pieces of memory, read by offsets and strides.
+"""The intermediate representation: nodes over flat buffers, read by offsets and strides.
 
-A :class:`Node` makes one piece of memory, its elements in the row-major order of the node's shape. It reads others
-through accesses: ``(number of the node, offset, strides)`` over the shape that the reader goes through, in elements;
-views and broadcasts are accesses, and no nodes. A number in the place of an access is ``(SCALAR, number)``. A write
-makes a new version of a memory: a node again.
+A :class:`Node` computes one buffer, its elements in the row-major order of the node's shape. It reads others through
+accesses: ``(number of the node, offset, strides)`` over the reader's iteration space, in elements; views and broadcasts
+are accesses, not nodes. A number in place of an access is ``(SCALAR, number)``. A write makes a new version of a
+buffer, which is a node again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NATIVE = {np.dtype(name) for name in ("f4", "f8", "i4", "i8", "?")}
 
 
 class Unsupported(Exception):
-    """The instruction is no loop: it stays a call."""
+    """Raised when an instruction cannot be lowered to loops: it stays a call."""
 
 
 class Node:
-    """One piece of memory and how it comes about.
+    """One buffer and how it is computed.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Node:
 
     @property
     def space(self) -> tuple:
-        """The shape that it goes through."""
+        """The shape of its iteration space."""
         return self.attr[1] if self.op in (REDUCE, WRITE) else self.shape
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ _dense: dict[tuple, tuple] = {}
 
 
 def dense(shape: tuple) -> tuple:
-    """The strides of a row-major array; 0 along what has one element."""
+    """Return the strides of a row-major array; 0 along axes of length 1."""
     known = _dense.get(shape)
     if known is None:
         strides, step = [], 1
@@ -80,17 +80,17 @@ def dense(shape: tuple) -> tuple:
 
 
 def steps(shape: tuple, strides: tuple) -> tuple:
-    """``strides`` with 0 along what has one element: what is the same is then equal."""
+    """Return ``strides`` with 0 along axes of length 1, so that equal accesses compare equal."""
     return tuple([0 if n == 1 else s for n, s in zip(shape, strides, strict=True)])
 
 
 def is_whole(access: Access, shape: tuple, node: Node) -> bool:
-    """Whether an access over ``shape`` goes through all of a node's memory in its order."""
+    """Return whether an access over ``shape`` covers all of a node's buffer in order."""
     return access[1] == 0 and prod(node.shape) == prod(shape) and access[2] == dense(shape)
 
 
 def indices(offset: int, strides: tuple, shape: tuple) -> list[int]:
-    """All places of an access, in order."""
+    """Return all flat indices of an access, in order."""
     places = [offset]
     for n, s in zip(shape, strides, strict=True):
         places = [place + i * s for place in places for i in range(n)]

@@ -1,8 +1,7 @@
-"""Plans: what the kernel of a cluster does, without its nodes, addresses and sizes.
+"""Kernel keys, or plans: what the kernel of a cluster computes, without its nodes, addresses and sizes.
 
-Clusters with equal plans share a kernel, within a program, between programs, and on disk. How long loops are, by how
-much they go on in memory, by which number is multiplied or divided: these are numbers that the kernel is given, so that
-arrays of all sizes have the same kernels.
+Clusters with equal plans share a kernel, within a program, between programs, and on disk. Lengths of loops, strides,
+and factors are arguments of the kernel, so that arrays of all sizes use the same kernels.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _PIECE = 256  # terms of a large product that are added up one by one
 
 
 def _exact(number: Any) -> tuple:
-    """A number as a key: 0.0 is not -0.0, and 1 not True."""
+    """Return a number as a key: 0.0 differs from -0.0, and 1 from True."""
     return ("s", number, str(number))
 
 
 def plan_of(schedule: Schedule, cluster: Cluster) -> tuple[tuple, list[Any]]:
-    """The plan of a cluster, and what its kernel is given: what its pointers point to, ``(node, offset in elements)``,
-    then its numbers.
+    """Return the plan of a cluster, and the arguments of its kernel: its pointers, ``(node, offset in elements)``, then
+    its numbers.
     """
     slots: dict[tuple[int, int], int] = {}
     if cluster.kind == "nest":
@@ -58,8 +57,9 @@ def plan_of(schedule: Schedule, cluster: Cluster) -> tuple[tuple, list[Any]]:
 def _members(
     schedule: Schedule, cluster: Cluster, slots: dict[tuple[int, int], int], names: dict[int, str]
 ) -> list[tuple]:
-    """``(op, type, shape, reads, store, attr)`` of each. A slot is the number of a pointer, or the name of memory on
-    the stack.
+    """Return ``(op, type, shape, reads, store, attr)`` of each member.
+
+    A slot is the number of a pointer, or the name of a buffer on the stack.
     """
     nodes = schedule.nodes
     local = {i: k for k, i in enumerate(cluster.members)}
@@ -124,7 +124,7 @@ def _members(
 
 
 def _without_numbers(parts: list[list[tuple]]) -> tuple[list[list[tuple]], list[int]]:
-    """Members that are given the numbers they compute with, and these, as bits; a few that are usual they keep."""
+    """Return the members with their constants as arguments, and these, as bits; a few usual ones remain constants."""
     found: dict[tuple, int] = {}
     changed: list[list[tuple]] = []
     for members in parts:
@@ -144,9 +144,9 @@ def _without_numbers(parts: list[list[tuple]]) -> tuple[list[list[tuple]], list[
 
 
 def _loop_plan(members: list[tuple], bounds: Any, first: int, rows: int = 1) -> tuple[tuple, list[int]]:
-    """The plan of a loop over dims that are as few as its accesses allow, and its numbers, which come after ``first``
-    others: steps in memory, lengths, and last how many rounds the outermost loop has. The loops over ``rows`` are those
-    of a nest, and stay as they are.
+    """Return the plan of a loop over as few dims as its accesses allow, and its numbers, which follow ``first`` others:
+    strides, lengths, and last the number of iterations of the outermost loop. The loops over ``rows`` belong to a nest,
+    and remain.
     """
     dims = dims_of(bounds) or [1]
     lead = next(k for k in range(len(dims) + 1) if prod(dims[:k]) == rows)
@@ -195,7 +195,7 @@ def _loop_plan(members: list[tuple], bounds: Any, first: int, rows: int = 1) -> 
 
 
 def _collapse(dims: list[int], strides: list[list[int]], lead: int) -> None:
-    """Neighbouring dims that every access goes through in one are one; the first ``lead`` stay."""
+    """Merge neighbouring dims that every access traverses as one; the first ``lead`` remain."""
     d = lead
     while d + 1 < len(dims):
         if all(s[d] == s[d + 1] * dims[d + 1] for s in strides):
@@ -207,8 +207,8 @@ def _collapse(dims: list[int], strides: list[list[int]], lead: int) -> None:
 
 
 def product_plan(schedule: Schedule, i: int) -> tuple[tuple, list[list[Any]]]:
-    """The plan of one product of a batch, and what the kernel is given for each: pointers to what is multiplied and to
-    the result; then how many rows there are, in fours and in all, and the like.
+    """Return the plan of one product of a batch, and the arguments of its kernel for each: pointers to factors and
+    result; then the number of rows, in fours and in all, and the other sizes.
     """
     node = schedule.nodes[i]
     batch, m, k, n, how = node.attr

@@ -1,4 +1,4 @@
-"""Kernels: the text of the machine code that a plan becomes."""
+"""Kernels: the LLVM IR of a plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .register_kernels import Straight
 
 
 def written(plan: tuple, name: str, library: Library) -> str:
-    """The text of the kernel of ``plan``."""
+    """Return the LLVM IR of the kernel of ``plan``."""
     kernel = Kernel(library)
     kind, what, *rest = plan
     if kind == "product":

@@ -1,4 +1,4 @@
-"""The text of a kernel, in LLVM's language, as it is written: values, memory, loops.
+"""Writing LLVM IR: values, memory, loops.
 
 A kernel is a function of a table: pointers to arrays first, then numbers.
 """
@@ -17,12 +17,12 @@ GIVEN = "given"
 
 
 def kind_of(code: str) -> str:
-    """The type of a value in a register."""
+    """Return the LLVM type of a value in a register."""
     return "i1" if code == "b1" else KINDS[code]
 
 
 class Kernel:
-    """The text of one kernel, as it is written."""
+    """The LLVM IR of one kernel while it is written."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -55,20 +55,20 @@ class Kernel:
         return lanes
 
     def pointer(self, slot: int | str) -> str:
-        """That of a slot; of a name, of memory on the stack."""
+        """Return the pointer of a slot; of a name, that of a buffer on the stack."""
         if isinstance(slot, str):
             return f"%{slot}"
         self.slots = max(self.slots, slot + 1)
         return f"%p{slot}"
 
     def number(self, read: tuple, count: int) -> str:
-        """A number that the kernel is given, in all lanes."""
+        """Return a number argument of the kernel, in all lanes."""
         _, k, code = read
         value = self._cast(self.emit(f"bitcast i64 %n{k} to double"), DOUBLE, KINDS[code], 1)
         return self.shuffle(value, 1, KINDS[code], [0] * count)
 
     def offset(self, pointer: str, code: str, places: Any) -> str:
-        """A pointer some elements further."""
+        """Return a pointer, advanced by some elements."""
         if places is None or places == 0 or places == "0":
             return pointer
         return self.emit(f"getelementptr {KINDS[code]}, ptr {pointer}, i64 {places}")
@@ -85,7 +85,7 @@ class Kernel:
         self.lines.append(f"  store {vector(count, KINDS[code])} {value}, ptr {pointer}, align {SIZES[code]}")
 
     def shuffle(self, value: str, count: int, kind: str, places: list[int]) -> str:
-        """Some lanes of a vector, in some order."""
+        """Return some lanes of a vector, in some order."""
         wanted = len(places)
         if count == 1:
             if wanted == 1:
@@ -105,7 +105,7 @@ class Kernel:
         )
 
     def apply(self, op: str, code: str, args: list, codes: list, count: int) -> str:
-        """An elementwise op; ``codes`` are the types of the arguments, None of numbers."""
+        """Write an elementwise op; ``codes`` are the types of the arguments, None for numbers."""
         kind = kind_of(code)
         if op == SELECT:
             mask, a, b = args
@@ -164,7 +164,7 @@ class Kernel:
 
 
 def opened_loops(kernel: Kernel, dims: Sequence[int | str], block: str) -> tuple[list[tuple], list, str]:
-    """Begin loops: what ends them, their counters, the block that they begin with."""
+    """Begin loops; return the state that ends them, their counters, and their first block."""
     outer: list[tuple] = []
     counters: list[str | None] = []
     for size in dims:
@@ -181,7 +181,7 @@ def opened_loops(kernel: Kernel, dims: Sequence[int | str], block: str) -> tuple
 
 
 def closed_loops(kernel: Kernel, outer: list[tuple], block: str, shared: bool) -> str:
-    """End loops; the block after them. If the outermost is ``shared``, threads share its rounds."""
+    """End loops and return the block after them. If the outermost is ``shared``, threads share its iterations."""
     lines = kernel.lines
     for label, now, following, size, place, before in reversed(outer):
         end = kernel.label()
@@ -197,7 +197,7 @@ def closed_loops(kernel: Kernel, outer: list[tuple], block: str, shared: bool) -
 
 
 def counted_loop(kernel: Kernel, block: str, start: int | str, stop: int | str, step: int) -> tuple[str, str, Any]:
-    """Begin a loop: its counter, its first block, and what ends it given the last block."""
+    """Begin a loop; return its counter, its first block, and the function that ends it given the last block."""
     label, now, following = kernel.label(), kernel.fresh(), kernel.fresh()
     kernel.lines.append(f"  br label %{label}\n{label}:")
     kernel.lines.append("")

@@ -1,7 +1,7 @@
 """Kernels that are loops over arrays, and nests of such loops.
 
-The last dimension is gone through in vectors. Where its length is no multiple of a vector's, the last vector begins
-earlier and computes some elements again, so that nothing outside of an array is ever read or written.
+The last dimension is traversed in vectors. If its length is not a multiple of the vector length, the last vector begins
+earlier and recomputes some elements, so that nothing outside an array is read or written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Loop:
         self.inside(self.begin("entry"), [], self.much and self.independent())
 
     def begin(self, block: str) -> str:
-        """What comes before all loops; the block after it."""
+        """Write the code before all loops; return the block after it."""
         for p in self.plan:
             for r in p[3]:
                 if r[0] == "n":
@@ -55,7 +55,7 @@ class Loop:
         return self._neutral(block)
 
     def inside(self, block: str, around: list, shared: bool) -> str:
-        """The loops inside of those that are there already, whose counters are given; the last block."""
+        """Write the inner loops, given the counters of the outer ones; return the last block."""
         kernel = self.kernel
         lines = kernel.lines
         kernel.inline = self.inline
@@ -109,17 +109,21 @@ class Loop:
         return closed_loops(kernel, outer, block, shared)
 
     def independent(self) -> bool:
-        """Whether threads may share the outermost loop: there is one, and no two rounds write to one place."""
+        """Return whether threads may share the outermost loop: there is one, and no two iterations write to one
+        element.
+        """
         if not (self.sizes or self.several):
             return False
         return not any(p[1] == WRITE or p[1] == REDUCE and not (self.sizes and self._once(p)) for p in self.plan)
 
     def _folds(self, p: tuple) -> bool:
-        """Whether a reduction goes along the last dimension: then a vector is kept until its end."""
+        """Return whether a reduction runs along the last dimension: its accumulator vector is then kept until the
+        end.
+        """
         return p[4][4] == 0 and self.width > 1
 
     def _once(self, p: tuple) -> bool:
-        """Whether each result is folded once: then nothing was there before."""
+        """Return whether each result is folded once, so that there is no earlier value."""
         return self._folds(p) and all(step >= 0 for step in p[4][3])
 
     def _accumulator(self, p: tuple) -> tuple[str, Any]:
@@ -132,11 +136,13 @@ class Loop:
         return DOUBLE if wide else kind_of(code), neutral
 
     def _parts(self, p: tuple) -> tuple[int, ...]:
-        """The accumulators of a reduction: two where a long sum in double precision is not to lose anything."""
+        """Return the accumulators of a reduction: two for a long sum in double precision, to keep its rounding
+        errors.
+        """
         return (0, 1) if p[2] == "f8" and p[5] == "add" and self.long else (0,)
 
     def _neutral(self, block: str) -> str:
-        """Fill the results of reductions that several rounds add to."""
+        """Initialise the results of reductions that several iterations add to."""
         kernel = self.kernel
         for p in self.plan:
             if p[1] != REDUCE or self._once(p):
@@ -200,7 +206,7 @@ class Loop:
             kernel.store(one, kernel.offset(pointer, code, k * stride), code)
 
     def _body(self, counters: list, begin: str, start: dict, mask: str | None) -> dict:
-        """One vector of every member; the accumulators after it."""
+        """Write one vector of every member; return the accumulators after it."""
         kernel, width = self.kernel, self.width
         values: dict[int, str] = {}
         loaded: dict[tuple, str] = {}
@@ -291,7 +297,7 @@ class Loop:
 
 
 def _two_sum(lanes: Lanes, total: str, rest: str, value: str) -> tuple[str, str]:
-    """The sum and, added up beside it, what its rounding takes away."""
+    """Return the sum, and the sum of its rounding errors."""
     after = lanes.add(total, value)
     part = lanes.sub(after, total)
     lost = lanes.add(lanes.sub(total, lanes.sub(after, part)), lanes.sub(value, part))
@@ -300,7 +306,7 @@ def _two_sum(lanes: Lanes, total: str, rest: str, value: str) -> tuple[str, str]
 
 
 def write_nest(kernel: Kernel, plans: tuple, sizes: tuple[int, ...]) -> None:
-    """Loops one after the other for each row; ``sizes`` are the bytes of rows that lie on the stack."""
+    """Write loops that run one after the other for each row; ``sizes`` are the bytes of rows on the stack."""
     loops = [Loop(kernel, plan) for plan in plans]
     kernel.locals = sizes
     shared = any([loop.much for loop in loops]) and all([loop.independent() for loop in loops])

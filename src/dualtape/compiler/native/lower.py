@@ -1,8 +1,8 @@
-"""Lowering: from NumPy's calls, as they were traced, to nodes over memory.
+"""Lowering: from traced NumPy calls to nodes over memory.
 
-What has a meaning as loops (elementwise functions, reductions, products, copies, writes of regions) becomes nodes;
-views become accesses; everything else stays the call it was, on arrays over the program's memory. Functions that are
-neither ufuncs nor reductions are in ``rules``.
+Calls that are loops (elementwise functions, reductions, products, copies, writes of regions) become nodes; views become
+accesses; everything else remains a call, on arrays over the program's memory. Functions that are neither ufuncs nor
+reductions are in ``rules``.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ _MANY = 512  # summands from which on columns are added up in double precision
 
 
 class NotNative(Exception):
-    """The program is not one for native code, and why."""
+    """Raised with the reason why a program cannot run as native code."""
 
 
 class ViewOf:
-    """An array over the program's memory, for a call: the operand's number, and where in it."""
+    """An array over the program's memory, for a call: the operand's number, and its position in it."""
 
     __slots__ = ("operand", "offset", "shape", "strides", "dtype")
 
@@ -88,7 +88,7 @@ class ViewOf:
 
 
 class Lowering:
-    """Nodes from instructions.
+    """Lowers instructions to nodes.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Lowering:
             raise NotNative("memory from outside is written through one of several tensors, or with gaps")
 
     def _of(self, value: Value) -> tuple[int, int]:
-        """The node that a value's memory is now, and the first byte of it."""
+        """Return the node of a value's buffer at this point, and the value's first byte in it."""
         node = self._versions.get(id(value.memory))
         known = self._inputs.get(id(value.memory))
         if node is not None:
@@ -153,7 +153,9 @@ class Lowering:
         return self._versions[id(value.memory)], 0
 
     def _constant(self, value: Value) -> int:
-        """The node of a value that is the same in every run; of memory that is written to, of what it is at first."""
+        """Return the node of a value that is the same in every run; of memory that is written to, of its initial
+        content.
+        """
         array = value.constant
         assert array is not None
         known = self._constants.get(id(array))
@@ -167,7 +169,7 @@ class Lowering:
         return known
 
     def access(self, value: Value) -> Access:
-        """How ``value`` is read, now."""
+        """Return the access by which ``value`` is read at this point."""
         if is_constant(value):
             node = self._constant(value)
             found = self.nodes[node]
@@ -186,7 +188,9 @@ class Lowering:
         self._versions[id(value.memory)] = node
 
     def _over(self, operand: Any, shape: tuple, order: list[int], dtype: np.dtype | None = None) -> Access:
-        """An operand read over a result's ``shape``, its axes in the order of the result's memory."""
+        """Return the access of an operand over a result's ``shape``, with the axes in the memory order of the
+        result.
+        """
         if not isinstance(operand, Value):
             number = operand.item() if isinstance(operand, np.generic) else operand
             if not isinstance(number, (bool, int, float)):
@@ -284,7 +288,7 @@ class Lowering:
             self._write(out, (node, 0, dense(out.shape)), given)
 
     def _write(self, target: Value, source: Access, dtype: np.dtype | None) -> None:
-        """Write ``source``, over the target's shape, into the target's region."""
+        """Add the write of ``source``, over the target's shape, into the target's region."""
         if target.dtype not in NATIVE:
             raise Unsupported
         if dtype is not None and dtype != target.dtype:
@@ -326,7 +330,7 @@ class Lowering:
             raise Unsupported
 
     def _copied(self, source: Value, result: Value, in_order: bool) -> None:
-        """``result`` is a copy of ``source``, in its own layout or (of another shape) row by row."""
+        """Make ``result`` a copy of ``source``, in its own layout or (of another shape) in row-major order."""
         if source.dtype not in NATIVE or result.dtype not in NATIVE:
             raise Unsupported
         if in_order and steps(result.shape, _elements(result)) != dense(result.shape):
@@ -413,8 +417,8 @@ class Lowering:
         self._made(result, node)
 
     def _blocks(self, reading: Access, space: tuple, axes: tuple, dtype: np.dtype) -> tuple[Access, tuple, tuple]:
-        """Sums of some rows at a time, of what is to be summed along ``axes``: how they are read, over which space, and
-        along which axes they are to be summed.
+        """Split sums along ``axes`` into sums of some rows at a time: return how they are read, over which space, and
+        along which axes they are summed.
         """
         axis = max(axes)
         rows = next((b for b in range(64, 15, -1) if space[axis] % b == 0), 1)
@@ -451,7 +455,7 @@ class Lowering:
         self._made(result, self.add(MATMUL, dtype, (*batch, m, n), (first, second), (batch, m, k, n)))
 
     def _spread(self, value: Value, way: Sequence[tuple[int, int]]) -> Access:
-        """A value read over sizes ``n`` along its axes ``d`` (-1: broadcast)."""
+        """Return a value read over sizes ``n`` along its axes ``d`` (-1: broadcast)."""
         access = self.access(value)
         if access[0] == SCALAR:
             node = self.add(FILL, value.dtype, (1,), (), access[1])
@@ -548,7 +552,9 @@ def _vecdot(a: Value, b: Value) -> tuple:
 
 @lru_cache(4096)
 def _loop_of(ufunc: np.ufunc, *kinds: Any) -> tuple[str, np.dtype, np.dtype] | None:
-    """The op that a ufunc is for arguments of these types, what it computes in, what it gives; None: none of ours."""
+    """Return the op of a ufunc for arguments of these types, the type it computes in and the result type; None if it
+    has no loop.
+    """
     try:
         loop = ufunc.resolve_dtypes((*kinds, None))
     except TypeError:

@@ -1,8 +1,8 @@
-"""Vector mathematics: elementwise ops as LLVM's text, on vectors of any number of lanes.
+"""Vector mathematics: elementwise ops as LLVM IR, on vectors of any number of lanes.
 
-Functions are written once for each width and type, as functions of the module that uses them, or where they are called.
-exp, log, log1p, tanh, erf, sin and cos are branch-free polynomials on all lanes; the others, and arguments too large
-for the polynomials, go lane by lane through the C library's functions, which are right to within an ulp.
+Functions are written once for each width and type, as functions of the module that uses them, or inlined. exp, log,
+log1p, tanh, erf, sin and cos are branch-free polynomials on all lanes; the others, and arguments too large for the
+polynomials, call the C library's functions lane by lane, which are correct within an ulp.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def double_text(number: float) -> str:
 
 
 def float_text(number: float) -> str:
-    """LLVM writes a float as the double that it is exactly."""
+    """Return a float as LLVM writes it: as the double that equals it."""
     with_limit = number
     try:
         rounded = struct.unpack("<f", struct.pack("<f", with_limit))[0]
@@ -120,7 +120,7 @@ def vector(lanes: int, kind: str) -> str:
 
 
 def constant(lanes: int, kind: str, number: Any) -> str:
-    """A number in all lanes."""
+    """Return a number in all lanes."""
     text = (
         float_text(number)
         if kind == FLOAT
@@ -132,7 +132,7 @@ def constant(lanes: int, kind: str, number: Any) -> str:
 
 
 def symbols() -> dict[str, int]:
-    """The C library's functions that kernels may call, by the names they have there."""
+    """Return the C library's functions that kernels may call, by the names they have there."""
     library = ctypes.CDLL(ctypes.util.find_library("m"))
     found = {}
     for name in set(_LIBM.values()):
@@ -143,7 +143,7 @@ def symbols() -> dict[str, int]:
 
 @functools.cache
 def scales_vectors() -> bool:
-    """Whether this processor multiplies vectors by powers of two (AVX-512)."""
+    """Return whether this processor multiplies vectors by powers of two (AVX-512)."""
     import llvmlite.binding as llvm
 
     return bool(llvm.get_host_cpu_features().get("avx512f"))
@@ -160,7 +160,7 @@ class Library:
         self.declared[f"declare {text}"] = None
 
     def call(self, name: str, on: Lanes, args: tuple) -> str:
-        """The name of a function's value on vectors."""
+        """Return the name of a function's value on vectors."""
         if on.inline and name in _BODIES and name not in _BRANCHING:
             return _BODIES[name](on, *[on.value(a) for a in args])
         symbol = f"@m_{name}_{on.suffix}"
@@ -241,14 +241,14 @@ class Lanes:
         return self.emit(f"select {self.mask_type} {mask}, {self.type} {self.value(a)}, {self.type} {self.value(b)}")
 
     def polynomial(self, x: Any, coefficients: list[float]) -> str:
-        """The highest power first."""
+        """Write a polynomial, coefficients of the highest power first."""
         result: Any = coefficients[0]
         for c in coefficients[1:]:
             result = self.fma(result, x, c)
         return result
 
     def halved(self, x: Any, coefficients: list[float], square: str | None = None) -> str:
-        """The same, even and odd powers by themselves: half the time until it is there, for one product more."""
+        """Write a polynomial with even and odd powers evaluated separately: half the latency for one more product."""
         z = self.mul(x, x) if square is None else square
         last, before = (
             self.polynomial(z, coefficients[::-1][::2][::-1]),
@@ -270,7 +270,7 @@ class Lanes:
         return self.library.call(name, self, args)
 
     def by_lane(self, name: str, args: list[str]) -> str:
-        """A function of the C library's, on each lane."""
+        """Write the call of a C library function on each lane."""
         symbol = f"@dt_{_LIBM[name]}{'f' if self.kind == FLOAT else ''}"
         self.library.declare(f"{self.kind} {symbol}({', '.join([self.kind] * len(args))})")
         if self.lanes == 1:
@@ -283,7 +283,7 @@ class Lanes:
         return result
 
     def any(self, mask: str) -> str:
-        """Whether a mask is true in any lane."""
+        """Write whether a mask is true in any lane."""
         if self.lanes == 1:
             return mask
         self.library.declare(f"i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.mask_type})")
@@ -306,7 +306,7 @@ class Lanes:
         return self.unbits(self.whole_two("shl", self.whole_two("add", a, bias), shift))
 
     def scaled(self, a: str, n: str) -> str:
-        """``a`` times two to a whole power ``n``, rounded once, also where the result is subnormal."""
+        """Write ``a`` times two to an integer power ``n``, rounded once, also where the result is subnormal."""
         whole = 16 if self.kind == FLOAT else 8
         if scales_vectors() and self.lanes in (whole, 2 * whole, 4 * whole):  # AVX-512 has an instruction for it
             short, mask = ("ps", "i16") if self.kind == FLOAT else ("pd", "i8")
@@ -331,7 +331,7 @@ class Lanes:
         return self.mul(self.mul(a, self.power_of_two(half)), self.power_of_two(other))
 
     def in_parts(self, width: int, function: Callable, *args: str) -> str:
-        """What ``function`` gives for parts of ``width`` lanes, side by side."""
+        """Write ``function`` on parts of ``width`` lanes and join the results."""
         if self.lanes == width:
             return function(*args)
         places = lambda first, count: "<" + ", ".join(f"i32 {first + k}" for k in range(count)) + ">"
@@ -355,7 +355,7 @@ class Lanes:
     # --- ops --------------------------------------------------------------------------------------
 
     def apply(self, op: str, *a: Any) -> str:
-        """An elementwise op by its ufunc's name; of predicates, a mask."""
+        """Write an elementwise op by its ufunc's name; predicates give a mask."""
         if self.kind == "i1":
             return self._of_masks(op, *a)
         if self.kind.startswith("i"):
@@ -405,7 +405,7 @@ class Lanes:
         return self.div(1.0, x)
 
     def _maximum(self, a: Any, b: Any) -> str:
-        """The larger, or NaN if one is."""
+        """Write the larger value, or NaN if one is."""
         larger = self.select(self.compare("ogt", a, b), a, b)
         return self.select(self.compare("uno", a, a), a, larger)
 
@@ -414,7 +414,7 @@ class Lanes:
         return self.select(self.compare("uno", a, a), a, smaller)
 
     def _fmax(self, a: Any, b: Any) -> str:
-        """The larger, or the one that is not NaN."""
+        """Write the larger value, or the one that is not NaN."""
         larger = self.select(self.compare("ogt", b, a), b, a)
         return self.select(self.compare("uno", a, a), b, larger)
 
@@ -496,8 +496,9 @@ _MAGIC_BITS = int.from_bytes(struct.pack("<d", _MAGIC), "little")
 
 
 def _exp(b: Lanes, x: str) -> str:
-    """2^n e^r with |r| <= ln(2)/2: a polynomial for e^r. Bounds on x, beyond which there is 0 or infinity, let NaN
-    pass.
+    """Write 2^n e^r with |r| <= ln(2)/2, and a polynomial for e^r.
+
+    The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
     """
     if b.kind == FLOAT:
         y = b.select(b.compare("olt", x, -104.0), -104.0, b.select(b.compare("ogt", x, 89.0), 89.0, x))
@@ -524,7 +525,9 @@ def _exp(b: Lanes, x: str) -> str:
 
 
 def _log_single(b: Lanes, k: str, f: str, more: Any) -> str:
-    """k ln(2) + log(1 + f) + more in single precision: f - f^2/2 + f^3 p(f), where a quotient would take longer."""
+    """Write k ln(2) + log(1 + f) + more in single precision: f - f^2/2 + f^3 p(f), since a quotient would take
+    longer.
+    """
     z = b.mul(f, f)
     p = b.halved(
         f,
@@ -545,7 +548,7 @@ def _log_single(b: Lanes, k: str, f: str, more: Any) -> str:
 
 
 def _log_double(b: Lanes, k: str, f: str, more: Any) -> str:
-    """The same in double precision, by a polynomial in (f / (2 + f))^2."""
+    """Write the same in double precision, by a polynomial in (f / (2 + f))^2."""
     s = b.div(f, b.add(f, 2.0))
     z = b.mul(s, s)
     rest = b.mul(
@@ -569,7 +572,7 @@ def _log_double(b: Lanes, k: str, f: str, more: Any) -> str:
 
 
 def _parts(b: Lanes, x: str) -> tuple[str, str]:
-    """k and f of a normal number, which is 2^k (1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
+    """Write k and f of a normal number 2^k (1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
     bits = b.bits(x)
     if b.kind == FLOAT:
         e = b.whole_two("ashr", b.whole_two("sub", bits, 0x3F3504F3), 23)
@@ -582,7 +585,7 @@ def _parts(b: Lanes, x: str) -> tuple[str, str]:
 
 
 def _log1p(b: Lanes, x: str) -> str:
-    """log(u) for u = 1 + x as it is rounded, and what the rounding took away, over u."""
+    """Write log(u) for the rounded u = 1 + x, plus the rounding error over u."""
     u = b.add(x, 1.0)
     back = b.sub(u, 1.0)
     lost = b.add(b.sub(1.0, b.sub(u, back)), b.sub(x, back))
@@ -608,7 +611,7 @@ def _log(b: Lanes, x: str) -> str:
 
 
 def _tanh(b: Lanes, x: str) -> str:
-    """x + x^3 p(x^2) below 0.625, 1 - 2 / (e^2|x| + 1) above."""
+    """Write x + x^3 p(x^2) below 0.625, 1 - 2 / (e^2|x| + 1) above."""
     a = b.abs(x)
     z = b.mul(x, x)
     small = b.compare("olt", a, 0.625)
@@ -632,7 +635,7 @@ def _tanh(b: Lanes, x: str) -> str:
 
 
 def _sin_cos(b: Lanes, x: str, name: str) -> str:
-    """sin and cos of what is left of a quarter turn; far from 0 the C library's, lane by lane."""
+    """Write sin and cos of the remainder of a quarter turn; far from 0 by the C library's, lane by lane."""
     single = b.kind == FLOAT
     limit = 30000.0 if single else 1e5
     far = b.emit(f"fcmp uge {b.type} {b.abs(x)}, {constant(b.lanes, b.kind, limit)}")
@@ -703,7 +706,7 @@ def _sin_cos(b: Lanes, x: str, name: str) -> str:
 
 
 def _in_double(name: str) -> Callable:
-    """Single precision by way of double, which has digits to spare."""
+    """Return a single-precision function computed in double precision."""
 
     def body(b: Lanes, *args: str) -> str:
         if b.kind == DOUBLE:
@@ -717,7 +720,9 @@ def _in_double(name: str) -> Callable:
 
 
 def _power_below_one(b: Lanes, q: str) -> str:
-    """2^-q in single precision, for q of 0 to 126: to 2^-23, which is little of a number that is taken from 1."""
+    """Write 2^-q in single precision for q of 0 to 126, with an error of 2^-23: small relative to a number that it is
+    subtracted from.
+    """
     whole = b.add(q, _MAGIC_SINGLE)  # its last bits are q, rounded
     r = b.sub(q, b.sub(whole, _MAGIC_SINGLE))
     p = b.halved(
@@ -735,8 +740,8 @@ def _power_below_one(b: Lanes, q: str) -> str:
 
 
 def _normal_share(b: Lanes, x: str) -> str:
-    """The normal distribution's probability of less than x: 2^-q(|x|), or 1 less that; in single precision, as exact as
-    a part of 1.
+    """Write the normal distribution function of x: 2^-q(|x|), or 1 minus that; in single precision accurate relative to
+    1.
     """
     a = b.abs(x)
     q = b.halved(
@@ -759,8 +764,8 @@ def _normal_share(b: Lanes, x: str) -> str:
 
 
 def _erf(b: Lanes, x: str) -> str:
-    """Near 0, x + x p(x^2); further away 1 - erfc, in single precision as 1 - 2^-q(|x|), in double as 1 - e^-x^2
-    r(|x|) / s(|x|).
+    """Write erf: near 0, x + x p(x^2); further away 1 - erfc, in single precision as 1 - 2^-q(|x|), in double as 1 -
+    e^-x^2 r(|x|) / s(|x|).
     """
     a = b.abs(x)
     z = b.mul(x, x)
@@ -852,7 +857,7 @@ def _erf(b: Lanes, x: str) -> str:
 
 
 def _expm1_wide(b: Lanes, x: str) -> str:
-    """e^x - 1, with digits to spare except near 0: there by its series."""
+    """Write e^x - 1 with extra digits; near 0 by its series."""
     series = b.polynomial(x, [1 / math.factorial(k) for k in range(9, 0, -1)])
     plain = b.sub(b.call("exp", x), 1.0)
     result = b.select(b.compare("olt", b.abs(x), 0.05), b.mul(series, x), plain)
@@ -860,7 +865,7 @@ def _expm1_wide(b: Lanes, x: str) -> str:
 
 
 def _power_wide(b: Lanes, x: str, y: str) -> str:
-    """e^(y log|x|), the sign and the special cases as the C library has them."""
+    """Write e^(y log|x|), with the sign and the special cases of the C library."""
     a = b.abs(x)
     size = b.call("exp", b.mul(y, b.call("log", a)))
     size = b.select(b.compare("oeq", y, 0.0), 1.0, size)

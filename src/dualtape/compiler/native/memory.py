@@ -1,8 +1,8 @@
-"""Memory: what of a scheduled program is stored, and where in its arena.
+"""Memory planning: which nodes of a scheduled program are stored, and at which offset of its arena.
 
-An array has its place from the cluster that makes it to the last that reads it; what comes later gets places that are
-free by then. What dies in a loop gives its place to something that the loop makes, where the loop reads each element
-before it writes there: such a loop works in place.
+An array occupies its range from the cluster that computes it to the last that reads it; later arrays reuse ranges that
+are free by then. An array whose last reader is a loop may be overwritten by a result of that loop, if the loop reads
+each element before it writes there: such a loop works in place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IN_PLACE = 4096  # bytes of arrays from which on a place pays
 
 
 def allocate(schedule: Schedule) -> None:
-    """Decide on what is stored, what lies on the stack, and on places in the arena."""
+    """Decide which nodes are stored, which are on the stack, and their offsets in the arena."""
     nodes, place, part, readers = schedule.nodes, schedule.place, schedule.part, schedule.readers
     root: list[int] = []
     for i, node in enumerate(nodes):
@@ -68,7 +68,9 @@ def allocate(schedule: Schedule) -> None:
 
 
 def _place(schedule: Schedule, spans: dict[int, tuple[int, int]], inherited: dict[int, int]) -> None:
-    """Addresses for the lives of roots; some have the place of another one that ends where they begin."""
+    """Return the offsets of roots by their lifetimes; some take the offset of another root that ends where they
+    begin.
+    """
     address: dict[int, int] = {}
     free: dict[int, list[int]] = {}
     ending: list[tuple[int, int, int]] = []
@@ -96,7 +98,7 @@ def _bytes(node: Any) -> int:
 
 
 def _inherited(schedule: Schedule, spans: dict[int, tuple[int, int]]) -> dict[int, int]:
-    """Roots that are made in the place of another, which dies in the loop that makes them."""
+    """Return the roots that are computed in place of another, whose last reader is the loop that computes them."""
     dying: dict[int, list[int]] = {}
     for q, (_, end) in spans.items():
         if _bytes(schedule.nodes[q]) >= _IN_PLACE:
@@ -128,7 +130,9 @@ def _inherited(schedule: Schedule, spans: dict[int, tuple[int, int]]) -> dict[in
 
 
 def _reads(schedule: Schedule, parts: list[Cluster]) -> dict[int, list[tuple]]:
-    """Of each root that loops read or write: the part, the position in it, what is read, the space; None: no read."""
+    """Return, for each root that loops read or write, the part, the position in it, the access and the space; None if
+    nothing is read.
+    """
     found: dict[int, list[tuple]] = {}
     for k, part in enumerate(parts):
         for position, i in enumerate(part.members):
@@ -145,7 +149,7 @@ def _reads(schedule: Schedule, parts: list[Cluster]) -> dict[int, list[tuple]]:
 
 
 def _read_before(schedule: Schedule, reads: list[tuple], part: int, position: int, space: tuple) -> bool:
-    """Whether all that loops do with an array is to read it element by element, not after the given place."""
+    """Return whether loops only read an array element by element, and not after the given position."""
     for k, _, access, over in reads:
         if access is None or k > part or prod(over) != prod(space):
             return False

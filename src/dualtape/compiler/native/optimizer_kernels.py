@@ -1,7 +1,7 @@
-"""A step of gradient descent with momentum as a kernel: one pass over memory, in place.
+"""A kernel of gradient descent with momentum: one in-place pass over memory.
 
-It computes in PyTorch's order: the gradient, with a part of the parameter where that decays, is added to a multiple of
-what was kept, and a multiple of this to the parameter.
+It computes in PyTorch's order: the gradient, plus the weight decay times the parameter, is added to the momentum times
+the buffer, and a multiple of that to the parameter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BYTES = 256  # of a parameter that are changed at a time
 
 
 def _momentum(code: str, decays: bool, nesterov: bool) -> Kernel:
-    """Parameter, gradient, what is kept; and numbers, of the same type: see :func:`momentum`."""
+    """Return the kernel of parameter, gradient, buffer, and numbers of the same type; see :func:`momentum`."""
     kernel = Kernel(Library())
     kind, count = KINDS[code], BYTES // SIZES[code]
     kernel.rounds, kernel.numbers = GIVEN, 1
@@ -41,8 +41,8 @@ def _momentum(code: str, decays: bool, nesterov: bool) -> Kernel:
 
 
 def momentum(code: str, decays: bool, nesterov: bool) -> Callable:
-    """A function of a size: one that changes the first elements of a parameter and of what is kept, and how many these
-    are.
+    """Return a function of a size that returns a kernel, which updates the first elements of a parameter and its
+    buffer, and the number of these elements.
 
     It is given the parameter, the gradient, what is kept, and the numbers: what is kept is multiplied by, the gradient
     is, the step is (below zero), the gradient is before all (1 or -1), and the parameter is where it decays.

@@ -1,9 +1,10 @@
-"""Reductions of everything, in parts: of which threads may share the loop, and whose sums stay exact.
+"""Split full reductions into fixed partial ones, so that threads share the work and the result does not depend on their
+number.
 
-A loop that adds up all its elements has one result, to which all its rounds add: one thread must run it, and with it
-all else that the loop computes; and where its rows are short, a great many sums of rows are added one by one. Here such
-a reduction becomes one of each part, some rows or a part of one, and another, short loop over its results. The parts
-are the same whatever the number of threads, and so is the sum.
+A loop that sums all its elements has one result that all iterations add to: a single thread must run it, with
+everything else in the loop; and where its rows are short, very many sums of rows are added one by one. Here such a
+reduction becomes one for each segment (some rows or a part of one), and another, short loop over their results. The
+segments do not depend on the number of threads, and neither does the sum.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def _is_whole(schedule: Schedule, i: int) -> bool:
 
 
 def _size(cluster: Cluster, double: bool) -> int | None:
-    """How many elements of a loop a part has: a row, a part of it, or some that are short; None: there are no parts."""
+    """Return how many elements of a loop a segment has: a row, a part of it, or several short ones; None if it is not
+    split.
+    """
     bounds, count = sorted(cluster.bounds), cluster.count
     least, most = _ROW[double], count // _MANY
     if bounds[0] >= least:
@@ -75,7 +78,7 @@ def _size(cluster: Cluster, double: bool) -> int | None:
 
 
 def _part(schedule: Schedule, i: int, size: int, place: int) -> int:
-    """Make node ``i`` a reduction of parts of ``size`` elements each, which a new node is."""
+    """Make node ``i`` a partial reduction over segments of ``size`` elements each; a new node reduces its results."""
     node = schedule.nodes[i]
     name, space, _ = node.attr
     source, offset, strides = node.operands[0]

@@ -1,4 +1,4 @@
-"""Kernels of products: small matrices, rows by vectors, and large ones in blocks where BLAS is no quicker."""
+"""Kernels of matrix products: small matrices, rows by vectors, and large ones in blocks where BLAS is slower."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .schedule import BLOCK_BYTES, BLOCK_DEPTH, BLOCK_ROWS
 
 
 def write_product(kernel: Kernel, plan: tuple) -> None:
-    """The kernel of a product's plan."""
+    """Write the kernel of a product's plan."""
     code, how, (fours, left), *rest = plan
     many = BLOCK_ROWS if how == "blocks" else 4
     rows: list[tuple[str, str, int]] = [("0", "%n0", many)] * fours + ([("%n0", "%n1", left)] if left else [])
@@ -23,7 +23,7 @@ def write_product(kernel: Kernel, plan: tuple) -> None:
 def _rows(
     kernel: Kernel, code: str, rows: list[tuple[str, str, int]], blocks: tuple[int, int, int], dense: bool
 ) -> None:
-    """C = A B, the rows of B side by side: a few rows of A at a time, vectors along the columns.
+    """Write C = A B with contiguous rows of B: a few rows of A at a time, vectors along the columns.
 
     ``blocks`` says whether there are columns for two vectors side by side, for one, and how many are left then;
     ``dense`` whether the rows of A lie each along their own memory.
@@ -70,7 +70,7 @@ def _rows(
 
 
 def _blocks(kernel: Kernel, code: str, rows: list[tuple[str, str, int]], dense: bool, shared: bool) -> None:
-    """C = A B, large: the columns of B that two vectors hold, copied side by side, times some rows of A at a time.
+    """Write a large C = A B: the columns of B that two vectors hold, packed, times some rows of A at a time.
 
     Where columns are left over, the last ones begin earlier and are computed again. Many terms are added up in pieces,
     whose sums round less. ``dense`` says whether the rows of B lie each along their own memory.
@@ -143,7 +143,7 @@ def _blocks(kernel: Kernel, code: str, rows: list[tuple[str, str, int]], dense: 
 
 
 def _dots(kernel: Kernel, code: str, rows: list[tuple[str, str, int]], k: int, a: tuple, b: int) -> None:
-    """y = A x, the rows of A each along their own memory: a few dot products at a time."""
+    """Write y = A x with contiguous rows of A: a few dot products at a time."""
     kind = KINDS[code]
     wide = WIDE[code] if a[1] == 1 and b == 1 else 1
     width = min(wide, k)

@@ -1,4 +1,4 @@
-"""A native program: from instructions to something that is called with arrays."""
+"""A native program: from instructions to an object that is called with arrays."""
 
 from __future__ import annotations
 
@@ -150,7 +150,9 @@ class Program:
             self._argument(step, argument)
 
     def _argument(self, step: Segment, argument: Any) -> None:
-        """A number, or a pointer: to memory of the arena (a negative address until that is there), or outside."""
+        """Add a number, or a pointer: into the arena (a negative address until it is allocated), or to an array from
+        outside.
+        """
         if not isinstance(argument, tuple):
             step.table.append(argument)
             return
@@ -208,7 +210,10 @@ class Program:
     # --- running ----------------------------------------------------------------------------------
 
     def __call__(self, *arrays: Any) -> tuple:
-        """Run it: the outputs, in new arrays. Raises :class:`Mismatch` where a value is not what it was."""
+        """Run the program and return the outputs in new arrays.
+
+        Raises :class:`Mismatch` where a checked value has changed.
+        """
         outputs = [np.empty(shape, dtype) for shape, dtype, _ in self._shapes]
         if watching and (recorder := watching.get(get_ident())) is not None:
             self._slowly(recorder, (*arrays, *outputs))
@@ -236,7 +241,7 @@ class Program:
         return tuple(outputs)
 
     def _slowly(self, recorder: Any, everything: tuple) -> None:
-        """Run it instruction by instruction, each an event of a profile."""
+        """Run the program instruction by instruction, each as an event of a profile."""
         try:
             executable = self._watched.pop()
         except IndexError:
@@ -257,7 +262,7 @@ def _turn(strides: tuple, rows: int, columns: int) -> tuple[str, int]:
 
 
 def _named(cluster: Cluster, nodes: list[Node]) -> str:
-    """A cluster, for people: the ops that are computed together."""
+    """Return the description of a cluster: the ops that are computed together."""
     ops = list(dict.fromkeys([_short(nodes[i]) for i in cluster.members]))
     shown = "+".join(ops[:_SHOWN]) + (f"+{len(ops) - _SHOWN} more" if len(ops) > _SHOWN else "")
     first = nodes[cluster.members[0]]
@@ -271,14 +276,14 @@ def _short(node: Node) -> str:
 
 
 class Iterations:
-    """A program that is run again and again on places of its arrays that move on: the native part of a loop.
+    """A program that is run for many iterations on arrays whose position advances: the native part of a loop.
 
     Parameters
     ----------
     program : Program
         Without calls of libraries, whose results lie in memory in the order of their axes.
     moves : list of tuple
-        Of each array, inputs and outputs: bytes by which its place moves on in each round, which bits of the round's
+        Of each array, inputs and outputs: bytes by which it advances in each iteration, which bits of the iteration's
         number count, and what is added to that before.
     flag : int
         The number of the array that says whether to go on; -1: all iterations are run.
@@ -290,11 +295,13 @@ class Iterations:
 
     @staticmethod
     def takes(program: Any) -> bool:
-        """Whether a program can be run so."""
+        """Return whether a program can be run that way."""
         return isinstance(program, Program) and len(program._steps) == 1 and not any(program._turned)
 
     def __call__(self, arrays: Sequence[np.ndarray], first: int, limit: int) -> int:
-        """Run from round ``first`` to before ``limit``, or until the flag says so: the number of the next round."""
+        """Run from iteration ``first`` to before ``limit``, or until the flag stops it; return the number of the next
+        iteration.
+        """
         try:
             executable = self._free.pop()
         except IndexError:

@@ -1,4 +1,4 @@
-"""Kernels of arrays that fit into registers: straight code, without loops; views are shuffles."""
+"""Kernels of arrays that fit into registers: code without loops, where views are shuffles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Straight:
         self.read_before: dict[tuple, Any] = {}
 
     def whole(self, read: tuple) -> tuple:
-        """A whole array in a register."""
+        """Return the register of a whole array."""
         if read[0] == "r":
             return self.values[read[1]]
         slot, size, code = read[1], read[2], read[5]
@@ -29,7 +29,7 @@ class Straight:
         return self.loaded[slot]
 
     def read(self, read: tuple, shape: tuple) -> Any:
-        """What an operand holds over ``shape``: a name, or a number."""
+        """Return the value of an operand over ``shape``: a name, or a number."""
         if read[0] == "s":
             return read[1]
         key = (read, shape)
@@ -124,7 +124,7 @@ class Straight:
         return kernel.emit(f"shufflevector {shape_text} {base}, {shape_text} {spread}, <{count} x i32> <{mask}>")
 
     def _register(self, read: tuple, space: tuple) -> tuple[tuple, int, tuple]:
-        """A read as parts of a register: what it is in, the first lane, and the strides over ``space``."""
+        """Return a read as a part of a register: the register, the first lane, and the strides over ``space``."""
         if read[0] == "r":
             return self.values[read[1]], read[2], read[3]
         if read[0] == "w":

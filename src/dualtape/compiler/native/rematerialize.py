@@ -1,8 +1,8 @@
-"""Recomputing: what is cheap to compute again is not kept in memory between two loops.
+"""Rematerialization: cheap values are computed again in each loop that reads them, rather than stored in between.
 
-A large array that one loop would write and later ones read costs time twice and memory in between. Where it comes of
-others by a few cheap steps, each loop that reads it takes those steps itself: a training step then keeps about what its
-backward really needs. Nothing is rounded differently.
+A large array that one loop writes and later ones read costs time twice, and memory in between. If it is computed from
+others by a few cheap steps, each loop that reads it takes those steps itself: a training step then stores about as much
+as its backward needs. Nothing is rounded differently.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Recompute:
         self._free = [self._is_free(i) for i in range(len(self.nodes))]
 
     def run(self) -> bool:
-        """Change the schedule; whether there was anything to change."""
+        """Change the schedule; return whether there was anything to change."""
         if not any(self._free):
             return False
         for c in range(len(self.schedule.clusters)):  # what some loop cannot compute is there for all of them
@@ -92,7 +92,7 @@ class Recompute:
         return prod(self.nodes[i].shape) * self.nodes[i].dtype.itemsize
 
     def _is_free(self, i: int) -> bool:
-        """Whether a node is large and cheap, and read by nothing but loops, element by element."""
+        """Return whether a node is large and cheap, and read by loops only, element by element."""
         node = self.nodes[i]
         if node.op not in _CHEAP or not self._in_loop(i) or self._bytes(i) < _LARGE:
             return False
@@ -109,7 +109,7 @@ class Recompute:
         return True
 
     def _reads(self, c: int) -> list[tuple[int, int]]:
-        """Members of a loop, and what of other loops they read that might be computed again."""
+        """Return members of a loop, and their operands from other loops that might be computed again."""
         cluster = self.schedule.clusters[c]
         if cluster.kind != "loop":
             return []
@@ -121,7 +121,9 @@ class Recompute:
         ]
 
     def _steps(self, v: int, c: int) -> list[int] | None:
-        """The nodes to be computed again, in their order, where ``v`` is to be had in cluster ``c``; None: too many."""
+        """Return the nodes to compute again, in order, so that ``v`` is available in cluster ``c``; None if there are
+        too many.
+        """
         steps: dict[int, None] = {}
         leaves: set[int] = set()
         least = max(_LARGE, self._bytes(v) // _SMALLER)
@@ -186,7 +188,7 @@ class Recompute:
         return bool(copies)
 
     def _drop_dead(self) -> None:
-        """Take out what nothing reads any more, and clusters that nothing is left of."""
+        """Remove nodes that nothing reads any more, and clusters that become empty."""
         schedule, nodes = self.schedule, self.nodes
         readers: dict[int, list[int]] = {}
         for i, node in enumerate(nodes):
@@ -211,6 +213,6 @@ class Recompute:
 
 
 def _moved(node: Node, copies: dict[int, int]) -> Node:
-    """A node that reads copies in the place of what they are copies of."""
+    """Return a node that reads copies in place of their originals."""
     operands = tuple([(copies[o[0]], 0, dense(node.space)) if o[0] in copies else o for o in node.operands])
     return Node(node.op, node.dtype, node.shape, operands, node.attr)

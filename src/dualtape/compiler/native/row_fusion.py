@@ -1,8 +1,8 @@
-"""Nests: loops that go through the same rows, one after the other for each row.
+"""Row fusion: loops over the same rows run one after the other for each row.
 
-The largest of a row, the sum of its exponentials, their quotients: three loops through all rows are three times from
-memory. Where each reads of the others what belongs to its own row alone, they become one loop over rows with the three
-inside: a row then stays in the nearest cache, and what only they share needs no more than a row of memory.
+The largest element of a row, the sum of its exponentials, their quotients: three loops over all rows read memory three
+times. Where each reads only its own row of the others' results, they become one loop over rows with the three inside: a
+row then stays in the nearest cache, and values shared by them alone need one row of memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TRIES = 12  # loops that are looked at after one that could not be taken along
 
 
 def on_dims(dims: list[int], shape: tuple, strides: tuple) -> list[int]:
-    """Strides over a shape, as strides over finer dims of the same order."""
+    """Return strides over a shape as strides over finer dims of the same order."""
     found: list[int] = []
     axes = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
     size, stride = axes.pop() if axes else (1, 0)
@@ -36,7 +36,7 @@ def on_dims(dims: list[int], shape: tuple, strides: tuple) -> list[int]:
 
 
 def dims_of(bounds: Any) -> list[int]:
-    """The sizes of dimensions, from those of their blocks."""
+    """Return the sizes of dimensions, given those of their blocks."""
     dims, step = [], 1
     for bound in sorted(bounds):
         dims.append(bound // step)
@@ -45,14 +45,14 @@ def dims_of(bounds: Any) -> list[int]:
 
 
 def result_strides(attr: tuple) -> tuple:
-    """Where a reduction's results lie, over the space that it goes through."""
+    """Return the strides of a reduction's results over its iteration space."""
     _, space, axes = attr
     outer = iter(dense(tuple(n for d, n in enumerate(space) if d not in axes)))
     return tuple(0 if d in axes else next(outer) for d in range(len(space)))
 
 
 class _Nest:
-    """Loops over ``rows`` rows, as they are collected."""
+    """Loops over ``rows`` rows, while they are collected."""
 
     def __init__(self, schedule: Any, rows: int) -> None:
         self.schedule, self.rows = schedule, rows
@@ -61,7 +61,7 @@ class _Nest:
         self.made: dict[int, bool] = {}  # node: whether each row of it is made by its own round
 
     def take(self, cluster: Any) -> bool:
-        """Take a loop along, if it can be."""
+        """Add a loop if possible; return whether it was added."""
         if cluster.count % self.rows:
             return False
         row = cluster.count // self.rows
@@ -91,7 +91,7 @@ class _Nest:
         return True
 
     def _aligned(self, access: tuple, space: tuple, i: int, row: int) -> bool:
-        """Whether an access reads, in each round, of the row of node ``i`` that the round makes, and no other."""
+        """Return whether an access reads, in each iteration, only the row of node ``i`` that the iteration computes."""
         size = prod(self.schedule.nodes[i].shape)
         if size % self.rows:
             return False
@@ -126,14 +126,14 @@ def _blocks(shape: tuple) -> set[int]:
 
 
 def _nested(bounds: set[int]) -> set[int] | None:
-    """The same, if each divides the next."""
+    """Return the bounds if each divides the next."""
     ordered = sorted(bounds)
     return None if any(b % a for a, b in zip(ordered, ordered[1:], strict=False)) else set(bounds)
 
 
 def collect(schedule: Any, clusters: list) -> list[tuple[list, int, set[int]]]:
-    """The clusters in their order, or in one that is as good: lists of those that go together, the number of rows (0:
-    one by itself), and the blocks of rows.
+    """Return the clusters in an equivalent order: lists of those that are fused, the number of rows (0: not fused), and
+    the blocks of rows.
     """
     groups: list[tuple[list, int, set[int]]] = []
     taken: set[int] = set()
@@ -184,7 +184,9 @@ def _from(schedule: Any, clusters: list, k: int, taken: set[int]) -> tuple[_Nest
 
 
 def local_rows(schedule: Any, nest: Any, lasting: set[int], readers: dict[int, list[int]]) -> dict[int, int]:
-    """Of a nest's nodes, those that nothing else reads, and the bytes of a row: more they do not need, on the stack."""
+    """Return the nodes of a nest that nothing else reads, and the bytes of one row of each, which suffice on the
+    stack.
+    """
     where = {i: k for k, part in enumerate(nest.parts) for i in part.members}
     found: dict[int, int] = {}
     room = _STACK
@@ -201,5 +203,5 @@ def local_rows(schedule: Any, nest: Any, lasting: set[int], readers: dict[int, l
 
 
 def _from_within(schedule: Any, i: int, readers: Any) -> bool:
-    """Whether a row is read from elsewhere than its beginning."""
+    """Return whether a row is read from an offset other than its beginning."""
     return any(access[0] == i and access[1] for j in readers for access in schedule.nodes[j].operands)

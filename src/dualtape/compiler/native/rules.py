@@ -1,7 +1,7 @@
-"""The rules for NumPy's functions that are no ufuncs and no reductions: how each becomes nodes.
+"""Lowering rules of NumPy functions that are neither ufuncs nor reductions.
 
-A rule is given the lowering, the result and the call's arguments; where it has nothing to offer it raises
-``Unsupported``, and the call stays one.
+A rule gets the lowering, the result and the call's arguments; if it cannot lower the call it raises ``Unsupported``,
+and the call remains.
 """
 
 from __future__ import annotations

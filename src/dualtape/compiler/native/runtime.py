@@ -1,8 +1,8 @@
-"""The native side of a program: the loop that runs its table, the way in from Python, BLAS; and LLVM itself.
+"""The native runtime: the loop that runs a program's table, the entry from Python, BLAS; and LLVM itself.
 
 A program is a table of instructions: the address of a kernel, the number of its arguments, the arguments. Python calls
-a program by a function that LLVM made, with arrays; their memory's addresses are put into the table, and the loop goes
-through it until an address is 0, or a kernel says that a value is not what it was.
+a program by a function that LLVM compiled, with arrays; the addresses of their memory are stored in the table, and the
+loop runs it until an address is 0, or a kernel reports that a checked value has changed.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ done:
 
 
 def _gemm(name: str) -> str:
-    """BLAS's product: three pointers, then characters, sizes and numbers in the table itself."""
+    """Return BLAS's product: three pointers, then characters, sizes and numbers in the table itself."""
     places = "\n".join(f"  %g{k} = getelementptr i64, ptr %args, i64 {k}" for k in range(13))
     given = ", ".join(f"ptr {name}" for name in "%g3 %g4 %g5 %g6 %g7 %g8 %B %g9 %A %g10 %g11 %C %g12".split())
     return f"""
@@ -216,7 +216,7 @@ define i32 @{name}_call(ptr %args) #0 {{
 
 
 def _capsule(module: Any, name: str) -> int:
-    """The address of a function that a Cython module shows."""
+    """Return the address of a function that a Cython module exports."""
     capsule = module.__pyx_capi__[name]
     title = ctypes.pythonapi.PyCapsule_GetName
     title.restype, title.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -226,7 +226,7 @@ def _capsule(module: Any, name: str) -> int:
 
 
 def _begin() -> None:
-    """Start LLVM, and make what all programs use."""
+    """Start LLVM, and compile the functions that all programs use."""
     global _machine
     from scipy.linalg import cython_blas
 
@@ -251,7 +251,7 @@ def _begin() -> None:
 
 
 def _load(text: str, names: list[str], level: int) -> None:
-    """Machine code for a module: from the cache, or compiled and put there."""
+    """Return the machine code of a module: from the cache, or compiled and stored there."""
     target, cpu, features = _machine
     text += "\nattributes #0 = { nounwind }\nattributes #1 = { noinline nounwind memory(none) }\n"
     key = hashlib.sha256(
@@ -277,7 +277,7 @@ def _load(text: str, names: list[str], level: int) -> None:
 
 
 def functions(texts: dict[str, str], library: maths.Library, level: int = 2) -> None:
-    """Compile kernels; their addresses are then known to :func:`address`."""
+    """Compile kernels; :func:`address` then returns their addresses."""
     with _lock:
         if _machine is None:
             _begin()
@@ -315,7 +315,7 @@ def _definition(name: str) -> _MethodDef:
 
 
 def entry(table: Any, relocations: Any, many: int) -> tuple[Any, Any]:
-    """A Python function of arrays that runs a table: it gives True, or False if a value was not what it was.
+    """Return a Python function of arrays that runs a table: it returns True, or False if a checked value has changed.
 
     Returned with what it needs to stay alive.
     """
@@ -323,10 +323,10 @@ def entry(table: Any, relocations: Any, many: int) -> tuple[Any, Any]:
 
 
 def loop(table: Any, relocations: Any, many: int, control: Any, flag: int) -> tuple[Any, Any]:
-    """The same, again and again: from round ``control[0]``, which it counts up, to before round ``control[1]``, or
-    until the array number ``flag``, if that is not -1, holds False.
+    """Return the same for many iterations: from ``control[0]``, which it increments, to before ``control[1]``, or until
+    the array number ``flag``, if that is not -1, holds False.
 
-    A relocation says how far its array's place moves on in each round, which bits of the round's number count, and what
+    A relocation says how far its array advances in each iteration, which bits of the iteration's number count, and what
     is added to it before.
     """
     return _made("dt_loop", table, relocations, many, "Qq", control.ctypes.data, flag, control)

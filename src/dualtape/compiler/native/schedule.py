@@ -1,7 +1,7 @@
 """Scheduling: which nodes are computed together, in which order, and where their memory is.
 
-Nodes that go through the same space become one loop; small ones, whose arrays fit into registers, become straight
-code. A long stream of nodes is cut where it repeats itself, so that its pieces are the same and share their kernels.
+Nodes over the same iteration space become one loop; small ones, whose arrays fit into registers, become code without
+loops. A long sequence of nodes is cut where it repeats itself, so that its segments are equal and share their kernels.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ IN_PLACE = (WRITE, TOUCHED)
 
 
 class Cluster:
-    """Nodes that are computed by one kernel: ``tiny``, ``loop``, ``product``, ``nest`` (of loops, its parts), or one
-    that is no kernel: ``call``, ``check``, ``bytes``.
+    """Nodes that are computed by one kernel: ``tiny``, ``loop``, ``product``, ``nest`` (of loops, its parts), or
+    without a kernel: ``call``, ``check``, ``bytes``.
     """
 
     __slots__ = ("kind", "members", "bounds", "count", "parts", "rows")
@@ -170,7 +170,7 @@ class Schedule:
         ]
 
     def _whole_output(self, access: tuple, shape: tuple, dtype: Any, number: list[int], put: Any) -> int:
-        """A node that is an output and nothing else, in the order of the output."""
+        """Return a node that is exactly an output, in the order of the output."""
         if access[0] == SCALAR:
             return put(FILL, dtype, shape, (), access[1])
         access = (number[access[0]], *access[1:])
@@ -269,7 +269,9 @@ class Schedule:
         self.place.append(c)
 
     def _earliest(self, i: int, node: Node, kind: str) -> int:
-        """The first cluster that a node may be in: where what it reads is in a register, or after it was stored."""
+        """Return the first cluster that a node may be in: where its operands are in a register, or after they were
+        stored.
+        """
         low = 0
         for access in node.operands:
             if access[0] == SCALAR:
@@ -305,7 +307,7 @@ class Schedule:
         return readers
 
     def _nest(self) -> None:
-        """Loops through the same rows become one, where that pays."""
+        """Fuse loops over the same rows, where that pays."""
         self.part = self.place
         number = {id(cluster): k for k, cluster in enumerate(self.clusters)}
         place: dict[int, int] = {-1: -1}
@@ -326,7 +328,7 @@ class Schedule:
 
 
 def _product(node: Node, operands: tuple, copied: Any) -> tuple[tuple, tuple]:
-    """A product's operands in layouts that its kernel takes, and which kernel that is."""
+    """Return a product's operands in layouts that its kernel takes, and which kernel that is."""
     batch, m, k, n = node.attr
     a, b = operands
     small = prod(batch) * max(m * n, m * k, k * n) <= TINY
@@ -351,8 +353,8 @@ def _product(node: Node, operands: tuple, copied: Any) -> tuple[tuple, tuple]:
 
 @functools.cache
 def takes_blocks() -> bool:
-    """Whether large products are ours, too: on processors with vectors that the BLAS of NumPy's and SciPy's wheels does
-    not use there.
+    """Return whether large products use our kernels too: on processors with vectors that the BLAS in NumPy's and
+    SciPy's wheels does not use.
     """
     import llvmlite.binding as llvm
 
@@ -367,7 +369,7 @@ def _for_blas(strides: tuple, rows: int, columns: int) -> bool:
 
 
 def refined(bounds: set[int], shape: tuple) -> set[int] | None:
-    """The sizes of the inner blocks of all shapes of a loop together, None if they do not nest."""
+    """Return the sizes of the inner blocks common to all shapes of a loop, None if they do not nest."""
     step, mine = 1, set()
     for n in reversed(shape):
         step *= n
@@ -380,7 +382,9 @@ def refined(bounds: set[int], shape: tuple) -> set[int] | None:
 
 
 def repetitions(keys: list, limit: int, smallest: int = 48) -> list[int]:
-    """Where to cut a stream so that its pieces repeat: periods of ``smallest`` or more, pieces of up to ``limit``."""
+    """Return where to cut a sequence so that its segments repeat: periods of ``smallest`` or more, segments of up to
+    ``limit``.
+    """
     length = len(keys)
     if length < 2 * smallest:
         return []

@@ -1,7 +1,8 @@
-"""Cleaning: accesses through copies and writes to where values come from, equal nodes once, nothing that is not needed.
+"""Simplification: reads go through copies and writes to where values come from, equal nodes become one, unused ones are
+removed.
 
-Only what gives the same numbers is done. One thing is taken liberties with: ``x + z`` where ``z`` is zero but for a
-region becomes a write of that region, and a zero's sign outside of it stays what it is in ``x``.
+Only transformations that give the same numbers are made, with one exception: ``x + z`` where ``z`` is zero except for a
+region becomes a write of that region, and zeros outside of it keep the sign that they have in ``x``.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _strides_of(shape: tuple) -> tuple:
 
 
 def decompose(offset: int, strides: tuple, shape: tuple, sizes: tuple, box: tuple) -> Any:
-    """An access, as coordinates in a box of ``sizes`` with the (positive, nested) strides ``box``: where it begins, one
+    """Return an access as coordinates in a box of ``sizes`` with the (positive, nested) strides ``box``: the start, one
     step vector for each of its axes, its lowest and its highest corner; None if it leaves the box, or steps carry.
     """
     axes = sorted([d for d in range(len(sizes)) if sizes[d] > 1], key=lambda d: -box[d])
@@ -85,13 +86,13 @@ def decompose(offset: int, strides: tuple, shape: tuple, sizes: tuple, box: tupl
 
 
 def span(offset: int, strides: tuple, shape: tuple) -> tuple[int, int]:
-    """The first and the last place of an access."""
+    """Return the first and the last index of an access."""
     low = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s < 0)
     return low, offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s > 0)
 
 
 def _through(access: Access, found: Any) -> Access:
-    """What an access reads, through one that it is a part of."""
+    """Return the access to the original of a node through an access that it is a part of."""
     start, vectors = found[:2]
     node, offset, strides = access
     return (
@@ -102,7 +103,7 @@ def _through(access: Access, found: Any) -> Access:
 
 
 class Cleaned:
-    """A cleaned program.
+    """A simplified program.
 
     Attributes
     ----------
@@ -125,13 +126,13 @@ class Cleaned:
     # --- accesses ---------------------------------------------------------------------------------
 
     def _moved(self, access: Access) -> Access:
-        """An access to an old node, as one to the new."""
+        """Return an access to an old node as one to the new."""
         if access[0] == SCALAR:
             return access
         return (self._map[access[0]], *access[1:])
 
     def _read(self, access: Access, shape: tuple) -> Access:
-        """The same, from as far back as it can be read."""
+        """Return the same, read from the earliest node that has the values."""
         return self._resolved(self._moved(access), shape)
 
     def _resolved(self, access: Access, shape: tuple) -> Access:
@@ -163,7 +164,9 @@ class Cleaned:
         return access
 
     def _past(self, access: Access, shape: tuple, node: Node) -> Access | None:
-        """What an access reads of a memory that was written: what was written, or what was there before."""
+        """Return the access to the source of a read from a buffer that was written: the written value, or the buffer
+        before.
+        """
         _, offset, strides = access
         base, source = node.operands
         at, region, ways = node.attr
@@ -202,7 +205,7 @@ class Cleaned:
         return known
 
     def _node(self, node: Node) -> int:
-        """The number of the new node for an old one."""
+        """Return the number of the new node for an old one."""
         op, dtype, shape, attr = node.op, node.dtype, node.shape, node.attr
         if op in (INPUT, CONST, FILL, EMPTY):
             return self._add(op, dtype, shape, (), attr)
@@ -233,7 +236,7 @@ class Cleaned:
         return self._computed(op, dtype, shape, operands, attr)
 
     def _of_numbers(self, node: Node, operands: tuple) -> int:
-        """An op whose operands are all known numbers: computed on one element, by the same kernels as everything.
+        """Return an op whose operands are all constants, computed on one element by the usual kernels.
 
         The numbers get a node each, since they have a dtype of their own: that of a comparison is not its result's.
         """
@@ -285,7 +288,7 @@ class Cleaned:
         return self._add(op, dtype, shape, operands, attr)
 
     def _added_region(self, dtype: np.dtype, shape: tuple, operands: tuple) -> Any:
-        """``x + z``, where ``z`` is zero but for a region that was written: only the region changes."""
+        """Rewrite ``x + z``, where ``z`` is zero except for a written region, as a write of that region."""
         for x, z in (operands, operands[::-1]):
             if x[0] == SCALAR or z[0] == SCALAR:
                 continue
@@ -353,12 +356,12 @@ class Cleaned:
 
 
 def _exact(attr: Any) -> Any:
-    """A number told from its equals: 0.0 from -0.0, 1 from True."""
+    """Return a number as a key that distinguishes 0.0 from -0.0, and 1 from True."""
     return (type(attr), str(attr)) if isinstance(attr, (float, int)) else attr
 
 
 def _same(op: str, operands: tuple) -> Access | None:
-    """The operand that an op gives as it is."""
+    """Return the operand that an op returns unchanged, or None."""
     (a, b) = operands
     one = lambda o: o[0] == SCALAR and o[1] == 1
     if op == "multiply":

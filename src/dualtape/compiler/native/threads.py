@@ -1,8 +1,8 @@
 """Threads that share the loops of large kernels.
 
-The threads are Python's, so that the interpreter knows them; each waits in native code, without the interpreter's
-lock, until a kernel gives it some rounds of its outermost loop. Which thread does which rounds changes no result. One
-kernel is shared at a time; where the threads are busy, or there is but one, the caller does it all.
+The threads are Python's, so that the interpreter knows them; each waits in native code, without the interpreter's lock,
+until a kernel gives it some iterations of its outermost loop. The assignment of iterations to threads does not affect
+results. One kernel is shared at a time; if the threads are busy, or there is only one, the caller runs all iterations.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ done:
 
 
 def symbols() -> dict[str, int]:
-    """The C library's semaphores; where there are none that work, functions that are never called."""
+    """Return the C library's semaphores; where they do not work, functions that are never called."""
     if not supported():
         anything = ctypes.cast(ctypes.CDLL(None).memcmp, ctypes.c_void_p).value or 0
         return dict.fromkeys(("dt_sem_init", "dt_sem_wait", "dt_sem_post"), anything)
@@ -147,12 +147,12 @@ def symbols() -> dict[str, int]:
 
 
 def supported() -> bool:
-    """Whether the C library has semaphores without names: not everywhere but on Linux."""
+    """Return whether the C library has unnamed semaphores: not everywhere but on Linux."""
     return sys.platform == "linux"
 
 
 def begin(start: int, worker: int, set_count: int) -> None:
-    """Take over the functions of the runtime, and begin with as many threads as were asked for."""
+    """Store the functions of the runtime, and start as many threads as were requested."""
     if not supported():
         return
     _state["functions"] = (
@@ -166,7 +166,9 @@ def begin(start: int, worker: int, set_count: int) -> None:
 
 
 def default() -> int:
-    """As many as BLAS takes: what the environment says, or the cores of this process."""
+    """Return the default number of threads, that of BLAS: from the environment, or the cores available to this
+    process.
+    """
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "")
         if value.isdigit() and int(value):
@@ -175,7 +177,7 @@ def default() -> int:
 
 
 def set_threads(count: int) -> None:
-    """Let so many threads share a kernel, from now on; before the first kernel, it is kept in mind."""
+    """Set how many threads share a kernel from now on; before the first kernel the number is only stored."""
     with _lock:
         _state["asked"] = count
         if _state["functions"] is None:
@@ -190,12 +192,12 @@ def set_threads(count: int) -> None:
 
 
 def wanted() -> int:
-    """How many threads are to share a kernel: what was asked for, or the default."""
+    """Return how many threads are to share a kernel: the requested number, or the default."""
     return default() if _state["asked"] is None else _state["asked"]
 
 
 def _forked() -> None:
-    """A child of this process has none of its threads: new ones are started."""
+    """Forget the threads in a child process, which has none of them: new ones are started."""
     global _lock
     _lock = threading.Lock()
     _state["started"] = 0

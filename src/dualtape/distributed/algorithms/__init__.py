@@ -1,4 +1,4 @@
-"""What programs in several processes do in common: uneven inputs, and hooks for averages."""
+"""Common algorithms of programs in several processes: uneven inputs, and communication hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uneven inputs: ranks that have no more take part in what the others still do, until all are done."""
+"""Uneven inputs: ranks without further inputs take part in the collectives of the others until all are done."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a rank does that has no more inputs."""
+    """The actions of a rank that has no more inputs."""
 
     def main_hook(self) -> None:
-        """For each step of the others: their collectives."""
+        """Run the collectives of one step of the others."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """When all are done."""
+        """Called when all ranks are done."""
 
 
 class _Config:
@@ -36,7 +36,7 @@ class _Config:
 
 
 class Joinable(ABC):
-    """What can be used in a :class:`Join`: in each step it calls ``Join.notify_join_context`` first."""
+    """Base of objects for a :class:`Join`: in each step they call ``Join.notify_join_context`` first."""
 
     @abstractmethod
     def __init__(self) -> None:
@@ -45,21 +45,21 @@ class Joinable(ABC):
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What to do when this rank is done."""
+        """Return the actions for when this rank is done."""
 
     @property
     @abstractmethod
     def join_device(self) -> Any:
-        """Where its collectives take tensors from."""
+        """The device of its collectives."""
 
     @property
     @abstractmethod
     def join_process_group(self) -> Any:
-        """The ranks."""
+        """The process group of its collectives."""
 
 
 class Join:
-    """A context in which each rank may take another number of steps.
+    """Context in which each rank may take a different number of steps.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Join:
 
 
 def _active(group: Any, here: int) -> int:
-    """How many ranks are not done."""
+    """Return how many ranks are not done."""
     said = wrap(np.array([here]))
     collectives.all_reduce(said, ReduceOp.SUM, group)
     return int(said.item())

@@ -1,8 +1,8 @@
-"""A backward across processes: through tensors that went from one to another by calls (:mod:`rpc`).
+"""A backward across processes: through tensors that were sent by calls (:mod:`dualtape.distributed.rpc`).
 
-Inside a :class:`context` tensors take their history with them. :func:`backward` first finds out, on all processes at
-once, what it will come to; then each of them runs its own part of the graph once, and waits for the gradients of the
-tensors it had sent. Gradients of leaves stay in the context of the process that has them.
+Inside a :class:`context` tensors are sent with their history. :func:`backward` first determines, on all processes at
+once, which nodes it reaches; then each process runs its own part of the graph once, and waits for the gradients of the
+tensors it had sent. Gradients of leaves stay in the context, on the process of the leaf.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _BITS = 40  # of a context's number, for those of one process
 
 
 def is_available() -> bool:
-    """Whether there are backwards across processes: always, at least in a world of one."""
+    """Return whether backwards across processes are supported: always, at least in a world of one."""
     return True
 
 
 class context:
-    """Within it calls take the history of tensors with them; its number goes to :func:`backward`.
+    """Context in which calls send the history of tensors along; its number is passed to :func:`backward`.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class context:
 
 
 def _release(number: int) -> None:
-    """Forget a context here, and on the workers that it went to."""
+    """Remove a context here, and on the workers that it was sent to."""
     found = history.forget(number)
     if found is not None and agents._agent is not None:
         for worker in found.workers - {agents._agent.rank}:
@@ -74,14 +74,14 @@ def _release(number: int) -> None:
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
-    """The gradients of the leaves of this process, by leaf."""
+    """Return the gradients of the leaves of this process, by leaf."""
     found = context_of(context_id)
     with found.lock:
         return {leaf: shown_gradient(grad) for leaf, grad in found.grads.values()}
 
 
 class _BrokenOff(RuntimeError):
-    """A backward has failed on another process."""
+    """Raised when a backward has failed on another process."""
 
 
 class _Pass:
@@ -95,7 +95,7 @@ class _Pass:
 
 
 def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = False) -> None:
-    """Run the backward of ``roots``, across all processes that their history leads to.
+    """Run the backward of ``roots`` across all processes that their history leads to.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = Fals
 
 
 def _failed(future: Future, context_id: int, number: tuple, involved: set[int]) -> None:
-    """Tell all that a worker failed, so that none waits for its gradients."""
+    """Report a failed worker to all others, so that none waits for its gradients."""
     try:
         future.value()
     except Exception as error:
@@ -154,14 +154,14 @@ def _break_off(context_id: int, number: tuple, involved: set[int], error: Except
 
 
 def _give_up(context_id: int, number: tuple, why: str) -> None:
-    """Let a backward that waits for gradients end, since they will not come."""
+    """End a backward that waits for gradients which will not arrive."""
     for sent in list(context_of(context_id, make=True).sent.values()):
         sent.gradients_of(number)._finish(None, _BrokenOff(f"a backward across processes failed: {why}"))
 
 
 def _mark(context_id: int, number: tuple, messages: list[tuple] | None) -> set[int]:
-    """Find what a backward comes to, from its roots here or from the tensors of some messages, and on the workers it
-    leads to; who they are.
+    """Determine the nodes that a backward reaches, from its roots here or from the tensors of some messages, and on
+    other workers; return those workers.
     """
     found, agent = context_of(context_id), agents.here()
     with found.lock:

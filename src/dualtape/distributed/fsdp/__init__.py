@@ -1,4 +1,6 @@
-"""Modules whose parameters, gradients and optimizer states are in parts, and whole only while a layer computes."""
+"""Sharded modules: parameters, gradients and optimizer states are sharded, and parameters are whole only while a layer
+computes.
+"""
 
 from __future__ import annotations
 

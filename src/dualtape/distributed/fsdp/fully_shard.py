@@ -1,4 +1,4 @@
-"""``fully_shard``: parameters in parts, gathered before a module's forward and before its backward."""
+"""``fully_shard``: sharded parameters, gathered before a module's forward and before its backward."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFAULT_POLICY, _NO_OFFLOAD = MixedPrecisionPolicy(), OffloadPolicy()
 
 
 class _Ended(Function):
-    """Stands before a module: when a backward comes here, all gradients of its parameters are there."""
+    """A node before a module: when a backward reaches it, all gradients of the module's parameters have arrived."""
 
     @staticmethod
     def forward(ctx: Any, state: Any, *tensors: Tensor) -> Any:
@@ -44,7 +44,7 @@ def _each_tensor(value: Any, function: Callable) -> Any:
 
 
 class _State:
-    """What one sharded module does around its forward and its backward."""
+    """The actions of one sharded module around its forward and its backward."""
 
     def __init__(self, group: Group, reshard_after_forward: bool | None) -> None:
         self.group = group
@@ -57,7 +57,7 @@ class _State:
 
     @contextmanager
     def around_forward(self) -> Iterator[None]:
-        """The parameters are whole inside."""
+        """Context in which the parameters are whole."""
         root = not _inside.get()
         token = _inside.set(True)
         self._running += 1
@@ -76,7 +76,7 @@ class _State:
                 self.group.reshard()
 
     def before(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """The inputs in the dtype that is wanted, behind what notices the end of the backward."""
+        """Return the inputs in the requested dtype, behind a node that detects the end of the backward."""
         policy = self.group.policy
         if policy.param_dtype is not None and policy.cast_forward_inputs:
             cast = lambda x: x.to(policy.param_dtype) if x.is_floating_point() else x
@@ -92,7 +92,7 @@ class _State:
         return args, kwargs
 
     def after(self, output: Any) -> Any:
-        """The outputs in the dtype that is wanted; a gradient that comes to them begins the module's backward."""
+        """Return the outputs in the requested dtype; a gradient that arrives at them begins the module's backward."""
         dtype = self.group.policy.output_dtype
         if dtype is not None:
             output = _each_tensor(output, lambda x: x.to(dtype) if x.is_floating_point() else x)
@@ -113,14 +113,14 @@ class _State:
         self.after_backward()
 
     def after_backward(self) -> None:
-        """Reduce what has come, and let the whole parameters go."""
+        """Reduce the gradients, and free the whole parameters."""
         self.group.reduce()
         if self.reshard_after_backward and not self._running:
             self.group.reshard()
 
 
 class UnshardHandle:
-    """What ``unshard(async_op=True)`` returns: the parameters are there after :meth:`wait`."""
+    """The result of ``unshard(async_op=True)``: the parameters are available after :meth:`wait`."""
 
     _group: Group | None = None
 
@@ -132,7 +132,7 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What a module is after :func:`fully_shard`: its class is one of this and of its own."""
+    """The base that :func:`fully_shard` adds to a module's class."""
 
     _fsdp: _State
 
@@ -159,7 +159,7 @@ class FSDPModule:
         return None
 
     def reshard(self) -> None:
-        """Let go of the whole parameters: the module has its parts again."""
+        """Free the whole parameters: the module has its shards again."""
         self._fsdp.group.reshard()
 
     def _states(self, recurse: bool) -> list[_State]:
@@ -167,22 +167,22 @@ class FSDPModule:
         return [module._fsdp for module in modules if isinstance(module, FSDPModule)]
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether a backward reduces gradients; otherwise each process adds its own up, until one does."""
+        """Set whether a backward reduces gradients; otherwise each process accumulates its own."""
         for state in self._states(recurse):
             state.group.syncing = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Whether a backward reduces gradients over the replicas of a two-dimensional mesh, too."""
+        """Set whether a backward also reduces gradients over the replicas of a two-dimensional mesh."""
         for state in self._states(recurse):
             state.group.reducing_replicas = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether the whole parameters go after each forward."""
+        """Set whether the whole parameters are freed after each forward."""
         for state in self._states(recurse):
             state.reshard_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Whether the whole parameters go after each backward."""
+        """Set whether the whole parameters are freed after each backward."""
         for state in self._states(recurse):
             state.reshard_after_backward = reshard_after_backward
 
@@ -201,7 +201,7 @@ class FSDPModule:
     set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of the parts, also while the module has whole parameters."""
+        """Reset the gradients of the shards, also while the module has whole parameters."""
         for state in self._states(True):
             state.group.reshard()
         super().zero_grad(set_to_none)  # type: ignore[misc]
@@ -244,8 +244,8 @@ def fully_shard(
     ignored_params: set[Parameter] | None = None,
     dp_mesh_dims: Any = None,
 ) -> Any:
-    """Shard a module's parameters over the processes, in place: each has a part of them, of their gradients, and of
-    what an optimizer keeps. Apply it to the blocks of a model first, then to the model: each is gathered as one.
+    """Shard a module's parameters over the processes, in place: each has a shard of them, of their gradients, and of
+    the optimizer state. Apply it to the blocks of a model first, then to the model: each is gathered as one.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def _after_forward(value: Any, count: int) -> bool | None:
 
 
 def _slots(modules: list[Module], ignored: set, placement: Callable | None) -> list:
-    """(name, who has it, dimension to cut) of each parameter that is to be sharded."""
+    """Return (name, owners, dimension to shard) of each parameter to be sharded."""
     found: dict[int, tuple[str, list, int]] = {}
 
     def look(module: Any, prefix: str) -> None:
@@ -356,7 +356,7 @@ def _dim(name: str, parameter: Parameter, placement: Callable | None) -> int:
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Let another method of a sharded module than ``forward`` find whole parameters.
+    """Make the parameters whole for another method of a sharded module than ``forward``.
 
     Parameters
     ----------

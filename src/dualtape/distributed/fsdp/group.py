@@ -1,9 +1,9 @@
-"""The parameters of one module, in parts: gathered together before it computes, let go afterwards; their gradients
-averaged together, each process keeping its part.
+"""The sharded parameters of one module: gathered together before it computes, freed afterwards; their gradients
+averaged together, each process keeping its shard.
 
-What a backward will need of a gathered parameter is not kept in the graph but as a note of where it lay
-(:func:`note_of`): so the memory can go after the forward, and the backward gathers it again. A part that was written
-in between would give other values: that is refused, as writes to saved tensors are.
+The graph does not keep gathered parameters for the backward but notes of their position (:func:`note_of`): so the
+memory can be freed after the forward, and the backward gathers it again. A shard that was written in between would give
+other values: that is refused, as writes to saved tensors are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _gathered: dict[int, tuple[Slot, ref]] = {}  # whose array it is, by the array's
 
 
 def _bare(array: Any) -> Any:
-    """The memory of an array: of bfloat16, the float32 values in which it lies."""
+    """Return the memory of an array: of bfloat16, its float32 values."""
     return array.values if array.dtype is BFLOAT16 else array
 
 
@@ -46,7 +46,7 @@ def _dressed(values: Any, dtype: Any) -> Any:
 
 
 class Slot:
-    """One parameter: its part, which optimizers know, and the whole, which the module has while it computes."""
+    """One parameter: its shard, which optimizers update, and the whole, which the module has while it computes."""
 
     def __init__(self, name: str, owners: list[tuple[Module, str]], dim: int, group: Group) -> None:
         self.name = name
@@ -69,12 +69,12 @@ class Slot:
         self.whole: Any = None
 
     def install(self, parameter: Any) -> None:
-        """Make ``parameter`` what the modules have."""
+        """Set ``parameter`` on the modules."""
         for module, name in self.owners:
             module._parameters[name] = parameter
 
     def refresh(self) -> None:
-        """Take over a part that somebody has put in the place of the old one."""
+        """Take over a shard that replaced the old one."""
         module, name = self.owners[0]
         found = module._parameters[name]
         if found is self.part or found is self.whole:
@@ -88,12 +88,12 @@ class Slot:
 
     @property
     def room(self) -> tuple[int, ...]:
-        """The shape of the longest part."""
+        """The shape of the longest shard."""
         full = chunk(self.shape[self.dim], self.group.shards.size(), 0)[1]
         return (*self.shape[: self.dim], full, *self.shape[self.dim + 1 :])
 
     def padded(self, array: Any) -> Any:
-        """A part as long as the longest."""
+        """Return a shard, padded to the length of the longest."""
         room = self.room
         if array.shape == room:
             return array
@@ -102,12 +102,12 @@ class Slot:
         return out
 
     def trimmed(self, array: Any, place: int) -> Any:
-        """The part that is meant, of one as long as the longest."""
+        """Strip a shard's padding."""
         length = chunk(self.shape[self.dim], self.group.shards.size(), place)[1]
         return array[(slice(None),) * self.dim + (slice(0, length),)]
 
     def fill(self, array: Any) -> None:
-        """Give the whole its memory, or take it away (None)."""
+        """Give the whole parameter its memory, or take it away (None)."""
         if self.whole is None:
             self.whole = Parameter(wrap(np.empty(0)), False)
         dtype = self.group.computed(self.part._array.dtype)
@@ -146,7 +146,7 @@ class Group:
             slot.install(slot.part)
 
     def placement_of(self, slot: Slot) -> tuple[DeviceMesh, tuple[Code, ...]]:
-        """The mesh and the codes of a parameter's part."""
+        """Return the mesh and the placements of a parameter's shard."""
         own: tuple[Code, ...] = (slot.dim,) if self.mesh.ndim == 1 else (None, slot.dim)
         if slot.inner is None:
             return self.mesh, own
@@ -154,7 +154,7 @@ class Group:
         return _joined(slot.inner.mesh, self.mesh), (*slot.inner.codes, *own)
 
     def computed(self, dtype: Any) -> Any:
-        """The dtype of the gathered parameter, of that of its part."""
+        """Return the dtype of the gathered parameter, given that of its shard."""
         wanted = self.policy.param_dtype
         return dtype if wanted is None or dtype.kind != "f" else wanted.numpy
 
@@ -204,7 +204,7 @@ class Group:
             slot.install(slot.whole)
 
     def reshard(self) -> None:
-        """Give the modules their parts back, and let the memory of the whole go."""
+        """Give the modules their shards back, and free the memory of the whole."""
         if not self.unsharded:
             return
         self.unsharded = False
@@ -217,7 +217,7 @@ class Group:
     # --- reducing ---------------------------------------------------------------------------------
 
     def reduce(self) -> None:
-        """Average the gradients that have come, and add them to those of the parts."""
+        """Average the gradients that have arrived, and add them to those of the shards."""
         if not self.syncing:
             return
         buckets: dict[str, list[tuple[Slot, Any]]] = {}
@@ -275,7 +275,7 @@ _meshes: dict[tuple, DeviceMesh] = {}
 
 
 def _joined(outer: DeviceMesh, inner: DeviceMesh) -> DeviceMesh:
-    """The mesh of two parts of one mesh: the dimensions of ``outer``, then those of ``inner``."""
+    """Return the mesh of two submeshes of one mesh: the dimensions of ``outer``, then those of ``inner``."""
     parent = outer._root
     if parent is None or parent is not inner._root or parent.mesh_dim_names is None:
         raise ValueError(
@@ -298,7 +298,7 @@ def _joined(outer: DeviceMesh, inner: DeviceMesh) -> DeviceMesh:
 
 
 class Note:
-    """Where in a gathered parameter a tensor lay that a backward will need."""
+    """The position in a gathered parameter of a tensor that a backward will need."""
 
     __slots__ = ("slot", "offset", "shape", "strides", "spec", "seen", "dtype")
 
@@ -314,7 +314,7 @@ class Note:
 
 
 def note_of(tensor: Tensor) -> Any:
-    """What is kept of a tensor that is saved: a note, if it lies in a gathered parameter."""
+    """Return the note of a saved tensor that lies in a gathered parameter; other tensors unchanged."""
     array = tensor._array
     spec = None
     if type(array) is Sharded:
@@ -328,7 +328,7 @@ def note_of(tensor: Tensor) -> Any:
 
 
 def tensor_of(note: Any) -> Tensor:
-    """The tensor of a note, gathered again if need be."""
+    """Return the tensor of a note, gathered again if necessary."""
     if type(note) is not Note:
         return note
     slot = note.slot

@@ -1,4 +1,4 @@
-"""In which dtypes a sharded module computes and reduces, and where its parameters are kept."""
+"""The dtypes in which a sharded module computes and reduces, and the location of its parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtypes of a module's forward and backward; its parts and what the optimizer has stay as they are.
+    """The dtypes of a module's forward and backward; its shards and the optimizer state keep theirs.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """Parameters stay on the device they are on."""
+    """Parameters stay on their device."""
 
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parts are kept in the memory of the host and brought to a GPU to compute; here they are where they compute, and
+    """Shards in the memory of the host, copied to a GPU to compute; here they are where they compute, and
     :func:`fully_shard` refuses it.
     """
 

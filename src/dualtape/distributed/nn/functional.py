@@ -1,7 +1,7 @@
 """Collectives with derivatives: of any order, in both modes, under ``vmap``.
 
-Each is a linear map on all ranks' values together, and its backward is the transposed one: another collective, which
-is recorded where that is asked for. So all ranks of the group must run the backward, as they ran the forward: a result
+Each is a linear map on all ranks' values together, and its backward is the transposed one: another collective, which is
+recorded where that is asked for. So all ranks of the group must run the backward, as they ran the forward: a result
 must be part of what each of them differentiates.
 """
 
@@ -39,7 +39,7 @@ __all__ = [
     "send",
 ]
 
-_BACK = 1 << 14  # added to a message's tag on the way back
+_BACK = 1 << 14  # added to the tag of a message in the backward
 
 
 SUM = ReduceOp.SUM
@@ -103,7 +103,7 @@ _tensors = partial(check_tensors, dense=False)  # also samples of a vmap
 
 
 def _over_ranks(name: str, x: Tensor, op: Any) -> Tensor:
-    """A reduction of stacked tensors, by an op that has derivatives."""
+    """Return a reduction of stacked tensors, by an op that has derivatives."""
     reductions = {RedOpType.PRODUCT: "prod", RedOpType.MAX: "amax", RedOpType.MIN: "amin"}
     kind = kind_of(name, op, x._array.dtype)[0]
     if kind not in reductions:
@@ -112,7 +112,7 @@ def _over_ranks(name: str, x: Tensor, op: Any) -> Tensor:
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
-    """What all ranks' tensors become.
+    """Return the reduction of all ranks' tensors.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: ProcessGroup | None = None
 ) -> Tensor:
-    """What the i-th tensors of all ranks become, on rank i; it is also written to ``output``."""
+    """Return the reduction of the i-th tensors of all ranks, on rank i; it is also written to ``output``."""
     found = _group("reduce_scatter", group)
     rows = FUNCTIONS["stack"](_tensors("reduce_scatter", "input_list", input_list, found.size(), output))
     if op in (ReduceOp.SUM, ReduceOp.AVG):
@@ -163,7 +163,7 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Te
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
-    """What all ranks' tensors become, on ``dst``; zeros on the others."""
+    """Return the reduction of all ranks' tensors, on ``dst``; zeros on the others."""
     found = _group("reduce", group)
     root = peer("reduce", "dst", found, dst, None)
     if op == ReduceOp.SUM:
@@ -193,7 +193,9 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: ProcessGroup | None = None,
 ) -> Tensor:
-    """Parts of ``input`` along dimension 0: the i-th goes to rank i; what comes is also written to ``output``."""
+    """Send the i-th part of ``input`` along dimension 0 to rank i; return the received parts, which are also written to
+    ``output``.
+    """
     found = _group("all_to_all_single", group)
     sent = split_sizes("all_to_all_single", "input", input, input_split_sizes, found.size())
     received = split_sizes("all_to_all_single", "output", output, output_split_sizes, found.size())
@@ -206,7 +208,9 @@ def all_to_all_single(
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None
 ) -> tuple[Tensor, ...]:
-    """The i-th of the tensors goes to rank i; what comes is also written to ``output_tensor_list``."""
+    """Send the i-th of the tensors to rank i; return the received ones, which are also written to
+    ``output_tensor_list``.
+    """
     found = _group("all_to_all", group)
     inputs = _tensors("all_to_all", "input_tensor_list", input_tensor_list, found.size(), shapes=False)
     outputs = _tensors("all_to_all", "output_tensor_list", output_tensor_list, found.size(), inputs[0], shapes=False)
@@ -221,12 +225,14 @@ def all_to_all(
 
 
 def send(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> Tensor:
-    """Send a tensor; returns a zero that must be part of what is differentiated, so that its gradient is received."""
+    """Send a tensor; return a zero that must be part of what is differentiated, so that its gradient is received."""
     found = _group("send", group)
     return _sent(tensor, peer("send", "dst", found, dst, None), tag, found)
 
 
 def recv(tensor: Tensor, src: int, group: ProcessGroup | None = None, tag: int = 0) -> Tensor:
-    """A tensor from ``src``, of the shape and dtype of ``tensor``; if that requires grad, the gradient is sent back."""
+    """Return a tensor from ``src``, of the shape and dtype of ``tensor``; if that requires grad, the gradient is sent
+    back.
+    """
     found = _group("recv", group)
     return _received(tensor, peer("recv", "src", found, src, None), tag, found)

@@ -14,7 +14,7 @@ __all__ = ["DistributedOptimizer"]
 class _Local:
     """The optimizer of one worker's parameters."""
 
-    _lock = threading.Lock()  # one step at a time: gradients are lent to the parameters for it
+    _lock = threading.Lock()  # one step at a time: it sets the gradients of the parameters
 
     def __init__(self, kind: Any, parameters: list[RRef], args: tuple, kwargs: dict) -> None:
         self.parameters = [ref.local_value() for ref in parameters]
@@ -80,7 +80,7 @@ class DistributedOptimizer:
         self.remote_optimizers = [(owner, call.wait()) for owner, call in calls]
 
     def step(self, context_id: int) -> None:
-        """Change all parameters by their gradients in a context; those without one stay."""
+        """Update all parameters by their gradients in a context; those without one keep their values."""
         calls = [rpc_async(owner, _step, (ref, context_id)) for owner, ref in self.remote_optimizers]
         for call in calls:
             call.wait()

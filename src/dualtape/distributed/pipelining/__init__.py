@@ -1,4 +1,4 @@
-"""Layers of a model on different processes, and batches cut into pieces that follow one another through them."""
+"""Pipelines: layers of a model on different processes, and batches split into microbatches that pass through them."""
 
 from __future__ import annotations
 

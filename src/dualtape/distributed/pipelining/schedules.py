@@ -1,4 +1,4 @@
-"""Schedules: in which order a stage takes the pieces of a batch, forward and backward."""
+"""Schedules: the order in which a stage processes the microbatches, forward and backward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Schedule1F1B", "ScheduleGPipe"]
 
 
 class _Schedule(ABC):
-    """A pipeline's step.
+    """A step of a pipeline.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class _Schedule(ABC):
 
     @abstractmethod
     def _order(self) -> Iterator[tuple[str, int]]:
-        """What the stage does: ("forward" or "backward", which piece)."""
+        """Yield the actions of the stage: ("forward" or "backward", number of the microbatch)."""
 
     def step(
         self,
@@ -72,7 +72,7 @@ class _Schedule(ABC):
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """A batch through all stages, forward and backward. All processes call it.
+        """Run a batch through all stages, forward and backward. All processes call it.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class _Schedule(ABC):
         return self._run(self._loss_fn is not None, args, kwargs, target, losses, return_outputs, loss_kwargs or {})
 
     def eval(self, *args: Any, target: Any = None, losses: list | None = None, **kwargs: Any) -> Any:
-        """A batch through all stages, forward only; with losses, if there is a target."""
+        """Run a batch through all stages, forward only; with losses, if there is a target."""
         with no_grad():
             return self._run(False, args, kwargs, target, losses, True, {})
 
@@ -142,7 +142,7 @@ class _Schedule(ABC):
         return _together(found) if stage.is_last and returned else None
 
     def _cut(self, tree: Any) -> list:
-        """The tree of each piece: tensors are cut along dimension 0."""
+        """Return the tree of each microbatch: tensors are split along dimension 0."""
         leaves, structure = pytree.tree_flatten(tree)
         parts = []
         for leaf in leaves:
@@ -156,7 +156,7 @@ class _Schedule(ABC):
 
 
 def _together(outputs: list) -> Any:
-    """The outputs of all pieces, one after the other."""
+    """Return the outputs of all microbatches, concatenated."""
     structure = pytree.tree_flatten(outputs[0])[1]
     columns = zip(*[pytree.tree_leaves(each) for each in outputs], strict=True)
     return pytree.tree_unflatten([FUNCTIONS["cat"](list(column)) for column in columns], structure)

@@ -1,7 +1,7 @@
-"""A stage: the layers of one process, what comes to them and what goes from them, forward and backward.
+"""A stage: the layers of one process, with its incoming and outgoing tensors, forward and backward.
 
-Tensors go to the next stage after a note of their shapes and dtypes, gradients to the one before. What is sent is not
-waited for until the end of a step; what is received comes in the order in which it was sent.
+Tensors are sent to the next stage after a message with their shapes and dtypes, gradients to the one before. Sends are
+awaited at the end of a step only; receives arrive in the order of the sends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FORWARD, _BACKWARD = 101, 102  # tags
 
 
 class PipelineStage:
-    """The part of a pipeline that is on this process.
+    """The part of a pipeline on this process.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class PipelineStage:
     # --- one piece --------------------------------------------------------------------------------
 
     def forward_piece(self, k: int, args: tuple, kwargs: dict, keep: bool) -> Any:
-        """The forward of a piece of a batch; its outputs."""
+        """Run the forward of a microbatch, and return its outputs."""
         inputs = list(args) if self.is_first else self._received(self.stage_index - 1, _FORWARD)
         self._compare("input", inputs)
         output = self.submodule(*inputs, **kwargs)
@@ -128,7 +128,7 @@ class PipelineStage:
         return output
 
     def backward_piece(self, k: int, loss: Tensor | None, scale: float) -> None:
-        """The backward of a piece, from its loss or from what the next stage sends."""
+        """Run the backward of a microbatch, from its loss or from the gradients that the next stage sends."""
         inputs, outputs = self._kept.pop(k)
         if loss is not None:
             loss.backward(loss.new_full((), scale))
@@ -149,7 +149,9 @@ class PipelineStage:
 
     @contextmanager
     def syncing(self, last: bool) -> Iterator[None]:
-        """Gradients of a module that averages them over other processes are averaged once, with those of the last."""
+        """Context in which the gradients of a module that averages over other processes are averaged only with the last
+        microbatch.
+        """
         module: Any = self.submodule
         if last or not (hasattr(module, "no_sync") or hasattr(module, "set_requires_gradient_sync")):
             yield
@@ -164,13 +166,13 @@ class PipelineStage:
                 module.set_requires_gradient_sync(True)
 
     def finish(self) -> None:
-        """Wait until all that was sent has gone."""
+        """Wait until everything is sent."""
         for work in self._under_way:
             work.wait()
         self._under_way.clear()
 
     def clear(self) -> None:
-        """Forget the pieces of a step."""
+        """Discard the microbatches of a step."""
         self._kept.clear()
 
     def _compare(self, what: str, tensors: list) -> None:

@@ -1,4 +1,4 @@
-"""Calls of functions on other processes, and references to values that stay there."""
+"""Remote calls of functions on other processes, and references to values that stay there."""
 
 from __future__ import annotations
 

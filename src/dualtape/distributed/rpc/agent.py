@@ -1,9 +1,8 @@
-"""The agent: the thread of a process that receives calls for it, and what waits for the answers to its own.
+"""The agent: the thread of a process that receives calls for it, and the calls that wait for answers.
 
-Messages go by MPI, which all threads may call (MPI_THREAD_MULTIPLE), over a communicator of their own. One thread looks
-for what has come, and calls run in threads of a pool that grows as they wait for one another. It looks without a pause
-just after something came, then with pauses, shorter ones while somebody here waits: MPI's own way to wait would keep a
-core busy.
+Messages use MPI, which all threads may call (MPI_THREAD_MULTIPLE), over a communicator of their own. One thread polls
+for messages, and calls run in a pool of threads that grows as they wait for one another. It polls without a pause just
+after a message, then with pauses, shorter ones while a call waits here: MPI's own waiting would keep a core busy.
 """
 
 from __future__ import annotations
@@ -84,14 +83,14 @@ class Agent:
         self._thread = threading.Thread(target=self._serve, name="dualtape-rpc", daemon=True)
 
     def start(self) -> None:
-        """Take calls from now on."""
+        """Begin to take calls."""
         global _agent
         _agent = self
         self._thread.start()
         atexit.register(self._stop)  # before MPI ends, which the thread calls
 
     def worker(self, to: Any) -> WorkerInfo:
-        """The worker of that name or number."""
+        """Return the worker of that name or number."""
         if isinstance(to, WorkerInfo):
             return to
         found = [w for w in self.workers if to == w.name or type(to) is int and to == w.id]
@@ -116,11 +115,11 @@ class Agent:
         return future
 
     def post(self, to: int, function: Callable, args: tuple) -> None:
-        """Tell another worker something that takes it no time: the notes of one worker are read in their order."""
+        """Send a worker a notification, which is handled at once: those of one worker are handled in order."""
         self._send(to, pack("note", None, (function, args), self, to))
 
     def later(self, to: int, function: Callable, args: tuple) -> None:
-        """:meth:`post`, from whatever place: the thread of the agent does it."""
+        """Do :meth:`post` from any thread and context: the agent's thread sends it."""
         self._posts.append((to, function, args))
         self._wake.set()
 
@@ -155,7 +154,7 @@ class Agent:
             self._wake.clear()
 
     def _step(self) -> bool:
-        """Send and receive what there is; whether there was something."""
+        """Send and receive pending messages; return whether there were any."""
         busy = False
         while self._posts and not self._stopping:
             self.post(*self._posts.popleft())
@@ -234,7 +233,7 @@ class Agent:
             waiting.future._finish(None, _as_raised(*value))
 
     def _answer(self, message: Message) -> None:
-        """Run a call, and send what came of it."""
+        """Run a call, and send its result."""
         history.current_context.set(message.context)
         if message.context is not None:
             history.context_of(message.context, make=True).workers.add(message.source)
@@ -254,7 +253,7 @@ class Agent:
             self._send(message.source, data)
 
     def _described(self, error: BaseException) -> tuple[type, str]:
-        """The class of an error, if others can know it, and what is to be said of it.
+        """Return the class of an error, if other processes can import it, and its text.
 
         An error that came from another worker is passed on as it was described where it happened.
         """
@@ -272,7 +271,7 @@ class Agent:
     # --- the end ----------------------------------------------------------------------------------
 
     def finish(self, graceful: bool, seconds: float) -> None:
-        """Wait until nobody has calls under way, if ``graceful``; then stop."""
+        """With ``graceful``, wait until no process has running calls; then stop."""
         if graceful:
             limit = time.monotonic() + seconds if seconds else float("inf")
             while self._waiting and time.monotonic() < limit:
@@ -299,7 +298,7 @@ class Agent:
 
 
 def _as_raised(kind: type, text: str) -> BaseException:
-    """The error of another process: of its class, if that takes a text."""
+    """Return the error of another process, in its class if that takes a text."""
     error: Any = None
     if issubclass(kind, Exception):
         try:
@@ -319,7 +318,7 @@ _agent: Agent | None = None
 
 
 def here() -> Agent:
-    """The agent of this process."""
+    """Return the agent of this process."""
     if _agent is None:
         raise RuntimeError("rpc: init_rpc has not been called in this process, or it has shut down")
     return _agent

@@ -1,4 +1,4 @@
-"""Calls of functions on other processes, in PyTorch's names."""
+"""Remote calls under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _made_world = False
 
 @dataclass
 class RpcBackendOptions:
-    """How calls are made.
+    """Options of remote calls.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class RpcBackendOptions:
 
 
 def is_available() -> bool:
-    """Whether calls can be made: always, at least on this process."""
+    """Return whether calls can be made: always, at least on this process."""
     return True
 
 
@@ -53,7 +53,7 @@ def init_rpc(
     world_size: int | None = None,
     rpc_backend_options: Any = None,
 ) -> None:
-    """Take calls of other processes, and make some; all processes call it.
+    """Begin to take calls of other processes, and to make calls; all processes call it.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def init_rpc(
 def _checked(
     group: groups.ProcessGroup, name: object, backend: object, rank: int, world_size: int | None, options: object
 ) -> RpcBackendOptions:
-    """The options of :func:`init_rpc`, if its arguments are right."""
+    """Return the options of :func:`init_rpc`; raise if its arguments are invalid."""
     if agents._agent is not None:
         raise RuntimeError("init_rpc: RPC is already initialized: shutdown() comes first")
     if not isinstance(name, str) or not name:
@@ -124,7 +124,7 @@ def _check_threads(group: Any) -> None:
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
-    """Take no more calls. All processes call it.
+    """Stop taking calls. All processes call it.
 
     Parameters
     ----------
@@ -147,13 +147,13 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """The name and number of a worker; of this one by default."""
+    """Return the name and number of a worker; of this one by default."""
     agent = agents.here()
     return agent.workers[agent.rank] if worker_name is None else agent.worker(worker_name)
 
 
 def get_rpc_timeout() -> float:
-    """How long a call may take, in seconds, if it does not say."""
+    """Return the default time limit of a call, in seconds."""
     return agents.here().timeout
 
 

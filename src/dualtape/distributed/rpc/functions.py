@@ -1,4 +1,4 @@
-"""What functions that are called from other processes may say of themselves."""
+"""Decorators of functions that are called from other processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["async_execution"]
 
 
 def async_execution(fn: Callable) -> Any:
-    """Mark a function that returns a future: who called it gets what the future gives.
+    """Mark a function that returns a future: the caller gets the future's value.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The history of tensors that went from one process to another: contexts, and the nodes at both ends of a message.
+"""The history of tensors that were sent between processes: contexts, and the nodes at both ends of a message.
 
-The sender of tensors that require grad leaves a :class:`Sent` node, which leads to theirs; the receiver's tensors come
-from a :class:`Received` node. In a backward the one waits for what the other sends. Each process numbers its nodes in
-the order of time, and its backward runs the youngest first: when it comes to wait for a gradient, it has done all that
-the gradient could depend on. So none waits for another in a circle.
+The sender of tensors that require grad records a :class:`Sent` node, which leads to theirs; the receiver's tensors come
+from a :class:`Received` node. In a backward the former waits for the gradients that the latter sends. Each process
+numbers its nodes in order of time, and its backward runs the youngest first: when it waits for a gradient, it has run
+everything that the gradient could depend on. So there is no circular wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _lock = threading.Lock()
 
 
 class Context:
-    """What this process knows of one ``autograd.context()``."""
+    """The part of one ``autograd.context()`` on this process."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -47,7 +47,7 @@ class Context:
 
 
 def context_of(number: int, make: bool = False) -> Context:
-    """The context of that number, which must be there, or is made."""
+    """Return the context of that number; with ``make`` it is created if necessary."""
     with _lock:
         found = _contexts.get(number)
         if found is None:
@@ -58,7 +58,7 @@ def context_of(number: int, make: bool = False) -> Context:
 
 
 def forget(number: int) -> Context | None:
-    """The context of that number, which is no more."""
+    """Remove the context of that number."""
     with _lock:
         return _contexts.pop(number, None)
 
@@ -67,7 +67,7 @@ _messages = count()
 
 
 class Sent(Node):
-    """Where tensors left this process: a backward waits here for their gradients."""
+    """The node where tensors left this process: a backward waits here for their gradients."""
 
     __slots__ = ("_message", "_gradients")
 
@@ -80,7 +80,7 @@ class Sent(Node):
         self._gradients: dict[Any, Future] = {}  # by backward
 
     def gradients_of(self, number: Any) -> Future:
-        """What will come of them in one backward."""
+        """Return the future of the gradients in one backward."""
         with _lock:
             return self._gradients.setdefault(number, Future())
 
@@ -96,7 +96,7 @@ running_pass: ContextVar[Any] = ContextVar("backward across processes", default=
 
 
 class Received(Node):
-    """Where tensors came to this process: a backward sends their gradients back."""
+    """The node where tensors arrived at this process: a backward sends their gradients back."""
 
     __slots__ = ("_message", "_agent", "_context")
 
@@ -124,14 +124,14 @@ class Received(Node):
 
 
 def arrive(context: int, message: tuple, number: Any, grads: list) -> None:
-    """Gradients came for the tensors of a message."""
+    """Handle the arrival of gradients for the tensors of a message."""
     sent = context_of(context).sent.get(message)
     if sent is not None:
         sent.gradients_of(number).set_result([None if g is None else g._array for g in grads])
 
 
 def leave(tensors: list[Tensor], context: int, rank: int, to: int) -> tuple:
-    """Record that tensors leave; what names the message."""
+    """Record that tensors are sent; return the name of the message."""
     found = context_of(context, make=True)
     message = (rank, next(_messages))
     edges = [edge_of(t) for t in tensors]
@@ -143,7 +143,7 @@ def leave(tensors: list[Tensor], context: int, rank: int, to: int) -> tuple:
 
 
 def join(tensors: list[Tensor], message: tuple, context: int, agent: Any) -> None:
-    """Give tensors that came the history of the message."""
+    """Give received tensors the history of the message."""
     found = context_of(context, make=True)
     with found.lock:
         found.workers.add(message[0])

@@ -1,7 +1,7 @@
-"""Messages: values as bytes, with the memory of tensors and arrays beside what is pickled, copied once.
+"""Messages: values as bytes, with the memory of tensors and arrays beside the pickled part, copied once.
 
-Tensors that require grad take their history with them inside an ``autograd.context()``; references (``RRef``) are
-counted as they go.
+Tensors that require grad are sent with their history inside an ``autograd.context()``; references (``RRef``) are
+counted.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack(kind: str, number: int | None, value: Any, agent: Any, to: int) -> np.ndarray:
-    """A message for worker ``to``."""
+    """Return a message for worker ``to``."""
     file, buffers = io.BytesIO(), []  # type: ignore[var-annotated]
     pickler = _Pickler(file, buffers)
     pickler.dump(value)
@@ -103,7 +103,7 @@ def pack(kind: str, number: int | None, value: Any, agent: Any, to: int) -> np.n
 
 
 class Message:
-    """One that has come: who sent it, what it is about, and its value, which :meth:`load` reads."""
+    """A received message: its sender, its subject, and its value, which :meth:`load` reads."""
 
     __slots__ = ("kind", "number", "source", "context", "_data", "_start", "_rest")
 
@@ -119,7 +119,7 @@ class Message:
         self._start = 8 + length
 
     def load(self, agent: Any) -> Any:
-        """The value; its tensors have memory in the message."""
+        """Return the value; its tensors use the memory of the message."""
         body, described, sizes, message, moving = self._rest
         start, parts = self._start, []
         for size in sizes:

@@ -1,7 +1,8 @@
-"""``RRef``: a value that stays where it is, known to other processes by a number.
+"""``RRef``: a value that stays on its process, referenced by others by a number.
 
-The owner keeps a value as long as somebody has a reference to it. A reference that is sent is announced to the owner
-by its sender before that can let its own go; where the news of an end comes before that of a beginning, it waits.
+The owner keeps a value as long as a reference to it exists. The sender of a reference announces it to the owner before
+it can drop its own; if the message about the end of a reference arrives before that about its beginning, it is kept
+until then.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _lock = threading.Lock()
 
 
 class _Owned:
-    """A value that others know of, or will."""
+    """A value that other processes reference, or will."""
 
     __slots__ = ("future", "forks", "ended")
 
@@ -84,7 +85,7 @@ def _fetch(key: tuple) -> Any:
 
 
 def _let_go(key: tuple, fork: tuple, owner: int, agent: Any) -> None:
-    """The end of a reference: said by the agent's thread, since it may come anywhere."""
+    """Announce the end of a reference, by the agent's thread, since finalizers may run anywhere."""
     if not agent._stopping:
         agent.later(owner, _end, (key, fork))
 
@@ -119,7 +120,7 @@ class RRef:
 
     @classmethod
     def _of(cls, key: tuple, owner: int, fork: tuple | None, confirmed: Future | None) -> RRef:
-        """A reference to what a worker has; ``fork`` tells it from others."""
+        """Return a reference to a value on a worker; ``fork`` identifies the reference."""
         self = cls.__new__(cls)
         agent = agents.here()
         self._key, self._owner, self._confirmed, self._owned = key, owner, confirmed, None
@@ -130,23 +131,23 @@ class RRef:
         return self
 
     def owner(self) -> WorkerInfo:
-        """The worker that has the value."""
+        """Return the worker that has the value."""
         return agents.here().workers[self._owner]
 
     def owner_name(self) -> str:
-        """The name of the worker that has the value."""
+        """Return the name of the worker that has the value."""
         return self.owner().name
 
     def is_owner(self) -> bool:
-        """Whether the value is here."""
+        """Return whether the value is on this process."""
         return self._owner == agents.here().rank
 
     def confirmed_by_owner(self) -> bool:
-        """Whether the owner is known to know of this reference."""
+        """Return whether the owner is known to have registered this reference."""
         return self._confirmed is None or self._confirmed.done()
 
     def local_value(self) -> Any:
-        """The value, which must be here; it is waited for."""
+        """Wait for the value, which must be on this process, and return it."""
         if self._owned is None:
             raise RuntimeError(
                 f"RRef: can't call local_value() on {agents.here().workers[agents.here().rank]!r}: the value is on"
@@ -155,7 +156,7 @@ class RRef:
         return self._owned.future.wait()
 
     def to_here(self, timeout: float = -1.0) -> Any:
-        """The value, or a copy of it if it is on another worker.
+        """Return the value, or a copy of it if it is on another worker.
 
         Parameters
         ----------
@@ -169,19 +170,19 @@ class RRef:
         return agent.call(self._owner, _fetch, (self._key,), {}, seconds).wait()
 
     def rpc_sync(self, timeout: float = -1.0) -> Any:
-        """What calls the value's methods where it is: ``ref.rpc_sync().method(argument)``."""
+        """Return a proxy that calls the value's methods on its worker: ``ref.rpc_sync().method(argument)``."""
         return _Proxy(lambda *call: _begun(self, timeout, *call).wait())
 
     def rpc_async(self, timeout: float = -1.0) -> Any:
-        """The same, with a future of the result."""
+        """Return a proxy whose methods return futures."""
         return _Proxy(lambda *call: _begun(self, timeout, *call))
 
     def remote(self, timeout: float = -1.0) -> Any:
-        """The same, with a reference to the result, which stays there."""
+        """Return a proxy whose methods return references to their results, which stay there."""
         return _Proxy(lambda *call: remote(self._owner, _invoke, (self, *call), None, timeout))
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """Run the backward of the value, where it is: across processes in a context, otherwise there alone."""
+        """Run the backward of the value on its worker: across processes in a context, otherwise there alone."""
         if self._owned is not None:
             _backward(self, dist_autograd_ctx_id, retain_graph)
         else:
@@ -206,7 +207,7 @@ class RRef:
 
 
 class _Proxy:
-    """Stands for the value of a reference: its methods are called where it is."""
+    """A proxy for the value of a reference: its methods are called on the value's worker."""
 
     def __init__(self, call: Callable) -> None:
         self._call = call
@@ -235,7 +236,7 @@ def _backward(ref: RRef, context: int, retain_graph: bool) -> None:
 
 
 def remote(to: Any, func: Callable, args: Any = None, kwargs: Any = None, timeout: float = -1.0) -> RRef:
-    """Call a function on a worker, and leave the result there.
+    """Call a function on a worker, and return a reference to its result.
 
     Parameters
     ----------

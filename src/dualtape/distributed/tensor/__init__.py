@@ -1,6 +1,6 @@
-"""Tensors of which each process has a part: :class:`DTensor`.
+"""Distributed tensors: :class:`DTensor`.
 
-A tensor over a sharded array runs through every op, formula, hook and transform as any other.
+A tensor over a sharded array passes through every op, formula, hook and transform like any other.
 """
 
 from __future__ import annotations

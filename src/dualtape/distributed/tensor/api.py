@@ -1,4 +1,4 @@
-"""DTensor: tensors over sharded arrays, as users make and ask them."""
+"""DTensor: the public functions of tensors over sharded arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
 
 def codes_of(name: str, mesh: DeviceMesh, placements: Any, ndim: int) -> tuple[Code, ...]:
-    """Placements as codes; replicated if none are given."""
+    """Return placements as codes; replicated if none are given."""
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"{name}: device_mesh must be a DeviceMesh, got {type(mesh).__name__}")
     chosen = [Replicate()] * mesh.ndim if placements is None else list(placements)
@@ -39,7 +39,7 @@ class _Kind(type):
 
 
 class DTensor(metaclass=_Kind):
-    """A tensor of which each process of a mesh has a part: any Tensor whose array is sharded is one.
+    """A tensor of which each process of a mesh has a shard: any Tensor whose array is sharded is one.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class DTensor(metaclass=_Kind):
         stride: Any = None,
         grad_placements: Sequence[Placement] | None = None,
     ) -> Tensor:
-        """The tensor of which the processes' tensors are parts.
+        """Return the tensor whose shards are the processes' tensors.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ def _sharded(tensor: Tensor, name: str) -> Sharded:
 
 
 def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The part that this process has; its gradient is a part of the tensor's (where sums are pending: the same on each
-    process), unless ``grad_placements`` says how it lies.
+    """Return the shard of this process; its gradient is a shard of the tensor's (with pending sums: the same on each
+    process), unless ``grad_placements`` says otherwise.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None
 
 
 def full_tensor(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """All of it, on each process.
+    """Return the whole tensor, on each process.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def redistribute(
     forward_dtype: Any = None,
     backward_dtype: Any = None,
 ) -> Tensor:
-    """The same tensor under other placements; its gradient comes back under these.
+    """Return the same tensor under other placements; its gradient gets the original ones.
 
     Parameters
     ----------
@@ -235,12 +235,12 @@ def redistribute(
 
 
 def _placements(self: Tensor) -> tuple[Placement, ...]:
-    """How the tensor lies on its mesh."""
+    """Return the placements of the tensor."""
     return _sharded(self, "placements").spec.placements
 
 
 def _device_mesh(self: Tensor) -> DeviceMesh:
-    """The processes that have parts of the tensor."""
+    """Return the mesh of the tensor."""
     return _sharded(self, "device_mesh").spec.mesh
 
 
@@ -259,7 +259,7 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Tensor:
-    """A tensor that all processes have, as one of which each has a part: a leaf.
+    """Return a tensor that all processes have as a sharded one: a leaf.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def distribute_module(
     input_fn: Callable | None = None,
     output_fn: Callable | None = None,
 ) -> Module:
-    """A module with parameters and buffers of which each process has a part.
+    """Shard the parameters and buffers of a module.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""The sharded array: to whoever looks at it one array, of which each process has a part.
+"""The sharded array: it appears as one array, of which each process has a shard.
 
-NumPy's functions on sharded arrays run on the local parts, under placements that a rule allows (:mod:`rules`): where
-the parts do not lie so, they are first moved, the cheapest way. What was found for a call is remembered, so that the
-next one like it costs a look-up. Every process must make the same calls.
+NumPy's functions on sharded arrays run on the local shards, under placements that a rule allows (:mod:`.rules`); shards
+with other placements are first redistributed, in the cheapest way. The plan for a call is cached, so that the next call
+like it costs a look-up. Every process must make the same calls.
 
-A part of a sharded dimension is no view of the memory of one process: it is a copy that knows what it is a copy of.
-What is written to it is written there, too; to read it after the other was written is refused.
+A slice of a sharded dimension is not a view of the memory of one process: it is a copy that refers to its original. A
+write to the copy is also written to the original; reading the copy after a write to the original raises.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NUMBERS = (int, float, complex, bool)
 
 
 class _Flags:
-    """The flags of an array as its strides tell them."""
+    """The flags of an array, derived from its strides."""
 
     __slots__ = ("_x",)
 
@@ -59,17 +59,17 @@ class _Flags:
 
 
 def _is_bfloat16(kind: type) -> bool:
-    """Whether arrays of a class are of bfloat16."""
+    """Return whether arrays of a class are of bfloat16."""
     return getattr(kind, "dtype", None) is BFLOAT16
 
 
 def as_local(result: Any) -> Any:
-    """What a function gave for a part, as an array; a kind that is rounded later is so when it becomes a tensor's."""
+    """Return a function's result for a shard as an array, rounded if it computes with extra digits."""
     return result if hasattr(result, "settle") else as_array(result)
 
 
 def row_by_row(shape: tuple, itemsize: int) -> tuple[int, ...]:
-    """The strides of an array that lies row by row."""
+    """Return the strides of a row-major array."""
     steps = [itemsize]
     for n in shape[:0:-1]:
         steps.append(steps[-1] * max(n, 1))
@@ -166,21 +166,22 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """As if the whole lay in memory: row by row, or as a view of what does. They are the same on each process."""
+        """The strides of the global array: row-major, or those of a view of one. They are the same on each process."""
         return row_by_row(self.spec.shape, self.itemsize) if self.steps is None else self.steps
 
     def get(self) -> Any:
-        """The whole, as NumPy's array."""
+        """Return the whole as a NumPy array."""
         return numpy.asarray(self)
 
     # --- parts of others, for what changes elements each by itself --------------------------------
 
     def beside(self, other: Any) -> Any:
-        """The part of another array that lies as this one does."""
+        """Return the shard of another array under the placements of this one."""
         return placed(other, self.spec.mesh, self.spec.codes)
 
     def sharing(self, whole: Any, dims: int | None = None) -> Sharded:
-        """A new array, which each process has as a ``whole``, in parts as this one is; without pending sums.
+        """Return a new array, of which each process has the ``whole``, under the placements of this one; without
+        pending sums.
 
         Parameters
         ----------
@@ -196,11 +197,11 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         return Sharded(local, spec_of(spec.mesh, codes, whole.shape))
 
     def with_part(self, local: Any) -> Sharded:
-        """An array that lies as this one, of which this process has ``local``."""
+        """Return an array with the placements of this one, of which this process has ``local``."""
         return Sharded(local, self.spec)
 
     def written(self) -> None:
-        """Say that the memory of the part has changed."""
+        """Record that the memory of the shard has changed."""
         count_write(self)
 
     # --- reading and writing ----------------------------------------------------------------------
@@ -225,7 +226,7 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         return Sharded(cast(x.local, dtype) if brief else x.local.astype(dtype, order=order), x.spec)
 
     def settle(self) -> Sharded:
-        """The array as a tensor has it: a part of a kind that computes with more digits than it keeps is rounded."""
+        """Return the array in the form that a tensor has: a shard that computes with extra digits is rounded."""
         if type(self.local) is numpy.ndarray:
             return self
         local = as_array(self.local)
@@ -297,7 +298,7 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         return f"Sharded({self.local!r}, {self.spec!r})"
 
     def tensor_repr(self, tensor: Any) -> str:
-        """What ``repr`` of a tensor over it shows: what this process has, since one may print alone."""
+        """Return the ``repr`` of a tensor over it, with the local shard, since one process may print alone."""
         return (
             f"DTensor(local_tensor={wrap(self.local)!r}, device_mesh={self.spec.mesh!r},"
             f" placements={self.spec.placements})"
@@ -330,7 +331,7 @@ CREATIONS = frozenset((np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, 
 
 
 def check_current(x: Any) -> None:
-    """Raise if ``x`` is a copy of a part that has been written to since."""
+    """Raise if ``x`` is a copy of a slice whose original was written since."""
     if type(x) is Sharded and x.copied is not None and x.copied[0][0] != x.copied[1][0]:
         raise RuntimeError(
             "a part of a sharded dimension was taken out before the tensor was written to: it is a copy, and has the"
@@ -339,7 +340,7 @@ def check_current(x: Any) -> None:
 
 
 def part(x: Sharded, local: Any, spec: Spec | None = None) -> Sharded:
-    """An array in the memory of ``x``."""
+    """Return an array in the memory of ``x``."""
     check_current(x)
     if x.writes is None:
         x.writes = [0]
@@ -347,14 +348,14 @@ def part(x: Sharded, local: Any, spec: Spec | None = None) -> Sharded:
 
 
 def half(x: Sharded, local: Any) -> Sharded:
-    """The real or the imaginary part, in the memory of ``x``."""
+    """Return the real or the imaginary part, in the memory of ``x``."""
     found = part(x, local)
     found.steps = x.strides
     return found
 
 
 def placed(x: Any, mesh: Any, codes: tuple[Code, ...]) -> Any:
-    """The local array of ``x`` under ``codes``; one of NumPy's is the same on each process."""
+    """Return the local array of ``x`` under ``codes``; a NumPy array is the same on each process."""
     if type(x) is Sharded:
         check_current(x)
         return x.local if x.spec.codes == codes else redistribute(x.local, x.spec, codes)
@@ -364,18 +365,18 @@ def placed(x: Any, mesh: Any, codes: tuple[Code, ...]) -> Any:
 
 
 def full(x: Any) -> Any:
-    """All of ``x``, on each process."""
+    """Return the whole of ``x``, on each process."""
     return placed(x, x.spec.mesh, (None,) * len(x.spec.codes)) if type(x) is Sharded else x
 
 
 def reduced(x: Sharded) -> Sharded:
-    """``x`` without pending sums."""
+    """Return ``x`` without pending sums."""
     codes = tuple([None if type(code) is str else code for code in x.spec.codes])
     return Sharded(placed(x, x.spec.mesh, codes), spec_of(x.spec.mesh, codes, x.shape))
 
 
 def whole_like(value: Any, mesh: Any) -> Any:
-    """What a function made on each process alike, as arrays that are replicated."""
+    """Return results that are equal on all processes as replicated arrays."""
     if isinstance(value, (tuple, list)):
         items = [whole_like(item, mesh) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -386,7 +387,7 @@ def whole_like(value: Any, mesh: Any) -> Any:
 
 
 def store(target: Sharded, value: Any) -> None:
-    """Write into all of ``target``, whose placement stays."""
+    """Write into all of ``target``, whose placement is kept."""
     check_current(target)
     spec = target.spec
     if isinstance(value, (Sharded, numpy.ndarray)) or hasattr(value, "strides"):
@@ -400,7 +401,7 @@ def store(target: Sharded, value: Any) -> None:
 
 
 def count_write(target: Sharded) -> None:
-    """Say that the memory of ``target`` was written, and write it where it was copied from."""
+    """Record a write to the memory of ``target``, and repeat it in the original of a copy."""
     if target.writes is not None:
         target.writes[0] += 1
     if target.copied is not None:
@@ -408,7 +409,9 @@ def count_write(target: Sharded) -> None:
 
 
 def copy_of(x: Sharded, local: Any, spec: Spec, view: Callable) -> Sharded:
-    """What stands for a view of ``x`` that lies in no one's memory; ``view`` makes it of a whole array."""
+    """Return a copy that stands for a view of ``x`` that no process has in memory; ``view`` gives it for a whole
+    array.
+    """
     if x.writes is None:
         x.writes = [0]
     seen = [x.writes[0]]
@@ -427,13 +430,13 @@ def copy_of(x: Sharded, local: Any, spec: Spec, view: Callable) -> Sharded:
 
 
 class Plan:
-    """How a call runs: the codes of each input, and the specs of what it gives."""
+    """The execution plan of a call: the codes of each input, and the specs of the results."""
 
     __slots__ = ("codes", "outs", "specs", "mesh", "moves", "steps", "direct", "slices")
 
     @classmethod
     def whole(cls, mesh: Any) -> Plan:
-        """Of one array that is replicated, as is the result."""
+        """Return the plan for one replicated array with a replicated result."""
         none = (None,) * len(mesh.shape)
         return cls(mesh, [none], [(none, (0,) * len(none))], False, False)
 
@@ -453,7 +456,7 @@ def _described(x: Any) -> Any:
 
 
 def plan_for(key: Any, arrays: list, rule: Callable) -> Plan:
-    """How a call with these arrays runs; remembered by ``key`` and the arrays' specs."""
+    """Return the plan of a call with these arrays, cached by ``key`` and the arrays' specs."""
     if len(arrays) == 1:
         whole_key: tuple = (key, arrays[0].spec)
     else:
@@ -472,8 +475,8 @@ def plan_for(key: Any, arrays: list, rule: Callable) -> Plan:
 
 
 def _slices(x: Any, codes: tuple[Code, ...], mesh: Any) -> Any:
-    """What a process takes of its local array to have it under ``codes``: None for all of it, False if that is not
-    enough.
+    """Return the slices of its local array that a process needs under ``codes``: None for all of it, False if that is
+    not enough.
     """
     now = x.spec.codes if type(x) is Sharded else (None,) * len(codes)
     if now == codes:
@@ -490,7 +493,7 @@ def _slices(x: Any, codes: tuple[Code, ...], mesh: Any) -> Any:
 
 
 def ready(key: Any, x: Sharded) -> Any:
-    """How a call of one array runs, if that is known and nothing is moved for it."""
+    """Return the plan of a call of one array, if it is cached and nothing is moved."""
     plan = _plans.get((key, x.spec))
     if plan is None or not plan.direct or plan.specs is None or x.copied is not None:
         return None
@@ -498,7 +501,7 @@ def ready(key: Any, x: Sharded) -> Any:
 
 
 def remember(ufunc: Any, inputs: tuple, result: Any) -> None:
-    """Take the quick way for a call like this from now on, if nothing was moved for it."""
+    """Take the fast path for a call like this from now on, if nothing was moved."""
     x, y = inputs
     if type(x) is Sharded and type(y) is Sharded and type(result) is Sharded:
         plan = _plans.get((ufunc_key(ufunc), x.spec, y.spec))
@@ -507,14 +510,14 @@ def remember(ufunc: Any, inputs: tuple, result: Any) -> None:
 
 
 def ufunc_key(ufunc: Any, divides: bool = False, kwargs: Any = ()) -> Any:
-    """What a call of a ufunc is remembered by."""
+    """Return the cache key of a ufunc call."""
     return (ufunc, divides, *[(name, str(value)) for name, value in dict(kwargs).items()])
 
 
 def apply(
     key: Any, arrays: list, rule: Callable, call: Callable, view: bool = False, shape: tuple | None = None
 ) -> Any:
-    """Run ``call`` on the local parts of ``arrays``, under placements that ``rule`` allows.
+    """Run ``call`` on the local shards of ``arrays``, under placements that ``rule`` allows.
 
     ``call`` gets the local arrays, and the plan. A ``view`` of the first lies in its memory, or is a copy that says so.
     The ``shape`` of the result is given where it is not that of the parts, with the lengths of what they are parts of.
@@ -572,7 +575,7 @@ def apply(
 
 
 def _number(x: Any, mesh: Any, codes: tuple[Code, ...]) -> Any:
-    """A number beside pending sums is one process's."""
+    """Return a number for use beside pending sums: it belongs to one process."""
     if any(code == "sum" and place for code, place in zip(codes, mesh._coordinate, strict=True)):
         return type(x)(0)
     return x
@@ -605,7 +608,7 @@ def _each_array(value: Any, function: Callable) -> Any:
 
 
 def unknown(function: Callable, args: tuple, kwargs: dict, name: str) -> Any:
-    """A function without a rule: on whole arrays, on each process alike; said once for each ``name``."""
+    """Apply a function without a rule to whole arrays, on each process alike; it warns once for each ``name``."""
     found: list[Sharded] = []
     _each_array((args, kwargs), found.append)
     size = sum(x.nbytes for x in found if not x.spec.whole)

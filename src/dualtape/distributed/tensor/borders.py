@@ -1,4 +1,4 @@
-"""Into sharded tensors and out of them: linear ops, so that derivatives of every kind pass."""
+"""Entering and leaving sharded tensors: linear ops, so that derivatives of every kind pass through them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Codes = tuple[Code, ...]
 
 
 def settled(codes: Codes) -> Codes:
-    """The codes of a gradient: that of a pending sum is the same on each process."""
+    """Return the codes of a gradient: that of a pending sum is the same on each process."""
     return tuple([None if type(code) is str else code for code in codes])
 
 

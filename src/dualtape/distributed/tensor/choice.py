@@ -1,6 +1,6 @@
-"""Which placements a call runs under: of those its rule allows, the ones that are cheapest to reach.
+"""The choice of placements for a call: of those its rule allows, the cheapest to reach.
 
-Each dimension of the mesh is looked at for itself: the parts along one of them are arrays as any other.
+Each dimension of the mesh is treated separately: the shards along one of them are ordinary arrays.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["chosen"]
 
 
 def chosen(arrays: list, allowed: list) -> tuple[Any, list, list, bool, bool]:
-    """The mesh, the codes of each array and of each result, whether something must be moved, and whether what is not
-    sharded must be cut.
+    """Return the mesh, the codes of each array and of each result, whether an array must be moved, and whether a
+    replicated one must be sliced.
 
     ``allowed`` lists, for one dimension of the mesh, the codes of the results (one, or a tuple) and of the arrays.
     """
@@ -59,7 +59,7 @@ def chosen(arrays: list, allowed: list) -> tuple[Any, list, list, bool, bool]:
 
 
 def _bytes(x: Any, shape: tuple) -> float:
-    """The size of what a process has, on average: all of them must come to the same choice."""
+    """Return the average size of a process's shard: all processes must come to the same choice."""
     parts = 1
     if hasattr(x, "spec"):
         parts = prod([n for n, code in zip(x.spec.sizes, x.spec.codes, strict=True) if type(code) is int])

@@ -1,5 +1,5 @@
-"""Sharded tensors from nothing: each process makes its part, of random numbers too, which do not depend on how many
-processes there are.
+"""Creating sharded tensors: each process creates its shard, also of random numbers, which do not depend on the number
+of processes.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def empty(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """Room for values."""
+    """An uninitialised tensor."""
     return _made(
         "empty",
         _size(size),
@@ -135,7 +135,7 @@ def full(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """One value everywhere."""
+    """A tensor filled with one value."""
     return _made(
         "full",
         _size((size,)),
@@ -191,8 +191,8 @@ def randn(
 
 
 def _drawn(spec: Spec, kind: np.dtype, draw: Any) -> np.ndarray:
-    """The part of an array of random numbers: rows are drawn in blocks, each by a generator of its own, and only those
-    that this process has a part of.
+    """Return the shard of an array of random numbers: rows are drawn in blocks, each by a generator of its own, and
+    only those in the shard of this process.
     """
     seed = wrap(np.array([_next_seed()]))
     for group in spec.mesh._groups:

@@ -1,5 +1,5 @@
-"""What makes arrays beside a sharded one: it stands where NumPy or CuPy would, for code that asks which module an
-array belongs to. What is made is replicated, or lies as the array does if it has its shape.
+"""Namespaces of sharded arrays: they replace NumPy or CuPy where code asks for the module of an array. New arrays are
+replicated, or have the array's placements if they have its shape.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Maker"]
 
 
 class Maker:
-    """Stands for the module whose functions make arrays on the mesh of a given one."""
+    """A namespace whose functions create arrays on the mesh of a given one."""
 
     __slots__ = ("like", "below")
 
@@ -57,7 +57,7 @@ class Maker:
         return self._made("empty", shape, dtype)
 
     def pairs(self, x: Sharded) -> Any:
-        """Complex numbers as pairs of real ones, in the same memory."""
+        """Return complex numbers as pairs of real ones, over the same memory."""
         return RULES["pairs"](x)
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Sharded:
@@ -85,12 +85,12 @@ class Maker:
         return x if x.flags.c_contiguous else Sharded(x.local.copy(), x.spec)
 
     def on_host(self, function: Any, *arrays: Any) -> Any:
-        """What only NumPy and SciPy have."""
+        """Apply a function that only NumPy or SciPy has."""
         return unknown(lambda *each: on_host(function, *each), arrays, {}, "a function of SciPy's")
 
 
 def _as_strided(x: Sharded, shape: Any, strides: Any) -> Any:
-    """A copy, in memory that lies as the strides of ``x`` say."""
+    """Return a copy of the elements that the strides of ``x`` select."""
     order = sorted(range(x.ndim), key=lambda d: (-x.strides[d], d))
     module = module_of(x.local)
     local = module.ascontiguousarray(full(x).transpose(order)).transpose(np.argsort(order))

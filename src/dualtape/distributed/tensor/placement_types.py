@@ -1,4 +1,4 @@
-"""Placements: how an array lies on the processes along one dimension of a mesh."""
+"""Placements: how an array is distributed along one dimension of a mesh."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """How an array lies on the processes along one dimension of a mesh."""
+    """How an array is distributed along one dimension of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process has a part, along ``dim``."""
+        """Return whether each process has a shard, along ``dim``."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """Return whether each process has all of it."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether what the processes have must be reduced, by ``reduce_op``."""
+        """Return whether the processes' values must be reduced, by ``reduce_op``."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each process has a part along dimension ``dim``; the last may have less, or nothing.
+    """Each process has a shard along dimension ``dim``; the last ones may be shorter, or empty.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True, repr=False)
 class Partial(Placement):
-    """What the processes have, reduced by ``reduce_op``, is the array."""
+    """The reduction of the processes' values by ``reduce_op`` is the array."""
 
     reduce_op: str = "sum"
 

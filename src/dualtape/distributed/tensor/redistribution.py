@@ -1,8 +1,8 @@
-"""From one placement to another, by the collectives that move the fewest bytes.
+"""Redistribution: from one placement to another, by the collectives that move the fewest bytes.
 
-Along one dimension of the mesh: what is replicated is cut without a message; pending sums are scattered as they are
-added up; parts are exchanged, or gathered. Steps that make the local array smaller come first, those that make it
-larger last: each then moves the least it can.
+Along one dimension of the mesh: a replicated array is sliced without a message; pending sums are scattered as they are
+reduced; shards are exchanged, or gathered. Steps that make the local array smaller come first, those that make it
+larger last: each then moves the least possible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ moved = [0]  # bytes that this process received in redistributions
 
 
 def cost(source: Code, target: Code, size: float, count: int) -> float:
-    """Bytes that each of ``count`` processes receives when an array, ``size`` bytes on each, changes its placement."""
+    """Return the bytes that each of ``count`` processes receives when an array, ``size`` bytes on each, changes its
+    placement.
+    """
     if source == target or count == 1:
         return 0.0
     share = (count - 1) / count
@@ -42,14 +44,14 @@ def cost(source: Code, target: Code, size: float, count: int) -> float:
 
 
 def _rank(source: Code, target: Code) -> int:
-    """When a step is taken: cutting, reducing to a part, exchanging, reducing, gathering."""
+    """Return the order of a step: slicing, reducing to a shard, exchanging, reducing, gathering."""
     if type(target) is int:
         return 0 if source is None else 1 if type(source) is str else 2
     return 3 if type(source) is str else 4 if target is None else 5
 
 
 def redistribute(local: Any, spec: Spec, codes: tuple[Code, ...]) -> Any:
-    """The local array of the same values under other codes."""
+    """Return the local array of the same values under other codes."""
     current = list(spec.codes)
     shape = spec.shape
     mesh = spec.mesh
@@ -122,7 +124,7 @@ def _count(size: int) -> None:
 
 
 def _length(spec: Spec, k: int, dim: int) -> int:
-    """The length of ``dim`` that the parts along mesh dimension ``k`` make up."""
+    """Return the length of ``dim`` that the shards along mesh dimension ``k`` cover."""
     return spec.lengths([j for j in range(k)])[dim]
 
 
@@ -165,7 +167,7 @@ def _reduced_part(local: Any, op: Any, dim: int, group: ProcessGroup) -> Any:
 
 
 def _exchanged(local: Any, source: int, length: int, target: int, group: ProcessGroup) -> Any:
-    """Parts along ``source`` become parts along ``target``."""
+    """Return shards along ``target``, given shards along ``source``."""
     count, rank = group.size(), group.rank()
     across = local.shape[target]
     pieces = [

@@ -1,7 +1,7 @@
-"""The spec of a sharded array: mesh, placements, global shape; one object for each that occurs.
+"""The spec of a sharded array: mesh, placements, global shape; one object for each combination that occurs.
 
-Inside, a placement is a code: an int for the dimension it shards, None for replicated, a string for what is to be
-reduced ("sum", "max", ...).
+Internally a placement is a code: an int for the dimension it shards, None for replicated, a string for a pending
+reduction ("sum", "max", ...).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _specs: dict[tuple, Spec] = {}
 
 
 def chunk(n: int, count: int, place: int) -> tuple[int, int]:
-    """Where the ``place``-th of ``count`` parts of ``n`` begins, and how long it is: all alike, but the last ones."""
+    """Return offset and length of the ``place``-th of ``count`` chunks of ``n``: equal, but for the last ones."""
     full = -(-n // count)
     start = min(place * full, n)
     return start, min(full, n - start)
 
 
 class Spec:
-    """How an array of some shape lies on a mesh."""
+    """How an array of some shape is distributed over a mesh."""
 
     __slots__ = ("mesh", "codes", "shape", "local_shape", "whole", "partial", "sizes", "places", "starts")
 
@@ -50,7 +50,7 @@ class Spec:
         self.starts = tuple(starts)  # where the part of this process begins, in each dimension
 
     def lengths(self, dims: Sequence[int]) -> tuple[int, ...]:
-        """The shape of what this process has if only some dimensions of the mesh shard it."""
+        """Return the local shape if only some dimensions of the mesh shard the array."""
         shape = list(self.shape)
         for k in dims:
             code = self.codes[k]
@@ -60,7 +60,7 @@ class Spec:
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """The codes, as users know them."""
+        """The public form of the codes."""
         return tuple(
             [Replicate() if c is None else Shard(c) if type(c) is int else Partial(str(c)) for c in self.codes]
         )
@@ -70,7 +70,7 @@ class Spec:
 
 
 def spec_of(mesh: DeviceMesh, codes: tuple[Code, ...], shape: tuple[int, ...]) -> Spec:
-    """The spec of that mesh, those codes and that shape."""
+    """Return the spec of that mesh, those codes and that shape."""
     key = (id(mesh), codes, shape)
     found = _specs.get(key)
     if found is None:
@@ -81,7 +81,7 @@ def spec_of(mesh: DeviceMesh, codes: tuple[Code, ...], shape: tuple[int, ...]) -
 
 
 def code_of(placement: Any, ndim: int) -> Code:
-    """A placement as a code."""
+    """Return a placement as a code."""
     if isinstance(placement, Shard):
         if not -ndim <= placement.dim < ndim:
             raise ValueError(f"{placement!r} is for a tensor of more dimensions: this has {ndim}")

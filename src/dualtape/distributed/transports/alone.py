@@ -1,4 +1,4 @@
-"""A world of one process: what would travel is copied."""
+"""The transport of a world of one process: values are copied."""
 
 from __future__ import annotations
 

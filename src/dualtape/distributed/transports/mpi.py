@@ -1,7 +1,7 @@
-"""MPI, by mpi4py: NumPy's arrays go to it as they lie in memory.
+"""The MPI transport, by mpi4py: it reads and writes the memory of NumPy's arrays directly.
 
-Every call is a non-blocking one, so that whoever waits can give up. Reductions that MPI lacks (of float16; minima and
-maxima with NaN, which spreads) are functions of NumPy's that MPI calls.
+Every call is a non-blocking one, so that waiting can be given up. Reductions that MPI lacks (of float16; minima and
+maxima with NaN, which propagates) are NumPy functions that MPI calls.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UFUNCS = {
 
 @cache
 def available() -> bool:
-    """Whether mpi4py is installed, and finds an MPI library."""
+    """Return whether mpi4py is installed, and finds an MPI library."""
     try:
         from mpi4py import MPI  # noqa: F401
     except (ImportError, RuntimeError):
@@ -38,12 +38,12 @@ def available() -> bool:
 
 
 def processes() -> int:
-    """The number of processes that a launcher says it has started; 1 if nobody says so."""
+    """Return the number of processes reported by a launcher; 1 without one."""
     return max([int(os.environ[name]) for name in _SIZES if os.environ.get(name, "").isdigit()], default=1)
 
 
 def world() -> Any:
-    """The communicator of all processes."""
+    """Return the communicator of all processes."""
     from mpi4py import MPI
 
     return MPI.COMM_WORLD
@@ -51,7 +51,7 @@ def world() -> Any:
 
 @cache
 def _operation(op: RedOpType, dtype: np.dtype) -> Any:
-    """MPI's operation for a reduction, or one made of NumPy's."""
+    """Return MPI's operation for a reduction, or one made of NumPy's."""
     from mpi4py import MPI
 
     if dtype.kind == "b":
@@ -72,7 +72,7 @@ def _memory(x: Any) -> Any:
 
 
 class Receipt:
-    """The request of a message to come, which learns who sent it."""
+    """The request of a message to receive, which records its sender."""
 
     __slots__ = ("_request", "source")
 
@@ -142,7 +142,7 @@ class Mpi:
         return Receipt(self.communicator.Irecv(_memory(out), MPI.ANY_SOURCE if source is None else source, tag))
 
     def split(self, ranks: list[int]) -> Mpi:
-        """The transport of some of the processes, in this order; they alone call it."""
+        """Return the transport of some of the processes, in this order; they alone call it."""
         group = self.communicator.group.Incl(ranks)
         return Mpi(self.communicator.Create_group(group))
 

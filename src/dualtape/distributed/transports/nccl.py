@@ -1,4 +1,6 @@
-"""NCCL, by CuPy: arrays go from GPU to GPU. MPI starts the processes, and tells them NCCL's number."""
+"""The NCCL transport, by CuPy: arrays are sent from GPU to GPU. MPI starts the processes, and distributes NCCL's
+identifier.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ _NAME = 128  # bytes of what NCCL tells its groups apart by
 
 @cache
 def available() -> bool:
-    """Whether CuPy is installed with NCCL, and sees a GPU."""
+    """Return whether CuPy is installed with NCCL, and sees a GPU."""
     if find_spec("cupy") is None:
         return False
     try:
@@ -65,7 +67,7 @@ def _check_tag(tag: int) -> None:
 
 
 class Event:
-    """What is asked whether the stream has come to a place."""
+    """A request that asks whether the stream has reached a point."""
 
     __slots__ = ("_event",)
 
@@ -102,7 +104,7 @@ class Nccl:
             self._communicator = nccl.NcclCommunicator(self.size, tuple(name.view(np.int8).tolist()), self.rank)
 
     def _type(self, x: Any) -> tuple[int, int]:
-        """NCCL's number for the type of ``x``, and how many of those it holds."""
+        """Return NCCL's number for the dtype of ``x``, and its count of those."""
         found = _TYPES.get(f"{x.dtype.kind}{x.dtype.itemsize}")
         if found is None:
             raise TypeError(f"NCCL has no values of {x.dtype}: convert the tensor first")

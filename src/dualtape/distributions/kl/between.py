@@ -1,5 +1,5 @@
 """Divergences between families: minus the entropy of ``p``, minus the mean over ``p`` of ``log q``, which for most
-``q`` takes no more than a few means: of ``x``, of its square, of ``log x``, of ``exp(-x)``.
+``q`` needs only a few means: of ``x``, of its square, of ``log x``, of ``exp(-x)``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ for _p, _others in _INFINITE.items():
 
 
 def _from(*families: type, to: type) -> Callable:
-    """Register one function for several ``p``."""
+    """Return a decorator that registers one function for several ``p``."""
 
     def decorate(function: Callable) -> Callable:
         for family in families:
@@ -64,7 +64,7 @@ def _from(*families: type, to: type) -> Callable:
 
 
 def _mean_log(p: Any) -> Any:
-    """The mean of ``log x``, of positive variables."""
+    """Return the mean of ``log x``, for positive variables."""
     if isinstance(p, Beta):
         return p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
     if isinstance(p, Exponential):
@@ -75,12 +75,12 @@ def _mean_log(p: Any) -> Any:
 
 
 def _uniform_mean_log(low: Any, high: Any) -> Any:
-    """The mean of ``log x`` between two numbers, the lower of which may be zero."""
+    """Return the mean of ``log x`` between two numbers, the lower of which may be zero."""
     return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
 
 
 def _mean_exp(p: Any, scale: Any, loc: Any) -> Any:
-    """The mean of ``exp(-(x - loc) / scale)``."""
+    """Return the mean of ``exp(-(x - loc) / scale)``."""
     if isinstance(p, Exponential):
         return (loc / scale - (1 / (p.rate * scale)).log1p()).exp()
     if isinstance(p, Gamma):
@@ -92,7 +92,7 @@ def _mean_exp(p: Any, scale: Any, loc: Any) -> Any:
 
 
 def _outside(p: Any, low: Any, high: Any = math.inf) -> Any:
-    """Whether a uniform distribution reaches out of an interval."""
+    """Return whether a uniform distribution extends beyond an interval."""
     return (p.low < low) | (p.high > high)
 
 

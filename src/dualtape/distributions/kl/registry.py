@@ -1,4 +1,4 @@
-"""The table of divergences, and which of its entries two classes get: the one for their nearest ancestors."""
+"""The table of divergences; two classes use the entry of their nearest ancestors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KL_MEMOIZE: dict[tuple[type, type], Callable | None] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable:
-    """A decorator for the function of ``p`` and ``q`` that computes the divergence between these classes.
+    """Return a decorator for the function of ``p`` and ``q`` that computes the divergence between these classes.
 
     For subclasses of both, the entry of the nearest ancestors is used; if that of ``p`` and that of ``q`` are nearest
     in different entries, the one of ``p`` is, with a warning.

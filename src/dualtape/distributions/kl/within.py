@@ -35,7 +35,7 @@ from .registry import kl_divergence, register_kl
 
 
 def _where_possible(term: Any, p: Any, q: Any) -> Any:
-    """What an outcome adds: nothing if ``p`` is 0; infinitely much if only ``q`` is."""
+    """Return the contribution of an outcome: zero if ``p`` is 0; infinity if only ``q`` is."""
     return term.masked_fill(q == 0, math.inf).masked_fill(p == 0, 0)
 
 
@@ -178,12 +178,12 @@ def _same_event(p: Any, q: Any) -> None:
 
 
 def _spread(factor: Any, columns: Any) -> Any:
-    """The trace of ``C' (F F')^-1 C``: how far columns reach, measured by a triangular factor."""
+    """Return the trace of ``C' (F F')^-1 C`` for a triangular factor F."""
     return dt.linalg.solve_triangular(factor, columns, upper=False).square().sum((-2, -1))
 
 
 def _low_rank_spread(q: Any, columns: Any) -> Any:
-    """The same, measured by a low-rank covariance."""
+    """Return the same for a low-rank covariance."""
     distances = low_rank_distance(
         q._unbroadcasted_cov_factor.unsqueeze(-3),
         q._unbroadcasted_cov_diag.unsqueeze(-2),

@@ -1,4 +1,4 @@
-"""Transforms: functions of tensors that know their inverse and the logarithm of their Jacobian's determinant."""
+"""Transforms: functions of tensors with their inverse and the logarithm of their Jacobian's determinant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transform is; its inverse; transforms one after the other; more dimensions taken into an event."""
+"""The base of transforms; their inverses; compositions; transforms of larger events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..utils import _sum_rightmost, lazy_property
 
 
 class Transform:
-    """A function with a domain, a codomain, an inverse where it has one, and the size of its Jacobian.
+    """A function with a domain, a codomain, an inverse where it has one, and the determinant of its Jacobian.
 
     Subclasses define ``_call``, ``_inverse`` and ``log_abs_det_jacobian``.
 
@@ -47,7 +47,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """The dimensions of an event, where domain and codomain agree about them."""
+        """The dimensions of an event, where domain and codomain agree on them."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError(
@@ -56,7 +56,7 @@ class Transform:
 
     @property
     def inv(self) -> Any:
-        """The inverse, which has this transform for its own."""
+        """The inverse, whose inverse is this transform."""
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
             inverse = _InverseTransform(self)
@@ -129,7 +129,7 @@ class SameClass(Transform):
 
 
 class _InverseTransform(Transform):
-    """The inverse of a transform, which computes nothing of its own."""
+    """The inverse of a transform."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
@@ -181,7 +181,7 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other, the first first.
+    """A composition of transforms, the first applied first.
 
     Examples
     --------
@@ -278,7 +278,7 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform with more dimensions taken into an event, over which the logarithm of the determinant is added up.
+    """A transform with more dimensions in an event, over which the logarithm of the determinant is summed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Transforms of each element."""
+"""Elementwise transforms."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _clipped_sigmoid(x: Any) -> Any:
 
 
 class SigmoidTransform(SameClass):
-    """``y = 1 / (1 + exp(-x))``, kept away from 0 and 1.
+    """``y = 1 / (1 + exp(-x))``, bounded away from 0 and 1.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class _Joined(Transform):
 
 
 class CatTransform(_Joined):
-    """Each transform on its part of ``dim``, of the length in ``lengths`` (default: one each).
+    """Each transform applied to its part of ``dim``, of the length in ``lengths`` (default: one each).
 
     Examples
     --------
@@ -104,7 +104,7 @@ class CatTransform(_Joined):
 
 
 class StackTransform(_Joined):
-    """Each transform on its place along ``dim``.
+    """Each transform applied to its index along ``dim``.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from .elementwise import _clipped_sigmoid
 
 
 class ReshapeTransform(Transform):
-    """Events of the shape ``in_shape`` as events of ``out_shape``.
+    """Events of the shape ``in_shape`` to events of ``out_shape``.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class SoftmaxTransform(SameClass):
 
 
 def _pieces_left(x: Any, count: int) -> Any:
-    """``count``, ``count - 1``, ...: among how many pieces the rest of the stick is to be shared, at each break."""
+    """Return ``count``, ``count - 1``, ...: the number of pieces that share the rest of the stick, at each break."""
     return count - dt.arange(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
 class StickBreakingTransform(SameClass):
-    """Numbers as proportions, one more: each says what part of the rest of a stick is broken off.
+    """Real numbers to proportions, one more: each determines the part of the rest of a stick that is broken off.
 
     Examples
     --------
@@ -139,7 +139,8 @@ class StickBreakingTransform(SameClass):
 
 
 class CorrCholeskyTransform(Transform):
-    """Numbers as the Cholesky factor of a correlation matrix: partial correlations, of which each row breaks a stick.
+    """Real numbers to the Cholesky factor of a correlation matrix: partial correlations, of which each row breaks a
+    stick.
 
     Examples
     --------
@@ -185,7 +186,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(SameClass):
-    """Matrices as lower triangular ones with a positive diagonal, by its exponential.
+    """Matrices to lower triangular ones with a positive diagonal, by its exponential.
 
     Examples
     --------
@@ -206,7 +207,7 @@ class LowerCholeskyTransform(SameClass):
 
 
 class PositiveDefiniteTransform(SameClass):
-    """Matrices as positive definite ones, by their Cholesky factors.
+    """Matrices to positive definite ones, by their Cholesky factors.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def rmsprop(
     gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> Any:
-    """Steps divided by the recent size of the gradient, element by element.
+    """Steps divided by the recent magnitude of the gradient, elementwise.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def adam(
     b2: float = 0.999,
     eps: float = 1e-8,
 ) -> Any:
-    """Adam: momentum and size of the gradient, without the bias of their first steps.
+    """Adam: momentum and magnitude of the gradient, with bias correction.
 
     Examples
     --------

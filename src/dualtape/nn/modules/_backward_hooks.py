@@ -1,5 +1,5 @@
-"""Hooks on the backward of a module: an identity before its inputs and one after its outputs, whose nodes see the
-gradients of all of them at once.
+"""Backward hooks of a module: identity nodes around its forward that see the gradients of all inputs, and of all
+outputs, together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHook:
-    """One call of a module that has hooks on its backward.
+    """One call of a module with backward hooks.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ class BackwardHook:
         self.n_inputs = self.n_outputs = 0
 
     def setup_input_hook(self, args: tuple) -> tuple:
-        """The arguments for the module's forward."""
+        """Return the arguments for the module's forward."""
         self.n_inputs = len(args)
         args, self.inputs = self._identity(args, self._on_inputs)
         return args
 
     def setup_output_hook(self, result: Any) -> Any:
-        """What the module returns."""
+        """Return the result of the module."""
         results = result if isinstance(result, tuple) else (result,)
         self.n_outputs = len(results)
         results, places = self._identity(results, self._on_outputs)

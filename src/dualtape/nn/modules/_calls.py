@@ -24,7 +24,7 @@ _global_full: list[bool | None] = [None]  # whether the global backward hooks ar
 
 
 class Calls:
-    """How a module is called, and the hooks around it."""
+    """How a module is called, and the hooks around its forward."""
 
     forward: Callable[..., Any]
     _backward_pre_hooks: OrderedDict
@@ -68,7 +68,7 @@ class Calls:
         return self(*args, **kwargs)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """The call with its hooks, in full."""
+        """Run the call with its hooks."""
         call = _Call(self, args, kwargs)
         try:
             return call.run()
@@ -81,8 +81,9 @@ class Calls:
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before the forward; what it returns, if anything, are the new arguments. With
-        ``with_kwargs``, ``hook(module, args, kwargs)`` and a pair.
+        """Call ``hook(module, args)`` before the forward; a result that is not None replaces the arguments.
+
+        With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
         """
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return RemovableHandle.add(self._forward_pre_hooks, hook, marks, prepend)
@@ -90,8 +91,9 @@ class Calls:
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after the forward; what it returns, if anything, is the new output. With
-        ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also if something raised.
+        """Call ``hook(module, args, output)`` after the forward; a result that is not None replaces the output.
+
+        With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also after an exception.
         """
         marks = [self._forward_hooks_with_kwargs] if with_kwargs else []
         marks += [self._forward_hooks_always_called] if always_call else []
@@ -100,20 +102,20 @@ class Calls:
     # --- backward ---------------------------------------------------------------------------------
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` before the module's backward; what it returns, if anything, is the
+        """Call ``hook(module, grad_output)`` before the module's backward; a result that is not None replaces the
         gradient of the outputs.
         """
         return RemovableHandle.add(self._backward_pre_hooks, hook, (), prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` after the module's backward; what it returns, if anything, is
-        the gradient of the inputs.
+        """Call ``hook(module, grad_input, grad_output)`` after the module's backward; a result that is not None
+        replaces the gradient of the inputs.
         """
         self._set_full(True)
         return RemovableHandle.add(self._backward_hooks, hook, (), prepend)
 
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
-        """The older form, which sees the last operation of the module alone: use the full one."""
+        """The deprecated form, which sees the last operation of the module alone: use the full one."""
         self._set_full(False)
         return RemovableHandle.add(self._backward_hooks, hook)
 
@@ -123,7 +125,7 @@ class Calls:
         self._is_full_backward_hook = full
 
     def _get_backward_hooks(self) -> tuple[list, list]:
-        """The full hooks and the others, global ones first."""
+        """Return the full hooks and the others, global ones first."""
         lists: tuple[list, list] = ([], [])
         for hooks, full in (
             (_global_backward_hooks, _global_full[0]),
@@ -169,7 +171,7 @@ class _Call:
         return self.result
 
     def call_always(self) -> None:
-        """After something raised: the hooks that are called all the same, if they were not."""
+        """Call the hooks with ``always_call`` that were not called, after an exception."""
         for number, hook, with_kwargs, always in self._forward_hooks():
             if always and number not in self.called:
                 try:
@@ -198,7 +200,7 @@ class _Call:
                     self.args = answer if isinstance(answer, tuple) else (answer,)
 
     def _forward_hooks(self) -> list[tuple[int, Callable, bool, bool]]:
-        """(number, hook, whether it gets keywords, whether it is called always), global ones first."""
+        """Yield (number, hook, whether it gets keywords, whether it is always called), global ones first."""
         found = []
         for hooks, with_kwargs, always in (
             (_global_forward_hooks, _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called),
@@ -218,7 +220,7 @@ class _Call:
             self.result = answer
 
     def _attach(self, hooks: list) -> None:
-        """Hooks of the older form, on the node of the first tensor of the result."""
+        """Register hooks of the deprecated form on the node of the first tensor of the result."""
         tensor = self.result
         while not isinstance(tensor, Tensor):
             if isinstance(tensor, dict):
@@ -306,7 +308,7 @@ def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Callable) -> RemovableHandle:
-    """The older form of :func:`register_module_full_backward_hook`, which sees a module's last operation alone.
+    """The deprecated form of :func:`register_module_full_backward_hook`, which sees a module's last operation alone.
 
     Examples
     --------

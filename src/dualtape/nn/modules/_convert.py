@@ -1,4 +1,6 @@
-"""A module's tensors, given another dtype, device or memory: in place, so that who holds a parameter keeps it."""
+"""Conversion of a module's tensors to another dtype, device or memory: in place, so that references to parameters stay
+valid.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Conversions:
-    """What changes all tensors of a module and of those below it."""
+    """Methods that change all tensors of a module and its children."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -28,7 +30,9 @@ class Conversions:
         def children(self) -> Iterator[Any]: ...
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Put ``fn`` of each parameter, gradient and buffer in its place; parameters stay the objects they are."""
+        """Replace the data of each parameter, gradient and buffer by ``fn`` of it; parameters remain the same
+        objects.
+        """
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -49,7 +53,7 @@ class Conversions:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert to a device and/or a dtype, or to those of a tensor: ``to(dtype)``, ``to(device, dtype)``,
-        ``to(tensor)``, ``to(memory_format=...)``. Whole numbers keep their dtype.
+        ``to(tensor)``, ``to(memory_format=...)``. Integers keep their dtype.
         """
         device, dtype, non_blocking, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
@@ -69,39 +73,39 @@ class Conversions:
         return self._apply(lambda tensor: tensor.type(dst_type))
 
     def float(self) -> Self:
-        """Convert what is floating-point to float32."""
+        """Convert floating-point tensors to float32."""
         return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
 
     def double(self) -> Self:
-        """Convert what is floating-point to float64."""
+        """Convert floating-point tensors to float64."""
         return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
 
     def half(self) -> Self:
-        """Convert what is floating-point to float16."""
+        """Convert floating-point tensors to float16."""
         return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
 
     def bfloat16(self) -> Self:
-        """Convert what is floating-point to bfloat16."""
+        """Convert floating-point tensors to bfloat16."""
         return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
 
     def cpu(self) -> Self:
-        """Move to NumPy's memory."""
+        """Move to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self, device: Any = None) -> Self:
-        """Move to a GPU, into CuPy's memory."""
+        """Move to a GPU."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move to a device without the values."""
+        """Move to a device without copying the values."""
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
     def share_memory(self) -> Self:
-        """Put the tensors into memory that other processes may share."""
+        """Move the tensors into memory that other processes may share."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Whether the parameters are to have gradients."""
+        """Set whether the parameters require grad."""
         for parameter in self.parameters():  # type: ignore[attr-defined]
             parameter.requires_grad_(requires_grad)
         return self
@@ -125,7 +129,7 @@ _DEFAULTS = {"device": None, "dtype": None, "non_blocking": False, "copy": False
 
 
 def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """(device, dtype, non_blocking, memory_format) as the arguments of ``to`` say them, in any of its three forms."""
+    """Return (device, dtype, non_blocking, memory_format) from the arguments of ``to``, in any of its three forms."""
     if isinstance(kwargs.get("tensor"), Tensor):
         args = (kwargs.pop("tensor"), *args)
     if args and isinstance(args[0], Tensor):

@@ -1,4 +1,4 @@
-"""What losses have in common: a reduction, and perhaps a weight for each class."""
+"""Bases of losses: a reduction, and optionally a weight for each class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .module import Module
 
 
 class _Loss(Module):
-    """A reduction, ``"mean"``, ``"sum"`` or ``"none"``; the older two arguments say the same."""
+    """A reduction, ``"mean"``, ``"sum"`` or ``"none"``; two deprecated arguments say the same."""
 
     reduction: str
 

@@ -1,4 +1,4 @@
-"""Parameters, and other values, in a list or a dict that is a module."""
+"""Lists and dicts of parameters, and of other values, as modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _described(value: Any) -> str:
 
 
 def pairs(what: str, values: Any) -> Iterable[tuple[str, Any]]:
-    """Names and values, of what has both as ``items()``, or of pairs."""
+    """Return names and values, of an object with ``items()``, or of pairs."""
     if not isinstance(values, Iterable):
         raise TypeError(
             f"{what}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
@@ -48,7 +48,7 @@ def pairs(what: str, values: Any) -> Iterable[tuple[str, Any]]:
 
 
 class ParameterList(Module):
-    """A list whose tensors are parameters; other values are kept as they are.
+    """A list whose tensors are parameters; other values are kept unchanged.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict whose tensors are parameters; other values are kept as they are.
+    """A dict whose tensors are parameters; other values are kept unchanged.
 
     Examples
     --------
@@ -162,24 +162,24 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of that name, which is ``default`` from now on if there was none."""
+        """Return the value of that name; store ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def clear(self) -> None:
-        """Take all values out."""
+        """Remove all values."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Take a value out and return it."""
+        """Remove a value and return it."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Take the last pair of name and value out and return it."""
+        """Remove the last pair of name and value and return it."""
         if not self._keys:
             raise KeyError("popitem(): the ParameterDict is empty")
         key = next(reversed(self._keys))

@@ -1,4 +1,4 @@
-"""What a module keeps and loads: ``state_dict``, ``load_state_dict``, their hooks, and what they report."""
+"""The state dict of a module: ``state_dict``, ``load_state_dict``, their hooks and reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Keys(NamedTuple):
 
 
 class _IncompatibleKeys(_Keys):
-    """The names that a module has and a state dict has not, and the other way round."""
+    """The names that a module has and a state dict lacks, and vice versa."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class _IncompatibleKeys(_Keys):
 
 
 class State:
-    """How a module's tensors become a dict and come from one."""
+    """Saving a module's tensors into a dict, and loading them."""
 
     _version: int = 1
     _modules: dict[str, Module | None]
@@ -49,14 +49,14 @@ class State:
     _load_state_dict_post_hooks: OrderedDict
 
     def get_extra_state(self) -> Any:
-        """What a subclass wants kept in the state dict beside its tensors."""
+        """Return additional state for the state dict; a subclass defines it."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called: a class that defines"
             " set_extra_state defines get_extra_state too"
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what :meth:`get_extra_state` had given."""
+        """Restore the result of :meth:`get_extra_state`."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called: a class that defines"
             " get_extra_state defines set_extra_state too"
@@ -66,7 +66,7 @@ class State:
         return getattr(type(self), name) is not getattr(State, name)
 
     def _persistent(self) -> dict[str, Tensor]:
-        """The parameters and persistent buffers of this module alone, those that are there."""
+        """Return the existing parameters and persistent buffers of this module alone."""
         kept = {k: b for k, b in self._buffers.items() if k not in self._non_persistent_buffers_set}
         return {name: tensor for name, tensor in {**self._parameters, **kept}.items() if tensor is not None}
 
@@ -131,7 +131,7 @@ class State:
         return RemovableHandle.add(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable) -> RemovableHandle:
-        """As the public one, but what the hook returns takes the place of the dict."""
+        """Register a hook whose result replaces the dict; the public form ignores it."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was registered with"
@@ -164,7 +164,7 @@ class State:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Load this module alone; what is wrong is added to the lists."""
+        """Load this module alone; problems are appended to the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = self._persistent()
@@ -192,7 +192,7 @@ class State:
                         unexpected_keys.append(key)
 
     def _load_one(self, name: str, key: str, tensor: Tensor, new: Any, assign: bool) -> str | None:
-        """Copy or assign one tensor; what is wrong with it, in words."""
+        """Copy or assign one tensor; return a description of the problem if there is one."""
         if not isinstance(new, Tensor) and not hasattr(type(new), "__torch_function__"):
             return f"{key}: expected a Tensor or Tensor-like object from the checkpoint, got a {type(new).__name__}"
         lazy = is_lazy(tensor)
@@ -265,7 +265,7 @@ class State:
 def _load(
     module: Module, given: Any, prefix: str, metadata: Any, assign: bool, found: _IncompatibleKeys, wrong: list[str]
 ) -> None:
-    """Load a module and those below it; what is wrong is added to the lists, so that all of it is reported at once."""
+    """Load a module and its children; problems are appended to the lists, so that all are reported at once."""
     local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local_metadata = {**local_metadata, "assign_to_params_buffers": True}
@@ -284,7 +284,7 @@ def _load(
 
 
 class _WrappedHook:
-    """A hook that is given the module first, which it does not keep alive; as it was, if there is no module."""
+    """A hook that gets the module first, referenced weakly; unchanged if there is no module."""
 
     def __init__(self, hook: Callable, module: Any = None) -> None:
         self.hook = hook

@@ -1,4 +1,4 @@
-"""A module as a tree: its children, parameters and buffers by dotted name, and what is at a name."""
+"""A module as a tree: its children, parameters and buffers by dotted name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Tree:
-    """What a module answers about the tree below it."""
+    """The methods of a module that traverse its tree."""
 
     _modules: dict[str, Module | None]
     _parameters: dict[str, Parameter | None]
@@ -27,7 +27,7 @@ class Tree:
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """This module and all below it, by dotted name; one that has several names by its first alone."""
+        """Yield this module and all descendants, by dotted name; one with several names by its first alone."""
         if memo is None:
             memo = set()
         if self in memo:
@@ -40,12 +40,12 @@ class Tree:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it."""
+        """Yield this module and all descendants."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules right below this one, by name; each once."""
+        """Yield the direct children, by name; each once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -53,7 +53,7 @@ class Tree:
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules right below this one; each once."""
+        """Yield the direct children; each once."""
         for _, module in self.named_children():
             yield module
 
@@ -74,22 +74,22 @@ class Tree:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module and, if wanted, of those below it, by dotted name."""
+        """Yield the parameters of this module and, with ``recurse``, of its descendants, by dotted name."""
         yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module and, if wanted, of those below it; each once."""
+        """Yield the parameters of this module and, with ``recurse``, of its descendants; each once."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers of this module and, if wanted, of those below it, by dotted name."""
+        """Yield the buffers of this module and, with ``recurse``, of its descendants, by dotted name."""
         yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module and, if wanted, of those below it; each once."""
+        """Yield the buffers of this module and, with ``recurse``, of its descendants; each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -107,7 +107,7 @@ class Tree:
         return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted name, whose parent must exist; ``strict``: in the place of one that is there."""
+        """Set the module at a dotted name, whose parent must exist; with ``strict`` it must replace an existing one."""
         from .module import Module
 
         if target == "":

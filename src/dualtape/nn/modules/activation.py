@@ -1,4 +1,4 @@
-"""Activations: a function of each element; those of all elements along a dimension are in ``softmaxes.py``."""
+"""Elementwise activations; those along a dimension are in ``softmaxes.py``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def _settings(module: Module, *names: str) -> str:
-    """The settings of an activation, and whether it writes into its input, as its text shows them."""
+    """Return the settings of an activation, and whether it works in place, for its repr."""
     shown = [f"{name}={getattr(module, name)}" for name in names]
     return ", ".join([*shown, "inplace=True"] if getattr(module, "inplace", False) else shown)
 
@@ -122,7 +122,7 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """The input, held between ``min_val`` and ``max_val``.
+    """The input, clamped between ``min_val`` and ``max_val``.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Sigmoid(Module):
 
 
 class Hardsigmoid(Module):
-    """The sigmoid of straight pieces: ``relu6(x + 3) / 6``.
+    """The piecewise linear sigmoid: ``relu6(x + 3) / 6``.
 
     Examples
     --------
@@ -336,7 +336,7 @@ class CELU(Module):
 
 
 class SELU(Module):
-    """A scaled elu, under which means and variances of layers stay where they are.
+    """A scaled elu that preserves means and variances of layers.
 
     Examples
     --------
@@ -382,7 +382,7 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """``x`` times the normal distribution's probability below it; ``approximate='tanh'`` by a tanh.
+    """``x`` times the normal distribution function of it; ``approximate='tanh'`` by a tanh.
 
     Examples
     --------
@@ -488,7 +488,7 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """The input moved towards zero by ``lambd``, at most onto it.
+    """The input moved towards zero by ``lambd``, without crossing it.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(first, Linear(inner, size, False, device, dtype)))
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Draw all weights again."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
@@ -130,7 +130,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Any) -> Any:
-        """The most probable class of each sample; clusters are looked into only where they win."""
+        """The most probable class of each sample; clusters are evaluated only where they are the most probable."""
         head = self.head(input)
         found = head.argmax(1)
         rare = found >= self.shortlist_size

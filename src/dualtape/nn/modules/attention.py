@@ -110,7 +110,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Any, Any]:
-        """The output, and the weights if they are needed (averaged over the heads, or of each).
+        """Return the output, and the weights if ``need_weights`` (averaged over the heads, or of each).
 
         Parameters
         ----------
@@ -169,8 +169,8 @@ class MultiheadAttention(Module):
         return (output.transpose(0, 1) if turned else output), attention
 
     def merge_masks(self, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
-        """Both masks as one of (N, heads, L, S), and its kind: 1 of keys alone, 2 of queries too; None if there is
-        none.
+        """Return both masks as one of (N, heads, L, S), and its kind: 1 of keys alone, 2 of queries too; None if there
+        is none.
         """
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1

@@ -1,4 +1,6 @@
-"""Batch normalisation: each channel of a batch gets mean zero and variance one, as the batch or the past has them."""
+"""Batch normalisation: each channel is normalised to mean zero and variance one, by the statistics of the batch or by
+running ones.
+"""
 
 from __future__ import annotations
 
@@ -64,14 +66,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget what was seen."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forget what was seen; scales become one, offsets zero."""
+        """Reset the running statistics; scales become one, offsets zero."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -115,7 +117,7 @@ class _BatchNorm(_NormBase):
         )
 
     def _counted(self) -> float:
-        """Count a batch, in training; returns its weight in the running statistics."""
+        """Count a batch in training, and return its weight in the running statistics."""
         factor = 0.0 if self.momentum is None else self.momentum
         count = self.num_batches_tracked
         if self.training and self.track_running_stats and count is not None:
@@ -227,7 +229,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A :class:`BatchNorm1d` that learns the number of channels from its first input.
+    """A :class:`BatchNorm1d` that takes the number of channels from its first input.
 
     Examples
     --------
@@ -242,7 +244,7 @@ class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A :class:`BatchNorm2d` that learns the number of channels from its first input.
+    """A :class:`BatchNorm2d` that takes the number of channels from its first input.
 
     Examples
     --------
@@ -256,7 +258,7 @@ class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A :class:`BatchNorm3d` that learns the number of channels from its first input.
+    """A :class:`BatchNorm3d` that takes the number of channels from its first input.
 
     Examples
     --------
@@ -270,7 +272,7 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation whose statistics, in training, are those of the batches of a group of processes together.
+    """Batch normalisation whose statistics, in training, are those of the joint batch of a group of processes.
 
     All of them must call it, and run its backward; batches may have different sizes, or be empty on some. In
     evaluation, and where there is one process, it is a :class:`BatchNorm1d` of any number of dimensions.
@@ -328,7 +330,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """``module`` with its batch norms, itself or below it, exchanged for synchronised ones."""
+        """Return ``module`` with its batch norms replaced by synchronised ones."""
         result: Module = module
         if isinstance(module, _BatchNorm):
             result = cls(

@@ -1,4 +1,4 @@
-"""Channels in another order."""
+"""Reordering of channels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """The channels, in ``groups`` groups, dealt out one from each in turn.
+    """The channels, in ``groups`` groups, interleaved: one from each group in turn.
 
     Examples
     --------

@@ -19,7 +19,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 
 
 class Container(Module):
-    """Modules by keyword: an older form of :class:`ModuleDict`.
+    """Modules by keyword: a deprecated form of :class:`ModuleDict`.
 
     Examples
     --------
@@ -74,14 +74,14 @@ class _Row(Module):
         return self
 
     def pop(self, key: int | slice) -> Any:
-        """Take a module out and return it."""
+        """Remove a module and return it."""
         module = self[key]  # type: ignore[index]
         del self[key]
         return module
 
 
 class Sequential(_Row):
-    """Modules one after another: each gets what the one before it gave.
+    """Modules in sequence: each gets the output of the one before it.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Sequential(_Row):
             raise ValueError(f"a Sequential is repeated 1 time or more, got * {other}")
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at ``index``."""
+        """Insert a module before the one at ``index``."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}, got {type(module)}")
         if not -len(self) <= index <= len(self):
@@ -201,7 +201,7 @@ class ModuleList(_Row):
         return self.extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at ``index``."""
+        """Insert a module before the one at ``index``."""
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
@@ -265,11 +265,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Remove all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Take a module out and return it."""
+        """Remove a module and return it."""
         return self._modules.pop(key)
 
     def keys(self) -> Any:

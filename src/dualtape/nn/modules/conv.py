@@ -92,7 +92,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def _amounts(self) -> Any:
-        """How much to pad before and after, from the last dimension to the first, as ``F.pad`` takes it."""
+        """Return the padding before and after, from the last dimension to the first, as ``F.pad`` takes it."""
         if not isinstance(self.padding, str):
             return _reverse_repeat_tuple(self.padding, 2)
         if self.padding == "valid":
@@ -101,7 +101,7 @@ class _ConvNd(Module):
         return [half for total in reversed(totals) for half in (total // 2, total - total // 2)]
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly within ``1 / sqrt(inputs of each output)`` of zero."""
+        """Draw the parameters uniformly within ``1 / sqrt(inputs of each output)`` of zero."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -127,7 +127,7 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    """A convolution; its class says of how many dimensions, and by which function."""
+    """A convolution; subclasses set the number of dimensions and the function."""
 
     _spatial: int
     _function: Callable
@@ -184,7 +184,7 @@ class Conv1d(_Conv):
         The number of channels of input and output.
     kernel_size : int or tuple
     stride, dilation : int or tuple
-        Steps between the places of the kernel, and between its elements.
+        Steps between the positions of the kernel, and between its elements.
     padding : int, tuple or str
         How much to add on both sides; ``"same"``: as much as keeps the size, ``"valid"``: nothing.
     groups : int
@@ -277,7 +277,7 @@ class _ConvTransposeNd(_ConvNd):
         num_spatial_dims: int,
         dilation: Any = None,
     ) -> Any:
-        """How much to add at the end of each dimension, so that the output has the size that was asked for."""
+        """Return the padding at the end of each dimension that gives the requested output size."""
         if output_size is None:
             return self.output_padding
         before = 2 if input.dim() == num_spatial_dims + 2 else 1
@@ -304,7 +304,7 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class _ConvTranspose(_ConvTransposeNd):
-    """A transposed convolution; its class says of how many dimensions, and by which function."""
+    """A transposed convolution; subclasses set the number of dimensions and the function."""
 
     _spatial: int
     _function: Callable
@@ -487,7 +487,7 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 
 def _lazy(base: type, mixin: type, shape: str) -> Any:
-    """The class that becomes ``base`` with its first input."""
+    """Return the class that becomes ``base`` with its first input."""
     name = f"Lazy{base.__name__}"
     doc = f"""A :class:`{base.__name__}` that learns ``in_channels`` from its first input.
 

@@ -1,4 +1,6 @@
-"""Dropout: in training, elements or whole channels are replaced at random, so that no one of them is relied on."""
+"""Dropout: in training, elements or whole channels are dropped at random, so that the network does not rely on any one
+of them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class _DropoutNd(Module):
-    """A function of the input, a probability, whether this is training, and whether to write into the input."""
+    """Base of dropouts: a function of the input, a probability, the training mode, and whether to work in place."""
 
     __constants__ = ["p", "inplace"]
     p: float
@@ -86,7 +88,8 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """In training, elements become the least value of a selu, and all are moved so that mean and variance stay.
+    """In training, elements become the least value of a selu, and all are scaled so that mean and variance are
+    preserved.
 
     Examples
     --------

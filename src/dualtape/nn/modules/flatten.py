@@ -1,4 +1,4 @@
-"""Dimensions made one, and one made several."""
+"""Merging several dimensions into one, and splitting one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """The dimensions from ``start_dim`` to ``end_dim`` made one.
+    """The dimensions from ``start_dim`` to ``end_dim`` merged into one.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """The dimension ``dim`` made several.
+    """The dimension ``dim`` split into several.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Images cut into blocks, and blocks added up to images."""
+"""Images split into blocks, and blocks summed to images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Blocks, one for each place of a kernel, added up to an image of ``output_size``.
+    """Blocks, one for each position of a kernel, summed to an image of ``output_size``.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """The blocks of an image, one column for each place of a kernel.
+    """The blocks of an image, one column for each position of a kernel.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Instance normalisation: each channel of each sample gets mean zero and variance one."""
+"""Instance normalisation: each channel of each sample is normalised to mean zero and variance one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
-    """Instance normalisation of inputs with a batch or, of one dimension less, without."""
+    """Instance normalisation of inputs with a batch dimension or without one."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
-    """An :class:`InstanceNorm1d` that learns the number of channels from its first input.
+    """An :class:`InstanceNorm1d` that takes the number of channels from its first input.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
-    """An :class:`InstanceNorm2d` that learns the number of channels from its first input.
+    """An :class:`InstanceNorm2d` that takes the number of channels from its first input.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
-    """An :class:`InstanceNorm3d` that learns the number of channels from its first input.
+    """An :class:`InstanceNorm3d` that takes the number of channels from its first input.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Layers that learn the shapes of their parameters from their first input."""
+"""Layers that take the shapes of their parameters from their first input."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """To be inherited before a Module: its parameters may be uninitialised until the first call, which calls
-    ``initialize_parameters`` with its arguments; after that the module is one of ``cls_to_become``.
+    """Mixin before a Module: its parameters may be uninitialised until the first call, which calls
+    ``initialize_parameters`` with its arguments; the module then becomes one of ``cls_to_become``.
 
     Examples
     --------
@@ -44,24 +44,24 @@ class LazyModuleMixin:
             destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
 
     def _lazy_load_hook(self, state_dict: dict, prefix: str, *others: Any) -> None:
-        """What is loaded says the shapes."""
+        """Take the shapes from the tensors that are loaded."""
         for name, tensor in (*self._parameters.items(), *self._buffers.items()):
             new = state_dict.get(prefix + name)
             if is_lazy(tensor) and new is not None and not is_lazy(new):
                 tensor.materialize(new.shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters the shapes that the arguments of the first call ask for."""
+        """Initialise the parameters in the shapes that the arguments of the first call require."""
         raise NotImplementedError(
             f"{type(self).__name__} must define initialize_parameters, which gives its parameters their shapes"
         )
 
     def has_uninitialized_params(self) -> bool:
-        """Whether there are parameters or buffers without a shape."""
+        """Return whether there are parameters or buffers without a shape."""
         return any(is_lazy(tensor) for tensor in (*self._parameters.values(), *self._buffers.values()))
 
     def _infer_parameters(self, module: Any, args: tuple, kwargs: dict | None = None) -> None:
-        """Make the parameters, and become the module that is lazy no more."""
+        """Initialise the parameters, and change the class to ``cls_to_become``."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(

@@ -16,7 +16,7 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Gives what it gets, whatever its arguments were.
+    """Returns its input, whatever the arguments of the constructor.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly within ``1 / sqrt(in_features)`` of zero."""
+        """Draw the parameters uniformly within ``1 / sqrt(in_features)`` of zero."""
         bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
         if self.weight.numel():
             init.uniform_(self.weight, -bound, bound)
@@ -92,7 +92,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear that is the last step of an attention: PyTorch tells it apart by its class."""
+    """A Linear that is the last step of an attention: PyTorch distinguishes it by its class."""
 
 
 class Bilinear(Module):
@@ -128,7 +128,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly within ``1 / sqrt(in1_features)`` of zero."""
+        """Draw the parameters uniformly within ``1 / sqrt(in1_features)`` of zero."""
         bound = 1 / math.sqrt(self.weight.size(1))
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -145,7 +145,7 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A :class:`Linear` that learns ``in_features`` from its first input.
+    """A :class:`Linear` that takes ``in_features`` from its first input.
 
     Examples
     --------
@@ -169,12 +169,12 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """As of :class:`Linear`, once the parameters are there."""
+        """Reset as :class:`Linear` does, if the parameters are initialised."""
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Any) -> None:
-        """Make the parameters for an input."""
+        """Initialise the parameters for an input."""
         shapes = {"weight": (self.out_features, input.shape[-1]), "bias": (self.out_features,)}
         if self.has_uninitialized_params():
             for name, parameter in self.named_parameters(recurse=False):

@@ -1,4 +1,4 @@
-"""Losses: how far an input is from its target, as a mean, a sum, or one for each element."""
+"""Losses: the difference of input and target, as a mean, a sum, or one value for each element."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """An older name of :class:`NLLLoss`.
+    """A deprecated name of :class:`NLLLoss`.
 
     Examples
     --------
@@ -246,7 +246,7 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The negative of the log-probability of the target's class, of what a softmax makes of the input.
+    """The negative log-probability of the target's class under the softmax of the input.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """:class:`CrossEntropyLoss` of what a linear layer of its own makes of the input.
+    """:class:`CrossEntropyLoss` of the output of a linear layer of its own.
 
     Examples
     --------
@@ -370,7 +370,7 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """:class:`BCELoss` of what a sigmoid makes of the input.
+    """:class:`BCELoss` of the sigmoid of the input.
 
     Examples
     --------
@@ -482,7 +482,7 @@ class SoftMarginLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """The negative log-probability of a sequence of labels, whatever steps they take: connectionist temporal
+    """The negative log-probability of a sequence of labels over all alignments with the steps: connectionist temporal
     classification.
 
     Parameters

@@ -1,7 +1,7 @@
-"""``Module``: what has parameters, buffers and other modules as attributes, and a forward.
+"""``Module``: an object with parameters, buffers and other modules as attributes, and a forward.
 
-Here is how attributes become part of a module. How it is called stands in ``_calls.py``, the tree below it in
-``_walk.py``, what it keeps and loads in ``_state.py``, conversions in ``_convert.py``.
+This file has the registration of attributes. Calls are in ``_calls.py``, the tree of modules in ``_walk.py``, state
+dicts in ``_state.py``, conversions in ``_convert.py``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _OF_EACH: dict[str, Callable[[], Any]] = {
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> None:
-    """What a subclass computes when it is called."""
+    """The forward of a module, which a subclass defines."""
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function: define forward(self, ...)'
     )
@@ -125,7 +125,7 @@ class Module(Calls, Tree, State, Conversions):
     # --- what becomes part of it ------------------------------------------------------------------
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Make ``param`` the parameter of that name; None keeps the name for one."""
+        """Register ``param`` as the parameter of that name; None reserves the name for one."""
         self._check_name("parameter", name, "_parameters")
         if param is not None:
             if not isinstance(param, Parameter):
@@ -141,7 +141,9 @@ class Module(Calls, Tree, State, Conversions):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Make ``tensor`` the buffer of that name: a tensor that is not learned, in the state dict if persistent."""
+        """Register ``tensor`` as the buffer of that name: a tensor that is not learned, in the state dict if
+        persistent.
+        """
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "__torch_function__"):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (Tensor or None required)")
@@ -149,7 +151,7 @@ class Module(Calls, Tree, State, Conversions):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Make ``module`` the child of that name; None keeps the name for one."""
+        """Register ``module`` as the child of that name; None reserves the name for one."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
@@ -244,7 +246,7 @@ class Module(Calls, Tree, State, Conversions):
     # --- training, and functions of all modules ---------------------------------------------------
 
     def train(self, mode: bool = True) -> Self:
-        """Whether layers that behave otherwise in training (dropout, batch normalisation) do so."""
+        """Set whether layers such as dropout and batch normalisation behave as in training."""
         if not isinstance(mode, bool):
             raise ValueError(f"train() takes True or False, got {mode!r}")
         self.training = mode
@@ -257,14 +259,14 @@ class Module(Calls, Tree, State, Conversions):
         return self.train(False)
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
-        """Call ``fn`` with each module below, and then with this one."""
+        """Call ``fn`` with each descendant, and then with this module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile the forward: from now on calls run what :func:`dualtape.compile` makes of it."""
+        """Compile the forward: later calls run the result of :func:`dualtape.compile`."""
         from ...compiler import compile
 
         self._compiled_call_impl = compile(self._call_impl, *args, **kwargs)
@@ -272,7 +274,7 @@ class Module(Calls, Tree, State, Conversions):
     # --- text and copies --------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What a subclass wants to have shown in its text."""
+        """Return the settings that a subclass shows in its repr."""
         return ""
 
     def __repr__(self) -> str:
@@ -298,7 +300,7 @@ class Module(Calls, Tree, State, Conversions):
 
 
 def _asked(hooks: dict, module: Module, name: str, value: Any) -> Any:
-    """``value``, or what hooks on its registration put in its place."""
+    """Return ``value``, or the replacement returned by registration hooks."""
     for hook in hooks.values():
         answer = hook(module, name, value)
         if answer is not None:
@@ -315,7 +317,7 @@ def _addindent(s_: str, numSpaces: int) -> str:
 
 
 def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, name, buffer)`` when a module registers a buffer; what it returns, if anything, is it.
+    """Call ``hook(module, name, buffer)`` when a module registers a buffer; a result that is not None replaces it.
 
     Examples
     --------
@@ -331,7 +333,7 @@ def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
 
 
 def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, name, submodule)`` when a module gets a child; what it returns, if anything, is it.
+    """Call ``hook(module, name, submodule)`` when a module registers a child; a result that is not None replaces it.
 
     Examples
     --------
@@ -345,7 +347,7 @@ def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
 
 
 def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, name, param)`` when a module registers a parameter; what it returns, if anything, is it.
+    """Call ``hook(module, name, param)`` when a module registers a parameter; a result that is not None replaces it.
 
     Examples
     --------

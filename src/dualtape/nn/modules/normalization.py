@@ -64,7 +64,7 @@ class CrossMapLRN2d(Module):
 
 
 class LayerNorm(Module):
-    """The last dimensions of each sample with mean zero and variance one.
+    """The last dimensions of each sample normalised to mean zero and variance one.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """The channels of each sample, in groups, each group with mean zero and variance one.
+    """The channels of each sample in groups, each normalised to mean zero and variance one.
 
     Examples
     --------

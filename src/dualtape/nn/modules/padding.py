@@ -1,4 +1,4 @@
-"""Padding: what is added around signals, images and volumes."""
+"""Padding around signals, images and volumes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class _Pad(Module):
-    """So much before and after each dimension, the last first; one number is for all."""
+    """Padding before and after each dimension, the last first; a single number applies to all."""
 
     __constants__ = ["padding"]
     _spatial: int

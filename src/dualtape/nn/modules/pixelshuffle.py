@@ -1,4 +1,4 @@
-"""Channels exchanged for pixels."""
+"""Rearranging channels into pixels and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The way back of :class:`PixelShuffle`.
+    """The inverse of :class:`PixelShuffle`.
 
     Examples
     --------

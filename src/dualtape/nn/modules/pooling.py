@@ -85,7 +85,7 @@ class MaxPool1d(_MaxPoolNd):
     dilation : int or tuple
         Steps between the elements of a window.
     return_indices : bool
-        Also give the places of the elements, for :class:`MaxUnpool1d`.
+        Also return the indices of the elements, for :class:`MaxUnpool1d`.
     ceil_mode : bool
         Windows may reach over the end.
 
@@ -144,13 +144,13 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Elements back at the places where :class:`MaxPool1d` had found them, zeros elsewhere.
+    """Elements at the indices that :class:`MaxPool1d` returned, zeros elsewhere.
 
     Examples
     --------
     >>> import dualtape as dt
-    >>> pooled, places = dt.nn.MaxPool1d(2, return_indices=True)(dt.tensor([[1.0, 3.0, 2.0, 0.0]]))
-    >>> dt.nn.MaxUnpool1d(2)(pooled, places)
+    >>> pooled, indices = dt.nn.MaxPool1d(2, return_indices=True)(dt.tensor([[1.0, 3.0, 2.0, 0.0]]))
+    >>> dt.nn.MaxUnpool1d(2)(pooled, indices)
     tensor([[0., 3., 2., 0.]])
     """
 
@@ -158,7 +158,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Elements back at the places where :class:`MaxPool2d` had found them, zeros elsewhere.
+    """Elements at the indices that :class:`MaxPool2d` returned, zeros elsewhere.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Elements back at the places where :class:`MaxPool3d` had found them, zeros elsewhere.
+    """Elements at the indices that :class:`MaxPool3d` returned, zeros elsewhere.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The largest element in windows whose places are drawn at random, so that there are ``output_size`` of them.
+    """The largest element in each of ``output_size`` windows at random positions.
 
     Examples
     --------

@@ -22,7 +22,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """The parameters of a recurrent network, and how it is run.
+    """The parameters of a recurrent network, and its forward.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly within ``1 / sqrt(hidden_size)`` of zero."""
+        """Draw the parameters uniformly within ``1 / sqrt(hidden_size)`` of zero."""
         bound = 1.0 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -110,12 +110,12 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: it is PyTorch's, for memory on a GPU."""
+        """Do nothing: in PyTorch it affects memory on a GPU."""
 
     # --- checks -----------------------------------------------------------------------------------
 
     def check_input(self, input: Any, batch_sizes: Any) -> None:
-        """Whether the dtype and the shape are those of an input."""
+        """Raise unless dtype and shape are those of an input."""
         weight = getattr(self, self._all_weights[0][0])
         if input.dtype != weight.dtype and not _autocasting():
             raise ValueError(
@@ -131,24 +131,24 @@ class RNNBase(Module):
             )
 
     def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
-        """The shape of a state for that input."""
+        """Return the shape of a state for that input."""
         count = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return (self.num_layers * (1 + self.bidirectional), count, self.proj_size or self.hidden_size)
 
     def check_hidden_size(
         self, hx: Any, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """Whether the shape of a state is the expected one."""
+        """Raise unless the shape of a state is the expected one."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
-        """Whether input and state go together."""
+        """Raise unless input and state fit each other."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
-        """The state with its sequences in another order."""
+        """Return the state with its sequences in another order."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
     # --- running ----------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class RNNBase(Module):
         return zeros(*expected, dtype=like.dtype, device=like.device)
 
     def _batched(self, hx: Any, batched: bool) -> Any:
-        """The given state as one of a batch."""
+        """Return the given state as one of a batch."""
         if hx.dim() != (3 if batched else 2):
             what = "batched 3-D" if batched else "unbatched 2-D"
             raise RuntimeError(
@@ -166,7 +166,7 @@ class RNNBase(Module):
         return hx if batched else hx.unsqueeze(1)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """The outputs of the last layer at each step, and the last states of all.
+        """Return the outputs of the last layer at each step, and the last states of all.
 
         Parameters
         ----------
@@ -339,11 +339,11 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
-        """The shape of the second state for that input."""
+        """Return the shape of the second state for that input."""
         return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
 
     def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
-        """Whether input and states go together."""
+        """Raise unless input and states fit each other."""
         self.check_input(input, batch_sizes)
         for state, expected, name in (
             (hidden[0], self.get_expected_hidden_size(input, batch_sizes), "hidden[0]"),
@@ -352,7 +352,7 @@ class LSTM(RNNBase):
             self.check_hidden_size(state, expected, "Expected " + name + " size {}, got {}")
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
-        """The states with their sequences in another order."""
+        """Return the states with their sequences in another order."""
         return self._each(hx, lambda state: super(LSTM, self).permute_hidden(state, permutation))
 
     def _first_state(self, data: Any, sizes: Any) -> Any:
@@ -402,13 +402,13 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly within ``1 / sqrt(hidden_size)`` of zero."""
+        """Draw the parameters uniformly within ``1 / sqrt(hidden_size)`` of zero."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def _step(self, input: Any, states: tuple, name: str) -> Any:
-        """The states after one step; an input without a batch is one of one."""
+        """Return the states after one step; an input without batch dimension counts as a batch of one."""
         if input.dim() not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         batched = input.dim() == 2

@@ -1,4 +1,4 @@
-"""Losses of pairs and triples: how near to each other, or how far apart, they should be."""
+"""Losses of pairs and triples by their similarity."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """By how much the first is not above (target 1) or below (target -1) the second by ``margin``.
+    """The shortfall of the first input's lead over the second (target 1), or of the second's (target -1), below
+    ``margin``.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class MarginRankingLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """By how much an anchor is not nearer to the positive than to the negative by ``margin``.
+    """The shortfall of the anchor's distance to the negative below its distance to the positive plus ``margin``.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """:class:`TripletMarginLoss` by a distance of one's own.
+    """:class:`TripletMarginLoss` by a user-defined distance.
 
     Examples
     --------

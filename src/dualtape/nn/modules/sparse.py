@@ -1,4 +1,4 @@
-"""Embeddings: the rows of a table, by number; and their sums, means or largest by bag."""
+"""Embeddings: rows of a table by index; and sums, means or maxima of bags of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """A weight with a row for each number, of which one may be padding: zero at first, and without a gradient."""
+    """A weight with a row for each index, of which one may be padding: initially zero, and without a gradient."""
 
     num_embeddings: int
     embedding_dim: int
@@ -64,7 +64,7 @@ def _check_pretrained(embeddings: Any) -> tuple[int, int]:
 
 
 class Embedding(_Table):
-    """The rows of a table whose numbers are given.
+    """The rows of a table at given indices.
 
     Parameters
     ----------
@@ -140,13 +140,13 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """An embedding over a given table, which learns unless it is frozen."""
+        """An embedding over a given table, which is learned unless it is frozen."""
         rows, columns = _check_pretrained(embeddings)
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
 
 class EmbeddingBag(_Table):
-    """The sum, mean or largest of the rows in each bag of numbers.
+    """The sum, mean or maximum of the rows of each bag of indices.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """An embedding over a given table, which learns unless it is frozen."""
+        """An embedding over a given table, which is learned unless it is frozen."""
         rows, columns = _check_pretrained(embeddings)
         table = cls(
             rows,

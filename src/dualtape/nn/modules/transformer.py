@@ -45,7 +45,7 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 
 
 def _detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
-    """Whether a mask is the causal one, if it was not said."""
+    """Return whether a mask is the causal one, if ``is_causal`` does not say."""
     if is_causal is not None or mask is None:
         return is_causal is True
     kind = None if mask.dtype.kind == "b" else mask.dtype
@@ -64,7 +64,7 @@ def _get_seq_len(src: Any, batch_first: bool) -> int | None:
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share: the feed-forward network and its settings."""
+    """Common parts of encoder and decoder layers: the feed-forward network and its settings."""
 
     norm_first: bool
     activation: Callable
@@ -85,7 +85,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, and a feed-forward network; each is added to its input and normalised.
+    """Self-attention and a feed-forward network; each is added to its input and normalised.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
     ) -> Any:
-        """The sequence after all layers; ``is_causal=None`` looks whether ``mask`` is the causal one."""
+        """The sequence after all layers; with ``is_causal=None`` the mask is compared with the causal one."""
         first = self.layers[0]
         causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, first.self_attn.batch_first))
         output = src
@@ -214,7 +214,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src: Any, padding: Any) -> bool:
-        """Whether PyTorch would compute with ragged sequences, after which padding is zero."""
+        """Return whether PyTorch would compute with ragged sequences, after which padding is zero."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None:
             return False
@@ -248,7 +248,7 @@ def _why_not_nested(layer: Any) -> str:
 
 
 class TransformerDecoderLayer(_Layer):
-    """As :class:`TransformerEncoderLayer`, with an attention to what an encoder gave between the two.
+    """As :class:`TransformerEncoderLayer`, with an attention to an encoder's output in between.
 
     Examples
     --------
@@ -297,7 +297,9 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Any:
-        """The sequence ``tgt`` after this layer, which has seen ``memory``; masks as of :class:`MultiheadAttention`."""
+        """The sequence ``tgt`` after this layer, which attends to ``memory``; masks as of
+        :class:`MultiheadAttention`.
+        """
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)
@@ -372,7 +374,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder of one sequence and a decoder of another, which sees what the encoder gave.
+    """An encoder of one sequence and a decoder of another, which attends to the encoder's output.
 
     Parameters
     ----------
@@ -440,7 +442,7 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Any:
-        """The sequence ``tgt`` after the decoder, which has seen ``src`` after the encoder."""
+        """The sequence ``tgt`` after the decoder, which attends to ``src`` after the encoder."""
         if src.dim() == tgt.dim() == 3:
             batch = 0 if self.batch_first else 1
             if src.size(batch) != tgt.size(batch):
@@ -466,7 +468,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
-        """The mask that lets each query see the keys up to its own place: minus infinity above the diagonal."""
+        """The mask under which each query attends to keys up to its own position: minus infinity above the diagonal."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self) -> None:

@@ -1,4 +1,4 @@
-"""One number for each of several dimensions: what the layers of 1, 2 and 3 dimensions make of their arguments."""
+"""Helpers of layers of 1, 2 and 3 dimensions: one number for each dimension."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: Iterable, n: int) -> tuple:
-    """The entries from the last to the first, each ``n`` times."""
+    """Return the entries from the last to the first, each ``n`` times."""
     return tuple(x for x in reversed(tuple(t)) for _ in range(n))
 
 
 def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
-    """``out_size`` with the last of the defaults where it says None."""
+    """Return ``out_size`` with the last of the defaults in place of None."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
@@ -41,7 +41,7 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix off the names of a state dict, in place, where they have it.
+    """Remove a prefix from the names of a state dict, in place.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``DataParallel``: a module on the devices of one process, which are one here."""
+"""``DataParallel``: a module on the devices of one process, of which there is one here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..modules.module import Module
 
 
 class DataParallel(Module):
-    """A module over one device: what PyTorch's does where there is none, or one, that it could share the batch with.
+    """A module on one device: the same as PyTorch's where there is a single device, or none.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class DataParallel(Module):
         self.dim = dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Return the module's result."""
         result = self.module(*inputs, **kwargs)
         return result if self.output_device is None else result.to(self.output_device)
 
@@ -58,7 +58,7 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """What :class:`DataParallel` of a module gives for these inputs.
+    """The result of :class:`DataParallel` of a module for these inputs.
 
     Examples
     --------

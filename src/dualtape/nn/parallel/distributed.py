@@ -1,5 +1,5 @@
-"""``DistributedDataParallel``: a copy of a module in each process, each with its part of the batch; the gradients are
-averaged while the backward runs.
+"""``DistributedDataParallel``: a copy of a module in each process, each with its part of the batch; gradients are
+averaged during the backward.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients are added up on each rank, and averaged by the first backward after it.
+        """Context in which gradients are accumulated on each rank; the first backward after it averages them.
 
         Examples
         --------
@@ -154,7 +154,7 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = self.reducer.active = before
 
     def register_comm_hook(self, state: object, hook: Callable) -> None:
-        """Do something else with gradients than to average them.
+        """Replace the averaging of gradients by a communication hook.
 
         Parameters
         ----------
@@ -188,8 +188,8 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """A context in which ranks may have different numbers of batches: those that are done take part in the averages
-        of the others, with nothing.
+        """Context in which ranks may have different numbers of batches: ranks that are done contribute nothing to the
+        averages of the others.
 
         Parameters
         ----------
@@ -205,21 +205,21 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a rank does that is done."""
+        """Return what a rank does after its last batch."""
         return _Shadow(self, bool(kwargs.get("divide_by_initial_world_size", True)))
 
     @property
     def join_device(self) -> Any:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return self._parameters_in_order[0].device
 
     @property
     def join_process_group(self) -> Any:
-        """The ranks."""
+        """The process group."""
         return self.process_group
 
     def _agreed(self, active: bool, sending: bool, syncing: bool) -> tuple[bool, bool, int]:
-        """Whether the ranks that are not done send buffers, and average gradients; and the first of them."""
+        """Return whether the ranks that are not done send buffers, and average gradients; and the first of them."""
         group = self.process_group
         said = np.zeros(2 + group.size())
         if active:
@@ -229,13 +229,13 @@ class DistributedDataParallel(Module, Joinable):
         return bool(said[0]), bool(said[1]), int(np.argmax(said[2:]))
 
     def train(self, mode: bool = True) -> DistributedDataParallel:
-        """Set the module, too, to training or evaluation."""
+        """Set training or evaluation mode, on the wrapped module as well."""
         super().train(mode)
         return self
 
 
 class _Shadow(JoinHook):
-    """A rank that has no more batches follows the others."""
+    """The actions of a rank without further batches, which follows the others."""
 
     def __init__(self, ddp: DistributedDataParallel, divides: bool) -> None:
         self.ddp = ddp
@@ -250,7 +250,7 @@ class _Shadow(JoinHook):
             ddp.reducer.shadow(ddp.find_unused_parameters or ddp.static_graph)
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """All ranks end with the parameters of one that was among the last."""
+        """Give all ranks the parameters of one that was among the last."""
         group = self.ddp.process_group
         last: list = [None] * group.size()
         objects.all_gather_object(last, is_last_joiner, group)
@@ -286,7 +286,7 @@ def _check_same_everywhere(named: list, group: Any) -> None:
 
 
 def _unused(output: Any, parameters: list[Tensor]) -> set[int]:
-    """The parameters, by id, that no tensor in ``output`` depends on."""
+    """Return the ids of the parameters that no tensor in ``output`` depends on."""
     todo = [t.grad_fn for t in pytree.tree_leaves(output) if isinstance(t, Tensor) and t.grad_fn is not None]
     seen = set(map(id, todo))
     while todo:

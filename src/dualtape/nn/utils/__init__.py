@@ -1,4 +1,4 @@
-"""What is done with modules and parameters: clipping, packing, norms of weights, parametrisations, pruning, fusion."""
+"""Utilities for modules and parameters: clipping, packing, norms of weights, parametrisations, pruning, fusion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients held within bounds: by their norm, or element by element."""
+"""Clipping gradients: by their norm, or element by element."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _listed(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor
 
 
 def _check_foreach(foreach: bool | None) -> None:
-    """It says how PyTorch launches its kernels: None and False are what is done here."""
+    """Accept ``foreach``, which only selects how PyTorch launches its kernels."""
     if foreach:
         raise RuntimeError("foreach=True was passed, but can't use the foreach API on cpu tensors: leave it out")
 
@@ -98,8 +98,8 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the gradients of parameters, together, so that their norm is at most ``max_norm``; the norm before that
-    is returned.
+    """Scale the gradients of parameters, together, so that their norm is at most ``max_norm``; return the norm before
+    that.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """An older name of :func:`clip_grad_norm_`.
+    """A deprecated name of :func:`clip_grad_norm_`.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def clip_grad_norm(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Hold each element of the gradients within ``clip_value`` of zero.
+    """Clamp each element of the gradients to within ``clip_value`` of zero.
 
     Examples
     --------

@@ -11,7 +11,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of the parameters, one after another.
+    """All elements of the parameters, concatenated.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Make parts of a vector the values of the parameters; memory is shared.
+    """Make slices of a vector the values of the parameters; memory is shared.
 
     Examples
     --------

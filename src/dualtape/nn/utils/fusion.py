@@ -1,4 +1,4 @@
-"""A batch norm, in evaluation, made part of the layer before it."""
+"""Fusing a batch norm, in evaluation, into the layer before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules whose parameters are not filled when they are made."""
+"""Creating modules without initialising their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights of convolutions in another order of memory."""
+"""Changing the memory order of convolution weights."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _weight(module: Module, name: str) -> Tensor:
 
 
 def _make_orthogonal(matrix: Any) -> Any:
-    """The factor Q of a matrix, with the signs that leave an orthogonal one as it is."""
+    """Return the factor Q of a matrix, with the signs that leave an orthogonal one unchanged."""
     from ... import linalg
 
     q, r = linalg.qr(matrix)
@@ -114,7 +114,7 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """Let a matrix of a module be orthogonal: its rows or columns, the fewer of them, orthonormal.
+    """Make a matrix of a module orthogonal: its rows or columns, the fewer of them, orthonormal.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
-    """Let a weight be a length times a direction, which are learned apart.
+    """Make a weight the product of a length and a direction, which are learned separately.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def from_older(state_dict: dict, prefix: str, *others: Any) -> None:
-        """Names that the older form gave to both."""
+        """Rename entries of state dicts that the deprecated form wrote."""
         if f"{prefix}{name}_g" in state_dict and f"{prefix}{name}_v" in state_dict:
             for number, suffix in enumerate("gv"):
                 key = f"{prefix}parametrizations.{name}.original{number}"
@@ -234,7 +234,7 @@ class _SpectralNorm(Module):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Let a weight be divided by its largest singular value, as power iterations know it.
+    """Divide a weight by its largest singular value, estimated by power iterations.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def spectral_norm(
 
 
 def outputs_of(module: Module) -> int:
-    """The dimension of a layer's weight that counts its outputs."""
+    """Return the dimension of a layer's weight that counts its outputs."""
     from ..modules.conv import _ConvTransposeNd
 
     return 1 if isinstance(module, _ConvTransposeNd) else 0

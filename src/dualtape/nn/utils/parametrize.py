@@ -1,4 +1,4 @@
-"""Parameters that are functions of others: a tensor of a module, replaced by what modules make of an original."""
+"""Parametrisations: a tensor of a module becomes a function, by other modules, of an original tensor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _cache: dict[tuple[int, str], Tensor | None] = {}
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """While parametrised tensors are computed once, and not at each access.
+    """Context in which parametrised tensors are computed once, and not at each access.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def _register(module: Module, name: str, value: Any) -> None:
 
 
 def _set(target: Any, source: Tensor) -> None:
-    """Give ``target`` the values of ``source``, in its place, whatever its shape."""
+    """Give ``target`` the values of ``source``, in place, whatever its shape."""
     if target is not source:
         target.data = source.data
 
@@ -72,7 +72,7 @@ def _same(what: str, name: str, value: Any, shape: Any, dtype: Any) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The modules of one parametrised tensor, and the original, or originals, that they make it of.
+    """The modules that parametrise one tensor, and the original tensors that it is computed from.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class ParametrizationList(ModuleList):
             _same("Registering a parametrization", "original", self(), shape, dtype)
 
     def right_inverse(self, value: Tensor) -> None:
-        """Give the originals the values from which ``value`` is made."""
+        """Set the originals such that the parametrised tensor becomes ``value``."""
         with no_grad():
             new: Any = value
             for module in reversed(list(self)):
@@ -191,7 +191,7 @@ def _getstate(self: Any) -> Any:
 
 
 def _inject_new_class(module: Module) -> None:
-    """A class of the module's own, on which properties stand for its parametrised tensors."""
+    """Give the module a class of its own, on which properties compute its parametrised tensors."""
     cls = type(module)
     members: dict[str, Any] = {"__getstate__": _getstate}
     if not hasattr(cls, "__deepcopy__"):
@@ -218,7 +218,7 @@ def _inject_property(module: Module, name: str) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter or buffer of a module be what another module makes of it.
+    """Make a parameter or buffer of a module the result of another module.
 
     Parameters
     ----------
@@ -266,7 +266,9 @@ def register_parametrization(
 
 
 def _check_fits(step: Module, name: str, value: Any) -> None:
-    """A step that comes after others keeps the tensor's shape and dtype, forwards and, if it can, backwards."""
+    """Raise unless a further step preserves the tensor's shape and dtype, forward and, if it has one, in its
+    inverse.
+    """
     after = step(value)
     _same("Registering a parametrization", name, after, value.shape, value.dtype)
     if hasattr(step, "right_inverse"):
@@ -275,7 +277,7 @@ def _check_fits(step: Module, name: str, value: Any) -> None:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has parametrised tensors, or this one.
+    """Return whether a module has parametrised tensors, or the named one is.
 
     Examples
     --------
@@ -290,7 +292,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a parametrised tensor an ordinary one: as it is, or the original if not ``leave_parametrized``.
+    """Make a parametrised tensor an ordinary one: its present value, or the original if not ``leave_parametrized``.
 
     Examples
     --------
@@ -325,7 +327,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that a module had before it was parametrised.
+    """Return the class that a module had before it was parametrised.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pruning: parameters with a mask, so that some of their elements are zero and stay so."""
+"""Pruning: parameters with a mask, so that some of their elements are and stay zero."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what is pruned. It is the hook before a module's forward that applies the mask.
+    """A method that chooses elements to prune. It is the hook before a module's forward that applies the mask.
 
     Examples
     --------
@@ -58,10 +58,10 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask of a tensor, zero where ``default_mask`` is and where more is pruned."""
+        """Return the mask of a tensor, zero where ``default_mask`` is zero and where the method prunes more."""
 
     def apply_mask(self, module: Any) -> Any:
-        """The pruned tensor, from the original and the mask that the module has."""
+        """Return the pruned tensor, from the original and the mask of the module."""
         name = self._name()
         original = getattr(module, f"{name}_orig")
         return getattr(module, f"{name}_mask").to(dtype=original.dtype) * original
@@ -75,7 +75,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prune a parameter of a module, after what pruned it already."""
+        """Prune a parameter of a module, in addition to earlier pruning."""
         earlier = [h for h in module._forward_pre_hooks.values() if isinstance(h, BasePruningMethod)]
         earlier = [h for h in earlier if h._tensor_name == name]
         if len(earlier) > 1:
@@ -111,7 +111,7 @@ class BasePruningMethod(ABC):
         return hook
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
-        """A tensor with what this method chooses set to zero."""
+        """Return a tensor with the elements chosen by this method set to zero."""
         if importance_scores is not None and importance_scores.shape != t.shape:
             raise AssertionError(
                 f"expected importance_scores of shape {list(t.shape)}, that of t, got {list(importance_scores.shape)}"
@@ -132,7 +132,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several ways to prune one parameter, one after another.
+    """Several pruning methods of one parameter, in order.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class PruningContainer(BasePruningMethod):
                 self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add one at the end, for the same parameter."""
+        """Append a method for the same parameter."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"expected a BasePruningMethod, got a {type(method).__name__}: derive its class from it")
         if method is not None:
@@ -175,7 +175,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """What the last method leaves of what the earlier ones left."""
+        """Return the mask of the last method, applied to the elements that earlier ones kept."""
         method, mask = self._pruning_methods[-1], default_mask.to(dtype=t.dtype)
         kind = method.PRUNING_TYPE
         if kind == "unstructured":
@@ -206,7 +206,7 @@ def _check_amount(amount: Any) -> None:
 
 
 def _count(amount: Any, size: int) -> int:
-    """How many of ``size`` are pruned: that many, or that fraction."""
+    """Return how many of ``size`` elements are pruned: that number, or that fraction."""
     if isinstance(amount, numbers.Integral):
         if int(amount) > size:
             raise ValueError(f"amount={amount} is more than the {size} entries there are to prune")
@@ -231,7 +231,7 @@ def _without(mask: Any, dim: int, places: Any) -> Any:
 
 
 class Identity(BasePruningMethod):
-    """Nothing is pruned, but there is a mask.
+    """Prunes nothing, but sets a mask.
 
     Examples
     --------
@@ -248,7 +248,7 @@ class Identity(BasePruningMethod):
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Elements at random.
+    """Prunes elements at random.
 
     Examples
     --------
@@ -268,7 +268,7 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(BasePruningMethod):
-    """The elements nearest to zero.
+    """Prunes the elements nearest to zero.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def _lowest(scores: Any, mask: Any, count: int) -> Any:
 
 
 class RandomStructured(BasePruningMethod):
-    """Whole slices along a dimension at random.
+    """Prunes whole slices along a dimension at random.
 
     Examples
     --------
@@ -320,7 +320,7 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """The slices along a dimension whose n-norm is the smallest.
+    """Prunes the slices along a dimension with the smallest n-norm.
 
     Examples
     --------
@@ -349,13 +349,13 @@ class LnStructured(BasePruningMethod):
 
 
 def _norms(t: Any, n: Any, dim: int) -> Any:
-    """The norm of each slice along a dimension, as :meth:`Tensor.norm` takes it."""
+    """Return the norm of each slice along a dimension, as :meth:`Tensor.norm` takes it."""
     others = tuple(d for d in range(t.dim()) if d != dim % t.dim())
     return t.detach().norm(p=n, dim=others)
 
 
 class CustomFromMask(BasePruningMethod):
-    """What a given mask says.
+    """Prunes by a given mask.
 
     Examples
     --------
@@ -394,7 +394,7 @@ def identity(module: Any, name: str) -> Any:
 
 
 def random_unstructured(module: Any, name: str, amount: Any) -> Any:
-    """Prune elements of a parameter at random: so many, or that fraction.
+    """Prune elements of a parameter at random: a number of them, or a fraction.
 
     Examples
     --------
@@ -436,7 +436,7 @@ def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
 
 
 def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
-    """Prune the slices of a parameter along a dimension whose n-norm is the smallest.
+    """Prune the slices of a parameter along a dimension with the smallest n-norm.
 
     Examples
     --------
@@ -510,7 +510,7 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
 
 
 def remove(module: Any, name: str) -> Any:
-    """Make a pruned parameter an ordinary one; what was pruned is zero.
+    """Make a pruned parameter an ordinary one; pruned elements are zero.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one tensor: padded, or packed step by step so that nothing is padding."""
+"""Sequences of several lengths in one tensor: padded, or packed step by step without padding."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PackedSequence_(NamedTuple):
 
 
 class PackedSequence(PackedSequence_):
-    """Sequences one step after another: the first elements of all, the second of those that have one, and so on.
+    """Sequences in step order: the first elements of all, the second of those that have one, and so on.
 
     Made by :func:`pack_padded_sequence` and :func:`pack_sequence`; recurrent layers take and give it.
 
@@ -70,7 +70,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """With its data converted, and its orders on the same device."""
+        """Return a copy with its data converted, and its orders on the same device."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -79,15 +79,15 @@ class PackedSequence(PackedSequence_):
         return type(self)(data, self.batch_sizes, *orders)
 
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
-        """In NumPy's memory."""
+        """Return it on the CPU."""
         return self.to(*args, device="cpu", **kwargs)
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        """On a GPU."""
+        """Return it on a GPU."""
         return self.to(*args, **{"device": "cuda", **kwargs})
 
     def pin_memory(self) -> Self:
-        """With memory that a GPU may read."""
+        """Return it in memory that a GPU may read."""
         orders = (None if order is None else order.pin_memory() for order in self[2:])
         return type(self)(self.data.pin_memory(), self.batch_sizes, *orders)
 
@@ -123,7 +123,7 @@ for _name, _dtype in (
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The order that undoes an order.
+    """The inverse of a permutation.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def pack_padded_sequence(
 
 
 def _places(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Step and sequence of each packed element, for lengths from long to short."""
+    """Return step and sequence of each packed element, for lengths from long to short."""
     there = np.arange(lengths[0])[:, None] < lengths[None, :]
     times, rows = np.nonzero(there)
     return times, rows
@@ -203,7 +203,7 @@ def _places(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The sequences padded to one length, and their lengths: the way back of :func:`pack_padded_sequence`.
+    """The sequences padded to one length, and their lengths: the inverse of :func:`pack_padded_sequence`.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Spectral normalisation in its older form, by a hook before the forward; the newer is in ``parametrizations``."""
+"""Spectral normalisation in its deprecated form, by a hook before the forward; the present one is in
+``parametrizations``.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,11 @@ class SpectralNorm:
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def reshape_weight_to_matrix(self, weight: Any) -> Any:
-        """Outputs by everything else."""
+        """Return the weight as a matrix of outputs by everything else."""
         return weight.movedim(self.dim, 0).flatten(1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Any:
-        """The weight, from what the module has."""
+        """Return the weight, computed from the module's tensors."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
@@ -49,7 +51,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Put the hook on a module."""
+        """Register the hook on a module."""
         if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"{name!r} has a spectral_norm already: remove it first")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -90,7 +92,7 @@ class SpectralNorm:
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Let a weight be divided by its largest singular value, as power iterations know it.
+    """Divide a weight by its largest singular value, estimated by power iterations.
 
     The newer form is :func:`dualtape.nn.utils.parametrizations.spectral_norm`, which says what the arguments are.
 

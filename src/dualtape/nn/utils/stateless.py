@@ -1,4 +1,4 @@
-"""PyTorch's older place of ``functional_call``."""
+"""PyTorch's deprecated location of ``functional_call``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """:func:`dualtape.func.functional_call`, which has taken its place.
+    """:func:`dualtape.func.functional_call` under its deprecated name.
 
     Examples
     --------

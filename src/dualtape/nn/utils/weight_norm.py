@@ -1,4 +1,6 @@
-"""Weight normalisation in its older form, by a hook before the forward; the newer is in ``parametrizations``."""
+"""Weight normalisation in its deprecated form, by a hook before the forward; the present one is in
+``parametrizations``.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ load("norm_except_dim")
 
 
 def norm_except(weight: Any, dim: int) -> Any:
-    """The norm over all dimensions but one; -1: over all."""
+    """Return the norm over all dimensions but one; -1: over all."""
     return FUNCTIONS["norm_except_dim"](weight, 2, dim)
 
 
 def rescaled(length: Any, direction: Any, dim: int) -> Any:
-    """The direction, at that length."""
+    """Return the direction, scaled to that length."""
     return direction * (length / norm_except(direction, dim))
 
 
 class WeightNorm:
-    """The hook that makes a weight of its length and direction.
+    """The hook that computes a weight from its length and direction.
 
     Examples
     --------
@@ -38,12 +40,12 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Any:
-        """The weight, from what the module has."""
+        """Return the weight, computed from the module's tensors."""
         return rescaled(getattr(module, f"{self.name}_g"), getattr(module, f"{self.name}_v"), self.dim)
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
-        """Put the hook on a module."""
+        """Register the hook on a module."""
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"{name!r} has a weight_norm already: remove it first")
         hook = WeightNorm(name, dim)
@@ -71,7 +73,7 @@ class WeightNorm:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a weight be a length ``weight_g`` times a direction ``weight_v``, which are learned apart.
+    """Make a weight the product of a length ``weight_g`` and a direction ``weight_v``, which are learned separately.
 
     The newer form is :func:`dualtape.nn.utils.parametrizations.weight_norm`.
 

@@ -1,7 +1,7 @@
-"""The function that users call: the forward on arrays, the result wrapped, a node left behind.
+"""The function that users call: run the forward on arrays, wrap the result, record a node.
 
-For plain tensors of one dtype where no mode but grad mode is on. Three shapes of ops have each their template: one or
-two tensors element by element, one tensor with options (views and reductions), and all others.
+It handles plain tensors of one dtype with no mode active but grad mode. There are three templates: one or two tensors,
+elementwise; one tensor with options (views and reductions); all other ops.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POINTS: dict[Any, Callable] = {
 
 
 def template(op: Op) -> Callable[[Op], Code]:
-    """The template that fits an op."""
+    """Return the template for an op."""
     if op.kind == ELEMENTWISE and op.required == 1 and not op.view or op.is_pointwise_pair:
         return pointwise
     if (
@@ -42,7 +42,7 @@ def template(op: Op) -> Callable[[Op], Code]:
 
 
 def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
-    """A call with keywords: they find their places, and the call begins again."""
+    """Handle a call with keywords: bind them to positions, and call again."""
     args = op.given(values)
     if active_overrides or "out" in kwargs or not modes.current().plain:
         return call(op, args, kwargs)
@@ -50,7 +50,7 @@ def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
 
 
 def operator_call(op: Op, args: tuple, kwargs: dict) -> Any:
-    """:func:`call` for an operator: what everyone declines is left to the other operand."""
+    """Run :func:`call` for an operator: if everyone declines, return NotImplemented for the other operand."""
     try:
         return call(op, args, kwargs)
     except Declined:
@@ -72,7 +72,7 @@ NAMES.update(
 
 
 def entry(op: Op, name: str, keywords: str = "_keywords", call: str = "_call") -> tuple[Code, str]:
-    """The head of a function of ``op``, and the statement that hands everything to the general way.
+    """Return the beginning of a function of ``op``, and the statement that calls the reference path.
 
     Parameters are positional here: keywords are passed on as they were given, since what overrides an op sees them.
     """
@@ -109,7 +109,7 @@ def entry(op: Op, name: str, keywords: str = "_keywords", call: str = "_call") -
 
 
 def must_refuse_complex(op: Op) -> bool:
-    """Whether complex numbers must be looked for: the op does not take them, and what computes it might."""
+    """Return whether the function must test for complex numbers: the op refuses them, but its forward might not."""
     forward = op.numpy_forward or op.forward
     if op.complex is not False or not op.tensor_places:
         return False
@@ -117,7 +117,9 @@ def must_refuse_complex(op: Op) -> bool:
 
 
 def computed(code: Code, op: Op, call_text: str, bail: str) -> None:
-    """The forward, silently where it needs to be; if it fails, the general way fails again in the right words."""
+    """Write the call of the forward, with floating-point warnings off where needed; if it fails, the reference path
+    fails again with the right message.
+    """
     with code.block("try:"):
         if op.quiet:
             code("_before = _fp_errors()")
@@ -133,7 +135,7 @@ def computed(code: Code, op: Op, call_text: str, bail: str) -> None:
 
 
 def recorded(code: Code, op: Op, saved: str, edges: str, hooks: bool) -> None:
-    """Leave a node for the result ``_out`` over ``_r``."""
+    """Write the lines that record a node for the result ``_out`` over ``_r``."""
     if any(saves[1] == OUTPUT and users for saves, users in zip(op.saves, op.users, strict=True)) and not op.view:
         code("_out._version_counter = _counter = [0, None]")
     code(*new_node(node_kind(code, op), edges, saved, "_r.shape", "_r.dtype"))
@@ -146,7 +148,7 @@ def recorded(code: Code, op: Op, saved: str, edges: str, hooks: bool) -> None:
 
 
 def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) -> Code:
-    """One or two tensors, any kind of array; beside the second a Python number may stand."""
+    """Write an elementwise op of one or two tensors over any kind of array; the second may be a Python number."""
     x, y = op.params[0], op.params[1] if op.required == 2 else ""
     rest = op.params[op.required :]
     if as_operator:
@@ -203,8 +205,8 @@ def _second_operand(code: Code, op: Op, y: str) -> None:
 
 
 def _forward_pair(code: Code, op: Op, y: str, call_text: str, forward: Any) -> None:
-    """The forward; a number beside an array goes in as an array, which takes half the time, and beside a single number
-    as a scalar.
+    """Write the forward of two operands; a number beside an array becomes an array, which takes half the time, and
+    beside a 0-d array a scalar.
     """
     if not y or not op.scalars:
         code(f"_r = {call_text}")
@@ -225,7 +227,7 @@ def _forward_pair(code: Code, op: Op, y: str, call_text: str, forward: Any) -> N
 
 
 def _keeps_dtype(op: Op, y: str) -> str:
-    """The condition under which NumPy's result has the dtype that PyTorch's has."""
+    """Return the condition under which NumPy's result has the dtype of PyTorch's."""
     if op.inputs or op.promote is FLOAT:
         return "_r.dtype is _dtype"
     return f"_r.dtype is _dtype or _b is not {y}" if y else "True"
@@ -261,7 +263,9 @@ def _pointwise_result(code: Code, op: Op, x: str, y: str, bail: str, as_operator
 
 
 def one_tensor(op: Op) -> Code:
-    """Views, reductions and the like: one tensor, whatever its array; the other arguments are passed on as they are."""
+    """Write an op of one tensor, over any kind of array: views and reductions. The other arguments are passed on
+    unchanged.
+    """
     x, rest = op.params[0], op.params[1:]
     code, bail = entry(op, op.name)
     code.names["_forward"] = op.forward
@@ -317,7 +321,7 @@ def _saved_of_one(op: Op, output: str) -> str:
 
 
 def _refuse_dtypes_of_options(code: Code, op: Op, dtype: str | None, bail: str) -> None:
-    """An option may be a number of NumPy's, which would bring its dtype along."""
+    """Write the test for options that are NumPy scalars, whose dtype would affect the result."""
     options = [p for place, p in enumerate(op.params) if place not in op.tensor_places]
     defaults = dict(zip(op.params[op.required :], op.defaults, strict=True))
     numbers = [p for p in options if p in _NUMBERS or isinstance(defaults.get(p), float)]
@@ -370,7 +374,7 @@ def _several_views(code: Code, op: Op) -> None:
 
 
 def general(op: Op) -> Code:
-    """Several tensors, lists of them, several results: on NumPy's arrays."""
+    """Write an op of several tensors, lists of tensors, or several results, over NumPy's arrays."""
     code, bail = entry(op, op.name)
     code.names["_forward"] = op.forward
     code("_mode = _current()")
@@ -431,7 +435,7 @@ def general(op: Op) -> Code:
 
 
 def _argument(code: Code, op: Op, place: int, joins: bool, bail: str) -> None:
-    """Take an argument: its array ``_a``, and ``_n``, whether it needs a gradient."""
+    """Write the lines that take an argument: its array ``_a``, and ``_n``, whether it needs a gradient."""
     p, a, n = op.params[place], f"_a{place}", f"_n{place}"
     is_input = place in op.input_places
     if is_input:

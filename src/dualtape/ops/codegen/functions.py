@@ -1,4 +1,6 @@
-"""The functions of an op, each written by its generator at the first call: until then no generator is loaded."""
+"""The functions of an op as placeholders that are generated on the first call; until then the generator is not
+imported.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from .source import Code, lazily
 
 
 def call(op: Any) -> Callable:
-    """The function that users call."""
+    """Return the function that users call."""
     return lazily(_write_call, op, op.name, op.name)
 
 
@@ -20,8 +22,8 @@ def _write_call(op: Any) -> Code:
 
 
 def operator_of(op: Any, name: str, other: Callable | None = None) -> Callable:
-    """The function of a pointwise op of two arguments as a Python operator: it leaves foreign types to the other
-    operand. ``other`` takes what is unusual.
+    """Return the function of an elementwise op of two arguments as a Python operator: it returns NotImplemented for
+    foreign types. ``other`` handles unusual cases.
     """
 
     def write(op: Any) -> Code:
@@ -33,7 +35,7 @@ def operator_of(op: Any, name: str, other: Callable | None = None) -> Callable:
 
 
 def inplace(op: Any, name: str, as_operator: bool = False) -> Callable:
-    """The in-place method; as an operator it leaves foreign types to the other operand."""
+    """Return the in-place method; as an operator it returns NotImplemented for foreign types."""
     if as_operator:
         return lazily(_write_inplace_operator, op, name, f"{op.name}, as an in-place operator")
     return lazily(_write_inplace, op, name, f"{op.name}, in place")
@@ -52,7 +54,7 @@ def _write_inplace_operator(op: Any) -> Code:
 
 
 def vjps(op: Any) -> dict[str, Callable]:
-    """The functions of an op's nodes, for arrays and for tensors."""
+    """Return the backward functions of an op's nodes, for arrays and for tensors."""
     title = f"the backward of {op.name}"
     return {
         "_vjp": lazily(lambda row: _write_vjp(row, False), op, "_vjp", title),

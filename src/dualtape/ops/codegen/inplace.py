@@ -1,7 +1,7 @@
-"""The in-place form of an op: written straight into the memory, where no rule of views or leaves asks for more.
+"""The in-place form of an op: written directly into memory where views and leaves allow it.
 
-What is refused is refused before anything changes. Then the write is counted, the history attached, and the memory
-written last, in one call: whatever interrupts the program finds nothing half done.
+Every check comes before any change. Then the write is counted, the history attached, and the memory written last, in
+one call, so that an interrupt leaves nothing partly written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def operator_inplace(op: Op, args: tuple, kwargs: dict) -> Any:
 
 
 def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
-    """A call with keywords: they find their places, and the call begins again."""
+    """Handle a call with keywords: bind them to positions, and call again."""
     args = op.given(values)
     if active_overrides or not modes.current().plain:
         return call_inplace(op, args, kwargs)
@@ -43,7 +43,7 @@ def keywords(op: Op, values: tuple, kwargs: dict) -> Any:
 
 
 def holds_nothing(value: Any) -> bool:
-    """Whether an argument that is no tensor, an option or a tuple of indices, holds nothing but what is plain."""
+    """Return whether an argument that is not a tensor (an option, a tuple of indices) contains plain values only."""
     if type(value) is tuple:
         return all(type(i._array if type(i) is Tensor else i) in (np.ndarray, slice) for i in value)
     return type(value) in _PLAIN
@@ -62,19 +62,21 @@ NAMES.update(
 
 
 def _is_ufunc(op: Op) -> bool:
-    """Whether NumPy computes the op where it writes it."""
+    """Return whether NumPy computes the op with ``out=``."""
     pointwise = op.kind in (ELEMENTWISE, BROADCASTING) and len(op.tensor_places) == op.required <= 2
     return pointwise and isinstance(_of_reals(op), np.ufunc) and len(op.inputs) == op.required and op.variant is None
 
 
 def _of_reals(op: Op) -> Any:
-    """What computes the op of single and double precision: a forward may say that it is a ufunc for these."""
+    """Return the function that computes the op in single and double precision: a forward may declare a ufunc for
+    these.
+    """
     forward = op.numpy_forward or op.forward
     return getattr(forward, "of_reals", forward)
 
 
 def write(op: Op, call: str = "_call_inplace") -> Code:
-    """The source of the in-place form."""
+    """Return the source of the in-place form."""
     x = op.params[0]
     code, bail = entry(op, f"{op.name}_", "_keywords_inplace", call)
     ufunc = _is_ufunc(op)
@@ -113,7 +115,7 @@ def write(op: Op, call: str = "_call_inplace") -> Code:
 
 
 def _argument(code: Code, op: Op, place: int, bail: str) -> None:
-    """Take an argument after the first: its array, and whether it needs a gradient."""
+    """Write the lines that take an argument after the first: its array, and whether it needs a gradient."""
     p, a, n = op.params[place], f"_a{place}", f"_n{place}"
     joins = place in op.input_places or not op.inputs
     code(f"{n} = False")
@@ -138,7 +140,7 @@ def _argument(code: Code, op: Op, place: int, bail: str) -> None:
 
 
 def _scaled(code: Code, bail: str) -> None:
-    """What is added or subtracted, times ``alpha``."""
+    """Write the product of the second operand with ``alpha``."""
     with code.block("if alpha is not _default_alpha:"):
         with code.block("if type(alpha) is not float:"):
             code(bail)
@@ -149,7 +151,7 @@ def _scaled(code: Code, bail: str) -> None:
 
 
 def _prepared(code: Code, op: Op, flags: dict[int, str], needs: list[str], ufunc: bool, bail: str) -> None:
-    """Everything that may refuse: rules of histories, and the shape of what is written."""
+    """Write all checks that may refuse: rules of histories, and the shape of the result."""
     x, others = op.params[0], [op.params[place] for place in op.tensor_places[1:]]
     if needs:
         with code.block(f"if {' or '.join(needs)}:"):
@@ -180,7 +182,7 @@ def _prepared(code: Code, op: Op, flags: dict[int, str], needs: list[str], ufunc
 
 
 def _computed(code: Code, op: Op, bail: str) -> None:
-    """The result, or what is to be added to x, beside the memory it will be written to."""
+    """Write the lines that compute the result, or the summand for x, in memory of its own."""
     raws = ", ".join(f"_a{i}" if i in op.tensor_places else p for i, p in enumerate(op.params))
     if op.numpy_change is not None:
         code.names["_change"] = op.numpy_change

@@ -1,4 +1,4 @@
-"""The way of a tangent: what the tangents of an op's inputs contribute to that of its result, on arrays."""
+"""Tangents on arrays: the contributions of the tangents of an op's inputs to that of its result."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .source import Code, compiled
 
 
 def tangent_of(op: Op) -> Callable:
-    """The function ``tangent(raws, moved, out)`` of an op: its arguments, their tangents (None if there is none), and
-    its result, all as arrays.
+    """Return the function ``tangent(raws, moved, out)`` of an op: its arguments, their tangents (None if there is
+    none), and its result, all as arrays.
     """
     return compiled(_linear(op) if op.jvp == LINEAR else _summed(op), f"the tangent of {op.name}", {})
 
 
 def _linear(op: Op) -> Code:
-    """The op itself on the tangents; zero where an input has none."""
+    """Write the op itself applied to the tangents; zero where an input has none."""
     code = Code("def tangent(raws, moved, out):", _forward=op.forward, _zeros_like=np.zeros_like)
     arguments = [f"raws[{n}]" for n in range(len(op.params))]
     for k, place in enumerate(op.input_places):
@@ -33,7 +33,7 @@ def _linear(op: Op) -> Code:
 
 
 def _summed(op: Op) -> Code:
-    """What the tangent of each input contributes, added up: the op with that in the input's place, or the input's
+    """Write the sum of the contributions of each input: the op with the tangent in the input's position, or the input's
     formula.
     """
     code = Code("def tangent(raws, moved, out):", _forward=op.forward)
@@ -52,7 +52,7 @@ def _summed(op: Op) -> Code:
 
 
 def _named(op: Any, name: str) -> str:
-    """What a parameter of a formula stands for."""
+    """Return the expression for a parameter of a formula."""
     if name in ("t", "out"):
         return name
     if name in op.params:

@@ -1,6 +1,6 @@
-"""How generated code is written: from lines to a function; the slots of tensors, nodes and views; what a node saves.
+"""Writing generated code: lines and functions; the slots of tensors, nodes and views; the saved values of a node.
 
-Names that begin with an underscore are the generator's, others are parameters of the op, so that they never meet.
+Names that begin with an underscore are the generator's, others are parameters of the op, so that they never collide.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ..saves import ATTRIBUTE, OUTPUT
 
 
 class Code:
-    """Lines of a function, and the names of its own that they use."""
+    """Lines of a function, and the names that they use."""
 
     def __init__(self, header: str, **names: Any) -> None:
         self.lines = [header]
@@ -50,12 +50,12 @@ class Code:
         self._depth = 1
 
     def __call__(self, *lines: str) -> None:
-        """Write lines where we are."""
+        """Write lines at the current indentation."""
         self.lines.extend("    " * self._depth + line for line in lines)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Write a header, and what is written inside ``with`` below it."""
+        """Write a header, and indent the lines written inside ``with``."""
         self(header)
         self._depth += 1
         yield
@@ -115,7 +115,7 @@ NAMES: dict[str, Any] = {
     "_SavedVariable": SavedVariable,
     "_output_tensor": output_tensor,
     "_check_versions": check_versions,
-    # how a forward fails on what is unusual: the general way then fails again, in the right words, or knows what to do
+    # errors of a forward on unusual arguments: the reference path then handles them, or fails with the right message
     "_FinalError": FinalError,
     "_FAILURES": (RuntimeWarning, ValueError, TypeError, AttributeError, OverflowError, NotBatchable),
     "__name__": __name__,
@@ -123,7 +123,7 @@ NAMES: dict[str, Any] = {
 
 
 def compiled(code: Code, title: str, names: dict[str, Any]) -> Any:
-    """The function that ``code`` is, with ``names`` for its globals; ``title`` is its file in tracebacks."""
+    """Return the function that ``code`` defines, with ``names`` as globals; ``title`` is its file in tracebacks."""
     filename = f"<dualtape: {title}>"
     linecache.cache[filename] = (len(code.text), None, code.text.splitlines(True), filename)
     names.update(NAMES)
@@ -135,7 +135,7 @@ def compiled(code: Code, title: str, names: dict[str, Any]) -> Any:
 
 
 def lazily(write: Callable[[Any], Code], op: Any, name: str, title: str) -> Any:
-    """A function named ``name`` that ``write(op)`` writes when it is first called.
+    """Return a function named ``name`` whose source ``write(op)`` is written when it is first called.
 
     It is one object from the beginning, which gets its code later: what users hold is what runs.
     """
@@ -162,7 +162,7 @@ def _written(function: Any) -> Callable:
 
 
 def _filled(name: str, kind: str, slots: dict[str, str]) -> list[str]:
-    """Lines that make an instance of ``kind``; slots of one value share an assignment."""
+    """Return lines that make an instance of ``kind``; slots of equal value share an assignment."""
     by_value: dict[str, list[str]] = {}
     for slot, value in slots.items():
         by_value.setdefault(value, []).append(f"{name}.{slot}")
@@ -173,18 +173,18 @@ _TENSOR = {slot: "None" for slot in Tensor.__slots__ if not slot.startswith("__"
 
 
 def new_tensor(array: str, name: str = "_out", **slots: str) -> list[str]:
-    """Lines that make a tensor over an array."""
+    """Return lines that make a tensor over an array."""
     return _filled(name, "_Tensor", {**_TENSOR, "_array": array, **slots})
 
 
 def new_node(kind: str, edges: str, saved: str, shape: str, dtype: str) -> list[str]:
-    """Lines that make a node of one result."""
+    """Return lines that make a node of one result."""
     slots = {"_edges": edges, "_saved": saved, "_shape": shape, "_dtype": dtype}
     return _filled("_node", kind, {**slots, "_extra": "None", "_seq": "_next_sequence()"})
 
 
 def node_kind(code: Code, op: Any) -> str:
-    """The class of an op's node; which of several, depends on the arguments."""
+    """Return the expression for the class of an op's node, which may depend on the arguments."""
     if op.variant is None:
         code.names["_node_type"] = op.node_class()
         return "_node_type"
@@ -197,18 +197,18 @@ def node_kind(code: Code, op: Any) -> str:
 
 
 def new_view(base: str, step: str, creation: str, seen: str, of: str = "_out") -> list[str]:
-    """Lines that give a tensor its relation to a base."""
+    """Return lines that set a tensor's relation to its base."""
     slots = {"base": base, "step": step, "creation": creation, "seen": seen}
     return [*_filled("_view", "_View", slots), f"{of}._view = _view"]
 
 
 def edge(tensor: str) -> str:
-    """Where the gradient of a tensor goes that requires grad, and whose history is current."""
+    """Return the expression for the edge of a tensor that requires grad and whose history is current."""
     return f"{tensor}._edge or _leaf_edge({tensor})"
 
 
 def is_plain(value: str) -> str:
-    """Whether a value is a tensor to which operations do what they do to a Tensor."""
+    """Return the condition that a value is a tensor without overrides."""
     return f"type({value}) is _Tensor or type({value}) in _plain_types"
 
 
@@ -218,7 +218,8 @@ def is_plain(value: str) -> str:
 def saved_values(
     op: Any, needs: list[str], tensor: Callable[[int], str], array: Callable[[int], str], output: Callable[[int], str]
 ) -> str:
-    """The tuple that a node of ``op`` saves: what the formulas of those inputs name that need a gradient.
+    """Return the expression for the tuple that a node of ``op`` saves: the values named by formulas of inputs that need
+    a gradient.
 
     ``needs`` are conditions, one for each input; ``tensor``, ``array`` and ``output`` give the expressions of an
     argument, of its array, and of the entry of a result, by their number.
@@ -249,8 +250,8 @@ def saved_values(
 
 
 def saver(op: Any) -> Code:
-    """The function that makes saved values in the general way: of all arguments, their arrays, the entries of the
-    results, and which inputs need a gradient.
+    """Return the source of the function that makes saved values on the reference path, from all arguments, their
+    arrays, the entries of the results, and which inputs need a gradient.
     """
     code = Code("def save(values, raws, results, needs):")
     tuple_of = saved_values(

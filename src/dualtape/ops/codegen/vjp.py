@@ -1,8 +1,8 @@
-"""The way back through a node: its formulas and what they read, written out as one function.
+"""The backward of a node: its formulas and the values that they read, written out as one function.
 
-``OpNode._pull_general`` reads from the op's declaration which formula wants which saved value, for every node anew.
-Most nodes are of ops with one output, on NumPy's arrays: for these the same steps are written out, without loops; and
-once more for tensors, where a backward is recorded. All checks stay: released values, versions, packed values.
+``OpNode._pull_general`` looks up in the op's declaration which formula reads which saved value, for every node. For the
+usual case, one output and NumPy's arrays, the same steps are written out without loops; and a second time for tensors,
+where a backward is recorded. All checks remain: released values, versions, packed values.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ NAMES["_known"] = {np.ndarray, float, int, bool, complex, type(None)}
 
 
 def write(op: Any, recorded: bool) -> Code:
-    """The function ``vjp(node, g, wanted, freed)`` of an op: its edges that are wanted, each with its gradient; None if
-    that needs the general way.
+    """Return the source of ``vjp(node, g, wanted, freed)`` of an op: pairs of requested edge and gradient; None if the
+    reference path must be taken.
 
     What was saved is let go in exchange for ``freed``, if that is given. Where the backward is ``recorded``,
     gradients and saved values are tensors.
@@ -66,7 +66,7 @@ def _has_points(op: Any, recorded: bool) -> bool:
 
 
 def _formula(code: Code, op: Any, i: int, recorded: bool) -> None:
-    """One gradient, ``r``: load what its formula asks for, and call it."""
+    """Write one gradient, ``r``: load the values that its formula names, and call it."""
     g, (formula, loads) = "g", op.loads[i]
     if op.outputs is not None:
         lead = op.leads[i]
@@ -95,7 +95,7 @@ def _formula(code: Code, op: Any, i: int, recorded: bool) -> None:
 
 
 def _load(code: Code, op: Any, kind: int, k: int, recorded: bool) -> None:
-    """Turn a saved entry into the value that formulas get."""
+    """Write the conversion of a saved entry to the value that formulas receive."""
     v, (name, _, number) = f"v{k}", op.saves[k]
     complaint = f"raise _stale({v}, node, {name!r})"
     written = [f"    if {v}[1][0] != {v}[2]:", f"        {complaint}"]

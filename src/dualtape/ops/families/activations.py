@@ -52,7 +52,7 @@ def _fused(formula: Any) -> Any:
 
 
 def _masked(name: str, forward: Any, through: Any, doc: str, *, samples: Any, **more: Any) -> Any:
-    """A piecewise linear activation: ``through`` gives the gradient (and the tangent) that it lets through."""
+    """Declare a piecewise linear activation; ``through`` gives the gradient (and the tangent) that passes."""
     names = formula_names(through)
     bending = named(lambda *v: bent(through(*v), v[1]), ("g", *names[1:]))
     return _activation(name, forward, doc, samples=samples, vjp=dict(x=bending), numpy_vjp=dict(x=_fused(bending)),
@@ -93,7 +93,7 @@ def _gelu_derivative(x: Any, approximate: str) -> Any:
 
 
 def _gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
-    """g times the derivative, in blocks that stay in a cache."""
+    """Return g times the derivative, computed in blocks that stay in a cache."""
     if x.size <= _MANY:
         return g * _gelu_derivative(x, approximate)
     out = np.empty(x.shape, np.result_type(g, x))
@@ -109,7 +109,7 @@ def _gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
 
 
 def _gelu_derivative_single(x: np.ndarray) -> np.ndarray:
-    """:func:`_gelu_derivative` in the two arrays it makes."""
+    """Return :func:`_gelu_derivative` using two arrays only."""
     function, factor = exponential()
     below, density = np.empty_like(x), np.empty_like(x)
     np.true_divide(_ONE, inverse_normal(x, below, density), below)
@@ -122,7 +122,7 @@ def _gelu_derivative_single(x: np.ndarray) -> np.ndarray:
 
 
 def _whole_gelu(x: Any, approximate: str = "none") -> Any:
-    """For a kernel."""
+    """Return gelu in the form that a kernel is traced from."""
     return x * normal_share(x) if x.dtype == np.float32 and approximate == "none" else _gelu(x, approximate)
 
 
@@ -189,7 +189,9 @@ _masked("softplus", lambda x, beta=1, threshold=20: np.where(x * beta > threshol
 
 
 def _logsigmoid_derivative(x: Any) -> Any:
-    """``sigmoid(-x)``, from the one of sigmoid(x) and sigmoid(-x) that is small: its own derivative is then exact."""
+    """Return ``sigmoid(-x)``, computed from the smaller of sigmoid(x) and sigmoid(-x), so that its own derivative is
+    exact.
+    """
     small = use("sigmoid")(np.where(x < 0, x, -x))
     return np.where(x < 0, 1 - small, small)
 
@@ -263,7 +265,7 @@ def _inside(g: Any, x: Any, low: float, high: float) -> Any:
 
 
 def _not_outside(g: Any, x: Any, low: float, high: float) -> Any:
-    """As :func:`_inside`, but NaN, of which nobody knows where it lies, passes the gradient on."""
+    """Return :func:`_inside`, but with the gradient passing where ``x`` is NaN."""
     return np.where(np.logical_or(x <= low, x >= high), 0, g)
 
 
@@ -312,7 +314,7 @@ _masked("hardswish", lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
 
 
 def _shrunk(x: Any, lambd: float) -> Any:
-    """Whether elements lie between -lambd and lambd, which is rounded to their dtype first."""
+    """Return whether elements lie between -lambd and lambd, which is rounded to their dtype first."""
     limit = kept_number(lambd, x.dtype)
     return np.logical_and(x >= -limit, x <= limit)
 

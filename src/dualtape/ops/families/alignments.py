@@ -1,8 +1,8 @@
-"""The loss of sequences that are not aligned (CTC): a sum over all alignments, by one walk forward and one back.
+"""The loss of sequences that are not aligned (CTC): a sum over all alignments, by a forward and a backward recursion.
 
-A sequence of labels, with blanks around and between them, is a row of states; an alignment goes from state to state, by
-none, one or two at a time, one for each step. ``reached[t, s]`` is the logarithm of the probability of being in a
-state after a step, ``remaining[t, s]`` of getting from there to an end; where they meet, they say how often a state is
+A sequence of labels, with blanks around and between them, is a row of states; an alignment moves from state to state,
+by none, one or two at a time, once for each step. ``reached[t, s]`` is the logarithm of the probability of being in a
+state after a step, ``remaining[t, s]`` of getting from there to an end; their combination says how often a state is
 passed through, which is the derivative.
 """
 
@@ -29,12 +29,12 @@ from .margins import _F, _REDUCTIONS, _in_range
 
 
 def _skipped(skips: np.ndarray, dtype: Any) -> np.ndarray:
-    """What is added to the state two before: nothing, or -inf where it may not be skipped to."""
+    """Return the summand for the state two before: zero, or -inf where it may not be skipped to."""
     return np.where(skips, 0.0, -np.inf).astype(dtype)
 
 
 def _reached(emitted: np.ndarray, skips: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """(T, N, S): the probabilities of being in each state after each step."""
+    """Return (T, N, S): the log-probabilities of being in each state after each step."""
     time, batch, states = emitted.shape
     room = np.full((time, batch, states + 2), -np.inf, emitted.dtype)  # two states in front that nothing comes from
     if not time:
@@ -53,7 +53,9 @@ def _reached(emitted: np.ndarray, skips: np.ndarray, sizes: np.ndarray) -> np.nd
 
 
 def _remaining(emitted: np.ndarray, skips: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """(T, N, S): the probabilities of getting from each state after each step to an end; -inf after the last step."""
+    """Return (T, N, S): the log-probabilities of getting from each state after each step to an end; -inf after the last
+    step.
+    """
     time, batch, states = emitted.shape
     room = np.full((time + 1, batch, states + 2), -np.inf, emitted.dtype)
     mask = np.full((batch, states), -np.inf, emitted.dtype)
@@ -75,7 +77,7 @@ def _remaining(emitted: np.ndarray, skips: np.ndarray, lengths: np.ndarray, size
 
 
 def _ends(states: int, sizes: np.ndarray) -> np.ndarray:
-    """The states that an alignment may end in: the last label, and the blank after it."""
+    """Return the states in which an alignment may end: the last label, and the blank after it."""
     ends = np.zeros((len(sizes), states), bool)
     rows = np.arange(len(sizes))
     ends[rows, 2 * sizes] = True
@@ -84,7 +86,7 @@ def _ends(states: int, sizes: np.ndarray) -> np.ndarray:
 
 
 def _summed(reached: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """(N,): the probabilities of being at an end after the last step."""
+    """Return (N,): the log-probabilities of being at an end after the last step."""
     found = np.where((lengths == 0) & (sizes == 0), 0.0, -np.inf).astype(reached.dtype)
     if len(reached):
         last = reached[np.maximum(lengths - 1, 0), np.arange(len(lengths))]
@@ -94,7 +96,9 @@ def _summed(reached: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> np.n
 
 
 def _passed(g: np.ndarray, reached: np.ndarray, remaining: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """How often each state is passed through, times the gradient of the row; 0 where that is 0, whatever the sum."""
+    """Return how often each state is passed through, times the gradient of the row; 0 where that is 0, whatever the
+    sum.
+    """
     often = reached + remaining
     with np.errstate(invalid="ignore"):
         np.subtract(often, out[:, None], out=often)
@@ -108,7 +112,7 @@ def _passed(g: np.ndarray, reached: np.ndarray, remaining: np.ndarray, out: np.n
 
 
 def _recorded(emitted: Any, skips: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> Any:
-    """The same sum by ops, step by step."""
+    """Return the same sum computed by ops, step by step."""
     time, batch, states = emitted.shape
     like = raw(emitted)
     beside = lambda array: new_tensor(asarray_like(array, like))
@@ -131,7 +135,7 @@ def _recorded(emitted: Any, skips: np.ndarray, lengths: np.ndarray, sizes: np.nd
 
 
 class _Alignments(Function):
-    """The logarithm of the sum over all alignments, on NumPy's arrays."""
+    """The logarithm of the sum over all alignments, computed on NumPy's arrays."""
 
     @staticmethod
     def forward(ctx: Any, emitted: Tensor, skips: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> Tensor:
@@ -152,7 +156,9 @@ class _Alignments(Function):
 
 
 def _total(emitted: Tensor, skips: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> Any:
-    """The logarithm of the sum over all alignments: at once if nothing but its gradient is asked for."""
+    """Return the logarithm of the sum over all alignments: computed directly unless more than its gradient is
+    needed.
+    """
     mode = modes.current()
     usual = mode.plain and not mode.batches and type(emitted) is Tensor and type(emitted._array) is np.ndarray
     if usual and emitted._array.dtype.char in "fd":
@@ -175,7 +181,7 @@ def _lengths(name: str, what: str, lengths: Any, count: int) -> np.ndarray:
 
 
 def _padded_targets(name: str, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """(N, longest) from targets that lie so, or one after the other."""
+    """Return targets as (N, longest), given in that shape or concatenated."""
     longest = int(lengths.max(initial=0))
     if targets.ndim == 2:
         if targets.shape[0] != len(lengths) or targets.shape[1] < longest:
@@ -193,7 +199,7 @@ def _padded_targets(name: str, targets: np.ndarray, lengths: np.ndarray) -> np.n
 
 
 def _log_sum(terms: list) -> Any:
-    """The logarithm of a sum of exponentials, of which none need be above 0: with gradients that are 0 there, not NaN."""
+    """Return the logarithm of a sum of exponentials that may all be zero: gradients are then 0, not NaN."""
     together = FUNCTIONS["stack"](terms, 0)
     top = together.detach().amax(0)
     top = FUNCTIONS["where"](top == -np.inf, 0.0, top)
@@ -213,8 +219,8 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """Minus the logarithm of the probability of a sequence of labels, over all its alignments with a longer sequence of
-    steps, in which labels repeat and blanks come between; given the logarithms of each step's probabilities (T, N, C).
+    """Minus the log-probability of a sequence of labels, over all its alignments with a longer sequence of steps, in
+    which labels repeat and blanks come between; given the log-probabilities of each step (T, N, C).
 
     Examples
     --------

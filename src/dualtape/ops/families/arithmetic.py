@@ -32,12 +32,12 @@ _REAL = {np.float64, np.float32, np.float16, float, int}
 
 
 def _conjugate(number: Any) -> Any:
-    """A real number is its own conjugate, which NumPy takes a while to find out."""
+    """Return the conjugate; a real number is its own, which NumPy determines slowly."""
     return number if type(number) in _REAL else number.conjugate()
 
 
 def _product(g: Any, y: Any) -> Any:
-    """g times the conjugate of an array or a number."""
+    """Return g times the conjugate of an array or a number."""
     if type(y) is ndarray:
         return multiply(g, y.conjugate())
     if type(g) is not ndarray:
@@ -47,7 +47,7 @@ def _product(g: Any, y: Any) -> Any:
 
 
 def _divided(g: Any, x: Any, y: Any) -> Any:
-    """-g * x / y**2, the gradient of a divisor, in the one array it makes."""
+    """Return -g * x / y**2, the gradient of a divisor, allocating a single array."""
     if type(g) is not ndarray:
         return -g * _conjugate(x / (y * y))
     square = np.multiply(y, y)
@@ -59,7 +59,7 @@ def _divided(g: Any, x: Any, y: Any) -> Any:
 
 
 def _power_gradient(g: Any, x: Any, exponent: Any) -> Any:
-    """exponent * x ** (exponent - 1) * g, for a number as exponent in the one array it makes."""
+    """Return exponent * x ** (exponent - 1) * g; for a number as exponent a single array is allocated."""
     if type(exponent) is np.ndarray or exponent == 0 or x.dtype.kind != "f" or type(exponent) is complex:
         return g * (exponent * _power_below(x, exponent)).conjugate()
     if exponent == 2:
@@ -283,8 +283,8 @@ def _pow(x: Any, exponent: Any) -> Any:
 
 
 def _power_below(x: Any, exponent: Any) -> Any:
-    """x ** (exponent - 1), and 1 where the exponent is 0: there the factor in front is 0, and 0 * inf must not be
-    NaN.
+    """Return x ** (exponent - 1), and 1 where the exponent is 0: there the factor in front is 0, and 0 * inf must not
+    be NaN.
     """
     if isinstance(exponent, (int, float, complex)):
         return np.power(x, exponent - 1) if exponent != 0 else np.ones_like(x)
@@ -293,7 +293,7 @@ def _power_below(x: Any, exponent: Any) -> Any:
 
 
 def _log_power(x: Any, exponent: Any, out: Any) -> Any:
-    """out * log(x), and 0 for 0 ** (a positive power): the limit, where log alone is infinite."""
+    """Return out * log(x), and 0 for 0 ** (a positive power): the limit, where log alone is infinite."""
     base = x * np.ones_like(out)
     flat = np.logical_and(base == 0, np.real(exponent) >= 0)
     return np.where(flat, 0, out * np.log(np.where(flat, 1, base)))
@@ -329,7 +329,7 @@ UFUNCS[np.fmod] = FUNCTIONS["fmod"]
 
 
 def _extreme(name: str, forward: Any, wins: Any, doc: str) -> None:
-    """The larger or smaller of two; where they tie, each gets half of the gradient."""
+    """Declare the larger or smaller of two elements; at ties each gets half of the gradient."""
 
     def share(g: Any, x: Any, y: Any) -> Any:
         return np.where(x == y, g * 0.5, np.where(wins(y, x), 0, g))
@@ -407,7 +407,7 @@ Tensor.where = _where_method  # type: ignore[method-assign]
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:
-    """Where the gradient of clamp passes: between the bounds, and on them."""
+    """Return where the gradient of clamp passes: between the bounds, and on them."""
     inside = None
     if min is not None:
         inside = x >= min
@@ -448,12 +448,12 @@ op("clamp", _clamp, kind=BROADCASTING, promote=COMMON, node=("ClampBackward0", "
 
 
 def _below(x: Any, min: Any, max: Any) -> Any:
-    """Where the lower bound is the result."""
+    """Return where the lower bound is the result."""
     return x < min if max is None else np.logical_and(x < min, min < max)
 
 
 def _above(x: Any, min: Any, max: Any) -> Any:
-    """Where the upper bound is the result."""
+    """Return where the upper bound is the result."""
     return x > max if min is None else np.logical_or(x > max, max < min)
 
 

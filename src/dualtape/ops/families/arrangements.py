@@ -1,4 +1,4 @@
-"""Arrangements: tensors turned, cut, laid side by side and combined, from the ops that reshape and join."""
+"""Rearrangements composed of other ops: flips, splits, joins side by side, combinations of entries."""
 
 from __future__ import annotations
 
@@ -167,7 +167,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
 
 
 def _cut(name: str, axis: int, least: int) -> Callable:
-    """Cut along one axis into equal sections, or at indices; what has too few dimensions is refused."""
+    """Declare a split along one axis into equal sections, or at indices; tensors with too few dimensions are
+    refused.
+    """
 
     def function(input: Any, *indices_or_sections: Any) -> Any:
         if input.ndim < least:
@@ -214,7 +216,9 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> An
 
 
 def _unsafe(name: str, safe: Callable, second: str, samples: Sequence) -> None:
-    """The pieces in memory of their own, which may be written: PyTorch's share it and do not say so."""
+    """Declare a split whose pieces have memory of their own and may be written; PyTorch's share memory without tracking
+    it.
+    """
     import inspect
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -279,7 +283,7 @@ def dstack(tensors: Any, *, out: Any = None) -> Any:
     sample(real(2, 1), real(3)), sample(real(), real(2)), sample(real(2, 3)),
 ))  # fmt: skip
 def broadcast_tensors(*tensors: Any) -> tuple:
-    """The tensors, each broadcast to the shape that they have together, without copying; one that has it is itself.
+    """The tensors, each broadcast to their common shape, without copying; one that has it is returned itself.
 
     Examples
     --------
@@ -302,7 +306,7 @@ def broadcast_tensors(*tensors: Any) -> tuple:
     sample(real(2, 3), (1, 3)), sample(real(2, 3), (3,)), sample(real(2, 3), ()), sample(real(2, 3), (2, 3)),
 ))  # fmt: skip
 def sum_to_size(input: Any, *size: Any) -> Any:
-    """The tensor added up to a shape that can be broadcast to its own.
+    """The tensor summed to a shape that can be broadcast to its own.
 
     Examples
     --------
@@ -328,7 +332,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     samples=(sample(real(2), real(3)), sample(real(2)), sample(real(2), real(1), real(2))),
 )
 def cartesian_prod(*tensors: Any) -> Any:
-    """All the tuples of one entry of each vector, as rows; of one vector, itself.
+    """All tuples of one entry of each vector, as rows; of one vector, itself.
 
     Examples
     --------
@@ -357,7 +361,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     "combinations", samples=(sample(real(4)), sample(real(3), 2, True), sample(real(2), 3), sample(real(3), r=1))
 )
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """All the choices of ``r`` entries of a vector, as rows; with replacement, an entry may be chosen again.
+    """All choices of ``r`` entries of a vector, as rows; with replacement, an entry may be chosen again.
 
     Examples
     --------
@@ -383,7 +387,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     edge(ints(2, high=4), 4),
 ))  # fmt: skip
 def unravel_index(indices: Any, shape: Any) -> tuple:
-    """The coordinates, in a tensor of ``shape``, of places in it counted row by row.
+    """The coordinates, in a tensor of ``shape``, of flat indices in row-major order.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Bessel functions and Airy's, with derivatives of every order: those of order n come from the orders beside it."""
+"""Bessel functions and the Airy function, with derivatives of every order: those of order n are combinations of orders
+n - 1 and n + 1.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _POSITIVE = (ours(positive(3, 4)), ours(positive()), ours(exact([7.5, 20.0])))
 
 
 def _of_order(name: str, function: Any, slope: Any, samples: tuple[Sample, ...]) -> None:
-    """The function of every whole order that the others' derivatives are made of."""
+    """Declare the function of any integer order, of which the derivatives of the others are made."""
     op(name, lambda x, n: of_scipy(lambda x: function(float(n), x))(x), kind=ELEMENTWISE, promote=FLOAT, public=False,
        method=False, complex=False, torch_name="-", derivative=slope, samples=samples,
        doc="A Bessel function of a whole order.")  # fmt: skip

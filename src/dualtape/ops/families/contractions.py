@@ -1,7 +1,7 @@
 """Contractions of tensors by name (einsum) and by axis, the vector product, products of many matrices.
 
-``einsum`` is taken apart into contractions of two, in the order that NumPy's path finder chooses; each of them is a
-product of matrices.
+``einsum`` is split into contractions of two operands, in the order that NumPy's path finder chooses; each of them is a
+matrix product.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @lru_cache(maxsize=1024)
 def _pair_plan(equation: str) -> tuple:
-    """How two operands become one (batched) matrix product: axes to permute each by, counts of their groups, axes of
-    the result.
+    """Return how two operands become one (batched) matrix product: axes to permute each by, sizes of their groups, axes
+    of the result.
 
     Every label stands once in an operand, and in the other operand or the result.
     """
@@ -70,7 +70,9 @@ def _pair(x: Any, y: Any, equation: str) -> Any:
 
 
 def _swapped(equation: str, wanted: int) -> str:
-    """The equation of the gradient of operand 0 or 1: the result's labels with the other operand's, to its own."""
+    """Return the equation of the gradient of operand 0 or 1: the result's labels with the other operand's, to its
+    own.
+    """
     left, _, target = equation.partition("->")
     operands = left.split(",")
     return f"{target},{operands[1 - wanted]}->{operands[wanted]}"
@@ -90,7 +92,7 @@ _einsum_pair = op("einsum_pair", _pair, kind=GENERAL, public=False, method=False
 
 @lru_cache(maxsize=1024)
 def _einsum_labels(equation: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
-    """The operands' and the result's labels: the ellipsis spelled out, the result's inferred if it is not given."""
+    """Return the operands' and the result's labels: the ellipsis expanded, the result's inferred if it is not given."""
     text = equation.replace(" ", "")
     left, arrow, target = text.partition("->")
     operands = left.split(",")
@@ -151,7 +153,9 @@ def _einsum_sizes(equation: str, operands: list, labels: list[str]) -> dict[str,
 
 
 def _simplified(tensor: Any, labels: str, keep: set, sizes: dict[str, int]) -> tuple[Any, str]:
-    """An operand with each label once (diagonals taken), without those nobody else has (summed), at full size."""
+    """Return an operand with each label once (diagonals taken), without labels that no other operand has (summed), at
+    full size.
+    """
     shape = tensor._array.shape
     if any(n != sizes[c] for c, n in zip(labels, shape, strict=True)):
         tensor = tensor.expand(tuple(sizes[c] for c in labels))
@@ -170,7 +174,7 @@ def _simplified(tensor: Any, labels: str, keep: set, sizes: dict[str, int]) -> t
 
 @lru_cache(maxsize=1024)
 def _einsum_path(labels: tuple[str, ...], target: str, sizes: tuple) -> list:
-    """In which order to contract more than two operands."""
+    """Return the order in which to contract more than two operands."""
     size = dict(sizes)
     shapes = [np.broadcast_to(np.float32(0), tuple(size[c] for c in names)) for names in labels]
     return np.einsum_path(f"{','.join(labels)}->{target}", *shapes, optimize="greedy")[0][1:]
@@ -251,7 +255,7 @@ def einsum(equation: str, *operands: Any) -> Any:
 
 
 def _from_sublists(first: Any, rest: tuple) -> tuple[str, tuple]:
-    """``einsum(x, [0, 1], y, [1, 2], [0, 2])`` in the form with an equation."""
+    """Return ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` in the form with an equation."""
     everything = [first, *rest]
 
     def letters(labels: Sequence) -> str:
@@ -422,7 +426,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
 
 
 def _best_order(sizes: list[int]) -> list[list[int]]:
-    """Where to split each run of matrices (i to j) for the fewest multiplications."""
+    """Return where to split each run of matrices (i to j) for the fewest multiplications."""
     n = len(sizes) - 1
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]

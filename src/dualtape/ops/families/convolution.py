@@ -26,7 +26,7 @@ from ..table import BILINEAR, GENERAL, LINEAR, composite, op
 
 
 def each(value: Any, dims: int, name: str, what: str) -> tuple[int, ...]:
-    """``value`` for each of ``dims`` dimensions: an int stands for all."""
+    """Return ``value`` for each of ``dims`` dimensions: an int applies to all."""
     if isinstance(value, int):
         return (value,) * dims
     if is_whole(value):
@@ -46,12 +46,12 @@ def _channel_sum(g: Any) -> Any:
 
 
 def _channel_sum_arrays(g: Any) -> Any:
-    """:func:`_channel_sum`, first over the pixels of each image."""
+    """Return :func:`_channel_sum`, summed first over the pixels of each image."""
     return add_reduce(add_reduce(g, axis=tuple(range(2, g.ndim))), axis=0)
 
 
 def _cut(v: Any, shape: tuple) -> Any:
-    """``v`` without the windows that only an output padding has made room for."""
+    """Return ``v`` without the windows that exist because of an output padding alone."""
     return v if tuple(v.shape) == tuple(shape) else v[(..., *(slice(n) for n in shape[2:]))]
 
 

@@ -1,4 +1,4 @@
-"""View ops that copy: what ``permute`` shows, ``permute_copy`` gives in memory of its own.
+"""View ops that copy: ``permute_copy`` returns the values of ``permute`` in memory of its own.
 
 Each is its view op and a copy; arguments and samples are the view op's.
 """
@@ -26,7 +26,9 @@ def _copied(view: Any) -> Any:
 
 
 def _declare(name: str, example: str, op: str | None = None, renamed: dict[str, str] | None = None, **row: Any) -> None:
-    """The copy of a view op, that of the same name or ``op``; ``renamed`` are parameters that go by other names."""
+    """Declare the copying form of a view op, the one of the same name or ``op``; ``renamed`` maps parameters with other
+    names.
+    """
     source = TABLE[op or name] if (op or name) in TABLE else COMPOSITES[op or name]
     view: Callable = source.function
 

@@ -1,7 +1,7 @@
-"""Running sums, products and extremes along a dimension, and differences and integrals, which undo or use them.
+"""Running sums, products and extremes along a dimension; differences and integrals.
 
-Gradients of running products come from one linear recurrence, :func:`scan`, which is its own derivative's: no
-division, so zeros are like other numbers at every order.
+Gradients of running products come from one linear recurrence, :func:`scan`, whose derivative is such a recurrence
+again: no division, so zeros need no special case at any order.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _column(x: list, factor: list) -> list:
 
 
 def _scan_by_doubling(x: Any, factor: Any) -> Any:
-    """The recurrence in a few passes over all rows, each taking in twice as many as before: for arrays whose passes
-    are dear.
+    """Return the recurrence computed in a few passes over all rows, each combining twice as many as the one before: for
+    arrays whose operations are expensive.
     """
     dtype = np.result_type(x, factor)
     out, factor = x.astype(dtype), factor.astype(dtype)
@@ -82,7 +82,7 @@ scan = use("scan")
 
 
 def scan_back(g: Any, factor: Any, dim: int) -> Any:
-    """y[k] = g[k] + factor[k + 1] * y[k + 1]: the recurrence from the end."""
+    """Return y[k] = g[k] + factor[k + 1] * y[k + 1]: the recurrence from the end."""
     if g.ndim == 0:
         return g
     d = normal_dim(dim, g.ndim)
@@ -141,9 +141,7 @@ def _is_single(x: Any) -> bool:
 
 
 def _in_double(ufunc: np.ufunc, x: np.ndarray, d: int, out: np.ndarray) -> np.ndarray:
-    """``ufunc.accumulate`` of single precision: one after the other, so that each rounding would count in all that
-    follow.
-    """
+    """Return ``ufunc.accumulate`` of single precision, computed in double: sequential rounding errors would add up."""
     return ufunc.accumulate(x, d, np.float64 if x.dtype.char == "f" else np.complex128, out)
 
 
@@ -156,12 +154,12 @@ _UNTHREADED = (
 
 @cache
 def _triangle(n: int, dtype: Any, back: bool) -> np.ndarray:
-    """Ones where a number (by row) counts for a running sum (by column)."""
+    """Return ones where a number (by row) is part of a running sum (by column)."""
     return np.tri(n, dtype=dtype) if back else np.tri(n, dtype=dtype).T.copy()
 
 
 def _times_triangle(v: np.ndarray, back: bool) -> np.ndarray:
-    """The running sums of short rows."""
+    """Return the running sums of short rows."""
     n = v.shape[1]
     triangle, out = _triangle(n, v.dtype, back), np.empty(v.shape, v.dtype)
     step = max(1, _UNTHREADED // (n * n))
@@ -171,8 +169,8 @@ def _times_triangle(v: np.ndarray, back: bool) -> np.ndarray:
 
 
 def _triangular(v: np.ndarray, back: bool) -> np.ndarray:
-    """Running sums of the rows of a matrix: of :data:`_SIDE` numbers at a time by a product, then to each what came
-    before, which is a running sum again.
+    """Return running sums of the rows of a matrix: of :data:`_SIDE` numbers at a time by a product, each plus the
+    running sum before it.
     """
     rows, n = v.shape
     if n <= 2 * _SIDE:
@@ -196,7 +194,7 @@ def _triangular(v: np.ndarray, back: bool) -> np.ndarray:
 
 
 def _by_triangles(x: np.ndarray, back: bool = False) -> np.ndarray | None:
-    """Running sums along the last dimension, from its end if ``back``; None where products with zeros could have
+    """Return running sums along the last dimension, from its end if ``back``; None where products with zeros could have
     spread infinities or NaN.
     """
     if x.dtype.char not in "fd":
@@ -211,8 +209,7 @@ _APART = 16  # rows a power of two apart in memory would drive each other out of
 
 
 def _abreast(ufunc: np.ufunc, x: Any, d: int, back: bool = False) -> Any:
-    """``ufunc.accumulate`` of many columns side by side: a row at a time, where NumPy goes down one column after the
-    other.
+    """Return ``ufunc.accumulate`` of many columns, row by row: NumPy processes one column after the other.
 
     ``back`` goes from the last row to the first. Rows are brought together in a cache a few at a time, since they
     may lie across memory.
@@ -238,7 +235,7 @@ def _abreast(ufunc: np.ufunc, x: Any, d: int, back: bool = False) -> Any:
 
 
 def _cumsum_back(g: Any, dim: int) -> Any:
-    """:func:`_cumsum_gradient` of NumPy's arrays: from the last row to the first, in place."""
+    """Return :func:`_cumsum_gradient` of NumPy's arrays, from the last row to the first, in place."""
     if g.ndim == 0:
         return g
     d = normal_dim(dim, g.ndim)
@@ -277,8 +274,8 @@ op("cumsum", lambda x, dim, dtype=None: _accumulated(np.add, x, dim, dtype), kin
 
 
 def _cumprod_back(g: Any, x: Any, out: Any, dim: int) -> Any:
-    """The gradient of a product so far for NumPy's arrays of a few rows, each in one go: the recurrence of
-    :func:`scan_back`, in place.
+    """Return the gradient of a running product for NumPy's arrays of few rows: the recurrence of :func:`scan_back`, in
+    place.
     """
     if not g.ndim or g.dtype is not x.dtype or not 0 < g.shape[dim] <= _ROWS:
         return _cumprod_gradient(g, x, out, dim)
@@ -328,7 +325,9 @@ def _logcumsumexp(x: Any, dim: int) -> Any:
 
 
 def _shares(x: Any, out: Any, dim: int) -> tuple:
-    """What one element and what the sum before it are of the sum up to it: the two terms of its recurrence."""
+    """Return the two terms of the recurrence: the contributions of one element and of the sum before it to the sum up
+    to it.
+    """
     before = _previous(out, dim, lambda first: np.full_like(first, -np.inf))
     same = np.logical_and(before == out, np.isinf(out))
     return np.exp(x - out), np.exp(np.where(same, 0, before - out))
@@ -371,7 +370,7 @@ def _running(name: str, ufunc: np.ufunc, x: Any, dim: int) -> tuple:
 
 
 def _running_back(g_values: Any, x_shape: tuple, dim: int, indices: Any) -> Any:
-    """The gradient for NumPy's arrays: that of a small one in one go."""
+    """Return the gradient for NumPy's arrays; a small one takes a single call."""
     if not x_shape or indices.size > FEW:
         return use("scatter_add")(zeros_like_shape(x_shape, g_values), dim, indices, g_values)
     out = np.zeros(x_shape, g_values.dtype)
@@ -429,7 +428,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 
 def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> tuple[Any, int]:
-    """The areas between neighbours along ``dim``, times 2."""
+    """Return the areas between neighbours along ``dim``, times 2."""
     if y.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = normal_dim(dim, y.ndim)

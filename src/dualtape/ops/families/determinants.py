@@ -1,7 +1,7 @@
 """Determinants, their signs and logarithms, and their derivatives of every order.
 
 The gradient is made of cofactors, which a singular matrix has, too: where there is no inverse they come from the
-singular values, as do their own derivatives. What is solved by factors is in ``linalg``.
+singular values, as do their own derivatives. Solutions by factorisations are in ``linalg``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _det(x: Any) -> Any:
 
 
 def _products_without(s: Any, count: int) -> Any:
-    """For each one (or pair) of the last axis, the product of all the others."""
+    """Return, for each one (or pair) of the last axis, the product of all the others."""
     n = s.shape[-1]
     same = _eye(n, s)
     others = ~same if count == 1 else ~(same[:, None] | same[None])
@@ -32,13 +32,13 @@ def _products_without(s: Any, count: int) -> Any:
 
 
 def _frame(x: Any) -> tuple:
-    """x = U diag(s) Vh, and the determinant of U times that of Vh."""
+    """Return the decomposition x = U diag(s) Vh, and the determinant of U times that of Vh."""
     u, s, vh = np.linalg.svd(x)
     return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
 
 
 def _cofactors(x: Any) -> Any:
-    """The matrix of the determinant's derivatives: det(x) * inv(x).T, and its limit where x is singular."""
+    """Return the matrix of the determinant's derivatives: det(x) * inv(x).T, and its limit where x is singular."""
     _matrix("linalg.det", x)
     det = np.linalg.det(x)
     if det.size and (all_samples(det) != 0).all():
@@ -51,8 +51,8 @@ def _cofactors(x: Any) -> Any:
 
 
 def _cofactor_change(x: Any, along: Any) -> Any:
-    """The derivative of the cofactors in a direction: in the frame of the singular vectors, products of all but two
-    singular values.
+    """Return the derivative of the cofactors in a direction: in the basis of the singular vectors, products of all but
+    two singular values.
     """
     u, s, vh, sign = _frame(x)
     inner = np.matmul(np.matmul(adjoint(u), along), adjoint(vh))
@@ -65,12 +65,14 @@ def _cofactor_change(x: Any, along: Any) -> Any:
 
 
 def _trace(x: Any) -> Any:
-    """The traces of matrices, with the last two axes kept."""
+    """Return the traces of matrices, with the last two axes kept."""
     return np.sum(_diagonal(x), axis=-1).reshape((*x.shape[:-2], 1, 1))
 
 
 def _third_change(g: Any, x: Any, along: Any) -> Any:
-    """The gradient of :func:`_cofactor_change` by x: the third derivative of the determinant, for an invertible x."""
+    """Return the gradient of :func:`_cofactor_change` by x: the third derivative of the determinant, for an invertible
+    x.
+    """
     inv = np.linalg.inv(x)
     p, q = np.matmul(inv, g.conj()), np.matmul(inv, along)
     pq = np.matmul(p, q)

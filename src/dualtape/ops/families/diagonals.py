@@ -1,4 +1,4 @@
-"""Diagonals, triangles and windows: views and copies that pick entries by where they lie in memory."""
+"""Diagonals, triangles and windows: views and copies of entries selected by their position in memory."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 
 def _kept(whole: Callable, x: Any, diagonal: int) -> Any:
-    """A triangle by NumPy's function; that of a small array by the mask of those of its size."""
+    """Return a triangle by NumPy's function; for a small array by a cached mask."""
     if x.ndim < 2:
         raise RuntimeError(f"{whole.__name__}: input tensor must have at least 2 dimensions, got shape {list(x.shape)}")
     if type(x) is np.ndarray and x.ndim > 1 and x.size <= _SMALL:
@@ -174,7 +174,7 @@ op("unfold_sum", _unfold_sum, kind=GENERAL, public=False, method=False, jvp=LINE
 
 
 def _reach(size: tuple, stride: tuple, offset: int) -> int:
-    """How many elements from the start of the memory on are addressed."""
+    """Return how many elements from the start of the memory on are addressed."""
     if len(size) != len(stride):
         raise RuntimeError(
             f"as_strided: mismatch in length of strides and shape: size {list(size)}, stride {list(stride)}"
@@ -226,7 +226,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 
 def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
-    """The view of each sample of a batch; strides are those of the memory of the whole batch.
+    """Return the view of each sample of a batch; strides are those of the memory of the whole batch.
 
     A sample may show its own elements alone: those between its first and its last in memory.
     """
@@ -254,13 +254,13 @@ def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | No
 
 
 def storage_start(x: Any) -> int:
-    """Where a tensor begins in the memory that it lives in, in elements."""
+    """Return the offset of a tensor in its memory, in elements."""
     viewed = x._base is not None and isinstance(all_samples(x._array), np.ndarray)  # others have no addresses
     return x.storage_offset() if viewed else 0
 
 
 def _storage(x: Any) -> Any:
-    """The whole memory behind a tensor, as it lies there."""
+    """Return the whole memory behind a tensor, in its order."""
     base = x if x._base is None else x._base
     if x.requires_grad and not base.requires_grad:
         raise RuntimeError(

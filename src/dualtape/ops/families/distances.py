@@ -1,4 +1,4 @@
-"""Distances between rows, slopes of sampled functions, counts in boxes."""
+"""Distances between rows, gradients of sampled functions, histograms of points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCK = 1 << 20  # differences that are held at a time
 
 
 def _euclidean(x1: Any, x2: Any, by_product: bool) -> Any:
-    """Euclidean distances of rows: by differences, or quicker, and less exact, from a product of matrices."""
+    """Return Euclidean distances of rows: by differences, or faster, and less exact, from a product of matrices."""
     if by_product:
         squares = [np.sum(x * x, axis=-1) for x in (x1, x2)]
         found = squares[0][..., :, None] + squares[1][..., None, :] - 2 * np.matmul(x1, transposed(x2))
@@ -38,7 +38,7 @@ def _euclidean(x1: Any, x2: Any, by_product: bool) -> Any:
 
 
 def _pull(g: Any, x1: Any, x2: Any, out: Any) -> Any:
-    """The gradient of the first rows: towards each other row, by unit vectors, and none where two coincide."""
+    """Return the gradient of the first rows: unit vectors from each other row, zero where two coincide."""
     weight = np.where(out == 0, 0, g / np.where(out == 0, 1, out))
     return x1 * np.sum(weight, axis=-1)[..., None] - np.matmul(weight, x2)
 
@@ -100,7 +100,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
 
 
 def _length(change: Any, p: float) -> Any:
-    """The norm of order ``p`` along the last dimension; of NaN it is NaN, and has gradients that are."""
+    """Return the norm of order ``p`` along the last dimension; for NaN it is NaN, with NaN gradients."""
     if p == 1:
         raised = np.where(raw(change) > 0, 1, -1)
         direction = asarray_like(np.where(raw(change) == 0, 0, raised), raw(change), raw(change).dtype)
@@ -146,7 +146,7 @@ def pdist(input: Any, p: float = 2) -> Any:
     sample(real(4), edge_order=2), sample(real(4, 3), spacing=(exact([0.0, 1.0, 3.0, 3.5]),), dim=0, edge_order=2),
 ))  # fmt: skip
 def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple:
-    """The slopes of a function that is given by samples, along each dimension: by differences to both sides inside, of
+    """The derivatives of a sampled function along each dimension: by differences to both sides inside, of
     ``edge_order`` at the edges.
 
     Parameters
@@ -191,7 +191,9 @@ def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: in
 
 
 def _slopes(x: Any, d: int, step: Any, edge_order: int) -> Any:
-    """Slopes at the samples from those between them: inside weighted by the gaps, at the edges continued."""
+    """Return the derivatives at the samples from those between them: weighted by the gaps inside, extrapolated at the
+    edges.
+    """
     between = FUNCTIONS["diff"](x, dim=d) / step
     n = between._array.shape[d]
     part = lambda values, start, stop: FUNCTIONS["narrow"](values, d, start % (n + 1), stop - start)
@@ -214,7 +216,7 @@ _Histogram, _HistogramDD = (_result_type(name, ("hist", "bin_edges")) for name i
 
 
 def _edges(name: str, values: Tensor, bins: Any, limits: Any) -> Tensor:
-    """The edges of the intervals along one dimension; those that the values set have their history."""
+    """Return the edges of the intervals along one dimension; those computed from the values have their history."""
     if isinstance(bins, Tensor):
         if bins.dtype != values.dtype:
             raise RuntimeError(f"{name}: input tensor and bins tensors should have the same dtype")
@@ -251,7 +253,7 @@ def _counted(name: str, input: Any, bins: list, limits: list, weight: Any, densi
 
 
 def _case(*args: Any, **kwargs: Any) -> Sample:
-    """A sample of what has no derivative here, and in PyTorch one that is not implemented."""
+    """Return a sample of a function without derivative, where PyTorch's derivative is not implemented."""
     return Sample(args, kwargs, check=False, torch=False)
 
 

@@ -74,7 +74,7 @@ def lobpcg(
 
 
 def _some_of_all(A: Any, B: Any, k: int, largest: bool) -> tuple:
-    """Eigenpairs by the whole decomposition; with B = L L^T, of inv(L) A inv(L)^T."""
+    """Return eigenpairs selected from the full decomposition; with B = L L^T, of inv(L) A inv(L)^T."""
     eigh = TABLE["linalg_eigh"].function
     if B is None:
         values, vectors = eigh(A)

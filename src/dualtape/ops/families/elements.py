@@ -1,6 +1,7 @@
-"""Elementwise functions of numbers as such: their parts, signs, neighbours and divisors, angles in degrees, tests.
+"""Elementwise functions of the representation and order of numbers: mantissas, signs, neighbours, divisors, degrees,
+tests.
 
-Those that only integers have, or whose results are verdicts, have no derivative.
+Those for integers only, or with truth values as results, have no derivative.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ op("frexp", _frexp, kind=GENERAL, outputs=("mantissa", "exponent"), complex=Fals
 
 
 def _ldexp(x: Any, y: Any) -> Any:
-    """x * 2**y, in two steps: 2**y alone may overflow where the product does not."""
+    """Return x * 2**y, in two steps: 2**y alone may overflow where the product does not."""
     if x.dtype.kind == "c":
         return x * np.power(2.0, y)
     steps = np.where(np.isfinite(y), np.floor(np.minimum(np.maximum(y, -5000), 5000)), 0)
@@ -72,7 +73,7 @@ def _sgn(x: Any) -> Any:
 
 
 def _sgn_change(t: Any, x: Any, out: Any) -> Any:
-    """What a change of x does to its direction: only what is across it turns it."""
+    """Return the change of x / |x|: the component of ``t`` across x, divided by |x|."""
     if x.dtype.kind != "c":
         return STILL["jvp"]["x"](t)
     size = np.absolute(x)
@@ -214,7 +215,7 @@ Tensor.float_power_ = overridable(_float_power_)  # type: ignore[method-assign]
 
 
 def _weight2(x: Any, y: Any) -> Any:
-    """2**x / (2**x + 2**y): the share of x in the sum, right at infinities."""
+    """Return 2**x / (2**x + 2**y), correct at infinities."""
     return 1 / (1 + np.exp2(np.where(x == y, 0, y - x)))
 
 

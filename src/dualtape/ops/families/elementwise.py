@@ -23,7 +23,7 @@ _APART = (sample(apart(3, 4)), sample(apart()), edge(exact([0.0, -0.0, 1.5, -1.5
 
 
 def nothing(g: Any) -> Any:
-    """Zero, also where ``g`` is not finite; recorded it has a history, which is zero in turn."""
+    """Return zero, also where ``g`` is not finite; recorded, it has a history whose gradient is zero in turn."""
     return np.where(np.logical_and(g > 0, g < 0), g, 0)
 
 
@@ -82,8 +82,8 @@ def _abs_gradient(g: Any, x: Any) -> Any:
 
 
 def bent(slope: Any, x: Any) -> Any:
-    """The gradient of a function made of straight pieces: where it is recorded, its own gradient with respect to
-    ``x`` is zero, as in PyTorch, not missing.
+    """Return the gradient of a piecewise linear function; where it is recorded, its own gradient with respect to ``x``
+    is zero, as in PyTorch, not missing.
     """
     return _bent(slope, x) if isinstance(slope, Tensor) or isinstance(x, Tensor) else slope
 
@@ -96,7 +96,7 @@ _bent = op("bent", lambda x, y: np.positive(x), kind=BROADCASTING, promote=COMMO
 
 
 def direction(x: Any) -> Any:
-    """x / |x| of complex x, and 0 at 0: the subgradient of the absolute value, differentiable itself."""
+    """Return x / |x| of complex x, and 0 at 0: the subgradient of the absolute value, itself differentiable."""
     size = np.absolute(x)
     return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
 
@@ -113,7 +113,7 @@ op("abs", np.absolute, kind=ELEMENTWISE, vjp=dict(x=_abs_gradient),
 
 
 def _flat(name: str, forward: Any, doc: str, **more: Any) -> None:
-    """A step function: its gradient is zero wherever it has one."""
+    """Declare a step function: its gradient is zero wherever it has one."""
     op(name, forward, kind=ELEMENTWISE, **STILL,
        samples=_APART, complex=False, doc=doc, **more)  # fmt: skip
 
@@ -322,7 +322,7 @@ single, ONE_SINGLE = np.dtype(np.float32), ONE[np.dtype(np.float32)]
 
 
 def _tanh_gradient(g: Any, out: Any) -> Any:
-    """g * (1 - out**2) in the one array it makes."""
+    """Return g * (1 - out**2), allocating a single array."""
     one = ONE_SINGLE if out.dtype is single else ONE.get(out.dtype)
     slope = multiply(out, out)
     if one is None or type(slope) is not np.ndarray:
@@ -332,7 +332,7 @@ def _tanh_gradient(g: Any, out: Any) -> Any:
 
 
 def _sigmoid_gradient(g: Any, out: Any) -> Any:
-    """g * out * (1 - out) in the one array it makes."""
+    """Return g * out * (1 - out), allocating a single array."""
     one = ONE_SINGLE if out.dtype is single else ONE.get(out.dtype)
     if one is None or not out.ndim:
         return g * (out * (1 - out)).conjugate()
@@ -352,7 +352,7 @@ function_row("tanh", np.tanh, lambda out: 1 - out * out, PLAIN, also=("nn.functi
 
 
 def in_kind(forward: Any) -> Any:
-    """A function of SciPy with the dtype of its argument: it has no half precision."""
+    """Return a SciPy function such that its result has the dtype of its argument: SciPy has no half precision."""
     return lambda x: forward(x).astype(x.dtype, copy=False) if x.dtype.kind in "fc" else forward(x)
 
 
@@ -375,7 +375,7 @@ _MANY = 2000  # elements from which a choice by bits is quicker than by branches
 
 
 def _relu_gradient(g: Any, out: Any) -> Any:
-    """g where out is not 0: NaN is none, and a gradient that is infinite does not meet a 0."""
+    """Return g where out is not 0: an infinite gradient is not multiplied by 0."""
     zero = ZERO.get(out.dtype)
     if out.size > _MANY:
         return kept(g, out <= 0, False)

@@ -1,5 +1,5 @@
-"""Factors of matrices as LAPACK leaves them: LU, LDL, Householder reflections; and the forms of Cholesky's, the inverse
-and solutions that tell of a failure instead of raising.
+"""Matrix factorisations in LAPACK's form: LU, LDL, Householder reflections; and the forms of Cholesky, inverse and
+solve that report a failure instead of raising.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INFO = np.dtype(np.int32)
 
 
 def _each_matrix(routine: Callable, *stacks: np.ndarray) -> tuple:
-    """The results of a routine for each matrix of stacks that are of one batch, stacked in turn."""
+    """Return the results of a routine for each matrix of equally batched stacks, stacked."""
     batch = stacks[0].shape[:-2]
     results = [routine(*(s[k] for s in stacks)) for k in np.ndindex(*batch)]
     return tuple(np.stack(part).reshape((*batch, *np.shape(part[0]))) for part in zip(*results, strict=True))
@@ -75,7 +75,7 @@ def _check_lu(name: str, info: Any) -> None:
 
 
 def _permutation(pivots: Any, n: int, dtype: Any) -> Any:
-    """The matrix P of ``A = P @ L @ U`` that a sequence of exchanges stands for."""
+    """Return the matrix P of ``A = P @ L @ U`` that a sequence of exchanges stands for."""
 
     def of_one(pivots: np.ndarray) -> np.ndarray:
         order = np.arange(n)
@@ -107,8 +107,9 @@ def _triangular(a: Any, b: Any, upper: bool, left: bool = True, unit: bool = Fal
 
 
 def _lu_gradient(g_LU: Any, LU: Any, pivots: Any, A_dtype: Any) -> Any:
-    """With X = L^-1 P^T dA U^-1: L^-1 dL is its part below the diagonal, dU U^-1 the rest. A wide or tall matrix has
-    further columns of U, or rows of L, that follow from those.
+    """Return the gradient of A. With X = L^-1 P^T dA U^-1: L^-1 dL is its part below the diagonal, dU U^-1 the rest.
+
+    A wide or tall matrix has further columns of U, or rows of L, that follow from those.
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
@@ -171,7 +172,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     edge(np.ones((2, 2)), np.array([2, 2], np.int32), unpack_data=False),
 ))  # fmt: skip
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """P, L and U of what :func:`dualtape.linalg.lu_factor` gave; empty tensors for what is not asked for.
+    """P, L and U from the result of :func:`dualtape.linalg.lu_factor`; empty tensors for those not requested.
 
     Examples
     --------
@@ -192,7 +193,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 
 
 def ones_on_diagonal(like: Any) -> Any:
-    """The first rows and columns of the identity, as a tensor of the kind and size of another."""
+    """Return the first rows and columns of the identity, as a tensor of the kind and size of another."""
     m, n = like.shape[-2:]
     return new_tensor(eye(max(m, n), raw(like).dtype, raw(like))[..., :m, :n])
 
@@ -234,7 +235,7 @@ def old_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     sample(invertible(3, 3), np.array([2, 3, 3], np.int32), real(4, 2, 3), left=False, adjoint=True),
 ))  # fmt: skip
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
-    """The X with ``A @ X == B``, given what :func:`lu_factor` made of A; for ``X @ A``, or the adjoint of A.
+    """The X with ``A @ X == B``, given the result of :func:`lu_factor` for A; for ``X @ A``, or the adjoint of A.
 
     Examples
     --------
@@ -276,7 +277,7 @@ def _potrf(A: np.ndarray) -> tuple:
 
 
 def _info(x: Any, routine: str) -> Any:
-    """Of each matrix 0, or where a factorisation of it fails."""
+    """Return 0 for each matrix, or the position at which a factorisation of it fails."""
     if not all(x.shape[:-2]):
         return np.sum(x.real, (-2, -1)).astype(_INFO)  # of no matrices
     if routine == "potrf":
@@ -290,7 +291,7 @@ _info_op = op("linalg_info", _info, kind=GENERAL, whole=True, public=False, meth
 
 
 def _told(A: Any, routine: str, compute: Callable, factored: Any = None) -> tuple:
-    """What ``compute`` makes of the matrices that have a factorisation, NaN for the others; and which these are.
+    """Return ``compute`` of the matrices that have a factorisation, NaN for the others, and a mask of the former.
 
     ``factored`` is what the LAPACK routine reads, where that is not ``A`` itself.
     """
@@ -471,7 +472,7 @@ _ldl_solve_op = op("ldl_solve_plain", _ldl_solved, kind=GENERAL, whole=True, pub
     edge(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([-2, -2], np.int32), np.ones((3, 2, 1)), hermitian=True),
 ))  # fmt: skip
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
-    """The X with ``A @ X == B``, given what :func:`ldl_factor` made of A; no derivative.
+    """The X with ``A @ X == B``, given the result of :func:`ldl_factor` for A; no derivative.
 
     Examples
     --------
@@ -520,7 +521,9 @@ def geqrf(input: Any) -> Any:
 
 
 def _reflected(vectors: Any, tau: Any, x: Any, backward: bool) -> Any:
-    """H_1 @ ... @ H_k @ x of the reflections ``I - tau v v^H``, or for ``backward`` the product's adjoint with x."""
+    """Return H_1 @ ... @ H_k @ x for the reflections ``I - tau v v^H``, or for ``backward`` the product's adjoint with
+    x.
+    """
     k = tau.shape[-1]
     for i in range(k) if backward else reversed(range(k)):
         v = vectors[..., :, i : i + 1]
@@ -530,7 +533,7 @@ def _reflected(vectors: Any, tau: Any, x: Any, backward: bool) -> Any:
 
 
 def _vectors(input: Any) -> Any:
-    """The reflections' vectors: below the diagonal, which stands for ones."""
+    """Return the reflections' vectors: below the diagonal, with ones on it."""
     return input.tril(-1) + ones_on_diagonal(input)
 
 

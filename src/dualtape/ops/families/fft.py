@@ -1,7 +1,7 @@
 """Discrete Fourier transforms: complex to complex, real to half a spectrum and back, in one or several dimensions.
 
-Three linear ops do the work, without scaling of their own; the adjoint of each is made of the others. What users
-call resizes its input, says the scale of its norm, and leaves the rest to them.
+Three linear ops compute them without scaling; the adjoint of each is made of the others. Public functions resize their
+input and choose the scale of the norm.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ def _check_precision(x: Any) -> None:
 
 
 def _scaled(x: Any, scale: float, like: Any) -> Any:
-    """``x`` times a number, in the precision of ``like``."""
+    """Return ``x`` times a number, in the precision of ``like``."""
     single = like.dtype.char in "fF"
     dtype = np.dtype((np.complex64 if single else np.complex128) if x.dtype.kind == "c" else like.real.dtype)
     return (x if scale == 1 else x * scale).astype(dtype, copy=False)
 
 
 def _library(x: Any) -> Any:
-    """SciPy's transforms are quicker than NumPy's, which others answer for their arrays."""
+    """Return the module whose transforms to use: SciPy's are faster than NumPy's, other kinds of arrays implement
+    NumPy's.
+    """
     return scipy_fft if type(x) is np.ndarray else np.fft
 
 
@@ -51,7 +53,7 @@ def _c2c(x: Any, dims: tuple, scale: float, forward: bool) -> Any:
 
 
 def _r2c(x: Any, dims: tuple, scale: float, forward: bool) -> Any:
-    """Half of the spectrum of a real ``x``: in the last of ``dims`` the frequencies that are not negative."""
+    """Return half of the spectrum of a real ``x``: in the last of ``dims`` the nonnegative frequencies."""
     _check_precision(x)
     library = _library(x)
     half = library.rfft(x, axis=dims[-1])
@@ -60,7 +62,7 @@ def _r2c(x: Any, dims: tuple, scale: float, forward: bool) -> Any:
 
 
 def _c2r(x: Any, dims: tuple, scale: float, forward: bool, n: int) -> Any:
-    """What has ``x`` as its half spectrum, with ``n`` entries in the last of ``dims``."""
+    """Return the real array with ``x`` as its half spectrum, with ``n`` entries in the last of ``dims``."""
     _check_precision(x)
     half = x.conj() if forward else x
     library = _library(x)
@@ -69,18 +71,18 @@ def _c2r(x: Any, dims: tuple, scale: float, forward: bool, n: int) -> Any:
 
 
 def _from_half(g: Any, x_shape: tuple, dims: tuple, scale: float, forward: bool) -> Any:
-    """The adjoint of :func:`_r2c`: a half spectrum stands for the other half, too, which has no gradient."""
+    """Return the adjoint of :func:`_r2c`: a half spectrum represents the other half, too, which has no gradient."""
     n = x_shape[dims[-1]]
     return use("fft_c2r")(_weighted(g, dims[-1], n, 0.5), dims, scale, not forward, n)
 
 
 def _to_half(g: Any, dims: tuple, scale: float, forward: bool, n: int) -> Any:
-    """The adjoint of :func:`_c2r`: a frequency stands for its negative, too, unless it is its own."""
+    """Return the adjoint of :func:`_c2r`: a frequency represents its negative, too, unless it is its own."""
     return _weighted(use("fft_r2c")(g, dims, scale, not forward), dims[-1], n, 2)
 
 
 def _weighted(half: Any, dim: int, n: int, weight: float) -> Any:
-    """Half a spectrum with a weight on the frequencies that are not their own negative."""
+    """Return half a spectrum with a weight on the frequencies that are not their own negative."""
     before = (slice(None),) * dim
     zero, both, last = (half[(*before, slice(*v))] for v in ((0, 1), (1, (n + 1) // 2), ((n + 1) // 2, None)))
     return np.concatenate([zero, both * weight, last] if n > 1 else [zero], axis=dim)
@@ -117,7 +119,7 @@ def _norm_scale(norm: str | None, n: int, forward: bool) -> float:
 
 
 def _resized(x: Any, sizes: Sequence[int], dims: Sequence[int]) -> Any:
-    """``x`` cut or filled with zeros at the end of axes."""
+    """Return ``x`` cut or filled with zeros at the end of axes."""
     for d, n in zip(dims, sizes, strict=True):
         if n < x.shape[d]:
             x = x.narrow(d, 0, n)
@@ -129,7 +131,7 @@ def _resized(x: Any, sizes: Sequence[int], dims: Sequence[int]) -> Any:
 
 
 def _axes(name: str, x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int | None]]:
-    """The axes that are meant, and the sizes asked for there: None, or -1, for what is there."""
+    """Return the axes of a transform, and the sizes given for them: None, or -1, for the present size."""
     s = None if s is None else list(s) if isinstance(s, (tuple, list)) else [s]
     if dim is None:
         if s is not None and len(s) > x.ndim:
@@ -182,7 +184,7 @@ def _one(name: str, kind: str, forward: bool, samples: tuple[Sample, ...], doc: 
 
 
 def _several(name: str, kind: str, forward: bool, samples: tuple[Sample, ...], doc: str) -> None:
-    """The form of the last two dimensions, and that of any."""
+    """Declare the forms over the last two dimensions, and over any."""
 
     def two(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
         return _run(f"{name}2", kind, forward, input, s, dim, norm, out)
@@ -321,7 +323,7 @@ def _shifted(name: str, input: Any, dim: Any, inverse: bool) -> Any:
 
 @composite("fft_fftshift", namespace="fft", samples=_SHIFTED)
 def fftshift(input: Any, dim: Any = None) -> Any:
-    """The frequencies in ascending order: what begins with 0 has it in the middle.
+    """The frequencies in ascending order, with zero in the middle.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The gamma function and what comes from it: its logarithm and that one's derivatives, the incomplete functions, the
+"""The gamma function and related functions: its logarithm and derivatives of that, the incomplete functions, the
 Hurwitz zeta function.
 """
 
@@ -24,7 +24,7 @@ _SAMPLES = (sample(positive(3, 4)), sample(positive()), sample(positive(0, 3)), 
 
 
 def _underived(name: str) -> Any:
-    """The formula of a derivative that is not there."""
+    """Return the formula of a derivative that is not implemented: it raises."""
 
     def formula(g: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented: detach() that argument")
@@ -61,7 +61,7 @@ function_row("digamma", of_scipy(lambda x: special.psi(x)), lambda x: use("polyg
 
 
 def _trigamma(x: Any) -> Any:
-    """zeta(2, x); below a half by reflection, since zeta's sum from far below 0 takes long."""
+    """Return zeta(2, x); below a half by reflection, since zeta's sum from far below 0 takes long."""
     low = x < 0.5
     sine = np.sin(pi * np.where(low, x - np.rint(x), 0.5))
     there = special.zeta(2.0, np.where(low, 1 - x, x))
@@ -137,7 +137,7 @@ op("mvlgamma", _mvlgamma, kind=ELEMENTWISE, promote=FLOAT, derivative=_mvlgamma_
 
 
 def _incomplete(name: str, forward: Any, sign: int, doc: str) -> None:
-    """One of the regularised incomplete functions: of the order, which has no derivative here, and the bound."""
+    """Declare a regularised incomplete function of the order, which has no derivative here, and the bound."""
 
     def density(x: Any, y: Any) -> Any:
         return sign * np.exp(use("xlogy")(x - 1, y) - y - use("lgamma")(x))

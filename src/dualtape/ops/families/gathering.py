@@ -1,4 +1,4 @@
-"""Entries by index along one dimension: gather, scatter and their relatives."""
+"""Entries by index along one dimension: gather, scatter and related ops."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def bounded(name: str, index: Any, n: int) -> None:
 
 
 def _grid(shape: tuple, dim: int, index: Any) -> tuple:
-    """Full index arrays that address ``index`` along ``dim`` and their own place along the others."""
+    """Return full index arrays that address ``index`` along ``dim`` and each element's own position along the
+    others.
+    """
     others = [arange_like(n, index).reshape((-1,) + (1,) * (len(shape) - i - 1)) for i, n in enumerate(shape)]
     return (*others[:dim], index, *others[dim + 1 :])
 
 
 def at(dim: int, index: Any) -> tuple:
-    """:func:`_grid` for an index of any kind; of NumPy's small ones the places are known."""
+    """Return :func:`_grid` for any kind of index; for small NumPy indices it is cached."""
     return small_grid(dim, index) if type(index) is np.ndarray and index.size <= FEW else _grid(index.shape, dim, index)
 
 
@@ -74,12 +76,12 @@ def fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
 
 
 def line(x: Any) -> Any:
-    """A number as an array of length 1, which it counts as along a dimension."""
+    """Return a number as an array of length 1, as which it counts along a dimension."""
     return x if x.ndim else x.reshape(1)
 
 
 def _memory(shape: tuple, dim: int, index: Any) -> Any:
-    """The places in memory of the entries that ``index`` names along ``dim``: one list of integers is quicker than
+    """Return the flat indices of the entries that ``index`` names along ``dim``: one list of integers is faster than
     one for each dimension.
     """
     places, step = index, 1
@@ -94,7 +96,7 @@ def _memory(shape: tuple, dim: int, index: Any) -> Any:
 
 
 def _by_rows(shape: tuple, dim: int, index: Any) -> bool:
-    """Whether ``index`` is one of NumPy's arrays that names many entries in each row of an array of this shape."""
+    """Return whether ``index`` is a NumPy array with many entries for each row of an array of this shape."""
     return (
         dim == len(shape) - 1
         and index.size > _MANY
@@ -108,7 +110,7 @@ _MANY = 10_000  # numbers from which going by blocks of rows, or making a sparse
 
 
 def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
-    """The gradient of :func:`_gather` for NumPy's arrays; the index was checked on the way there."""
+    """Return the gradient of :func:`_gather` for NumPy's arrays; the forward checked the index."""
     if sparse_grad or not x_shape or type(index) is not np.ndarray:
         return _gather_gradient(g, x_shape, dim, index, sparse_grad)
     d = normal_dim(dim, len(x_shape))
@@ -162,7 +164,7 @@ def same_kind(name: str, x: Any, source: Any) -> None:
 
 
 def corner(src: Any, shape: tuple) -> Any:
-    """The part of ``src`` that an index of ``shape`` reads."""
+    """Return the part of ``src`` that an index of ``shape`` reads."""
     return src if src.shape == shape else src[tuple([slice(0, n) for n in shape])]
 
 
@@ -192,7 +194,7 @@ def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 
 def padded(g: Any, shape: tuple) -> Any:
-    """``g`` in the corner of zeros of ``shape``: the gradient of the entries that were not read is zero."""
+    """Return ``g`` in the corner of zeros of ``shape``: the gradient of entries that were not read is zero."""
     if tuple(g.shape) == tuple(shape):
         return g
     if len(shape) != g.ndim:  # a number stands for an array of length 1, or the other way round
@@ -317,7 +319,7 @@ def _index_select(x: Any, dim: int, index: Any) -> Any:
 
 
 def vector(name: str, index: Any) -> Any:
-    """``index`` as a vector, which it may be a number in place of."""
+    """Return ``index``, a vector or a number, as a vector."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, got shape {list(index.shape)}")
     return line(index)
@@ -433,7 +435,7 @@ op("index_fill", _index_fill, kind=GENERAL, inplace=True, node=("IndexFillBackwa
 
 @composite("take", samples=(sample(real(3, 4), ints(2, 2, low=-3, high=12)),))
 def take(input: Any, index: Any) -> Any:
-    """Entries by their place in the flattened tensor.
+    """Entries by their index in the flattened tensor.
 
     Examples
     --------

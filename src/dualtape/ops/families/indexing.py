@@ -1,7 +1,7 @@
 """Indexing: reading and writing by position, by index tensors and by masks.
 
-``x[key]`` is taken apart as PyTorch does it: integers, slices and None become views one after the other, index
-tensors and masks one ``index``. Assignment writes through the same views.
+``x[key]`` is split as PyTorch splits it: integers, slices and None become views one after the other, index tensors and
+masks one ``index``. Assignment writes through the same views.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def _assign(x: Tensor, key: Any, value: Any) -> None:
-    """The whole way of ``x[key] = value``."""
+    """Assign ``x[key] = value`` on the reference path."""
     if key is False:
         return  # no place is selected
     viewed, indices = _parse(x, key)
@@ -96,7 +96,7 @@ def _assign(x: Tensor, key: Any, value: Any) -> None:
 
 
 def spreads(shape: tuple, wanted: tuple) -> bool:
-    """Whether an array of ``shape`` can be spread out to one of the shape ``wanted``."""
+    """Return whether an array of ``shape`` can be broadcast to the shape ``wanted``."""
     after = wanted[len(wanted) - len(shape) :]
     return len(shape) <= len(wanted) and all([n in (1, m) for n, m in zip(shape, after, strict=True)])
 
@@ -117,7 +117,9 @@ def _step(key: slice) -> int:
 
 
 def _sliced(x: Tensor, dim: int, key: slice, always: bool = False) -> Tensor:
-    """A slice along one dimension; a whole dimension is no view of its own, unless the slice is the whole key."""
+    """Return a slice along one dimension; a slice over a whole dimension is no view of its own, unless it is the whole
+    key.
+    """
     step = _step(key)
     if x.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -139,7 +141,9 @@ def _integer(value: Any) -> int:
 
 
 def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
-    """The views that a key asks for, applied, and the index tensors that remain (None: a whole dimension)."""
+    """Apply the views that a key asks for, and return the result with the remaining index tensors (None: a whole
+    dimension).
+    """
     if type(key) is list and any(
         [k is None or k is ... or isinstance(k, slice) or isinstance(k, Tensor) and k._array.ndim for k in key]
     ):
@@ -188,7 +192,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
 
 
 def _takes(k: Any) -> int:
-    """How many dimensions of the tensor one part of a key stands for."""
+    """Return how many dimensions of the tensor one part of a key indexes."""
     return k._array.ndim if isinstance(k, Tensor) and k._array.dtype.kind == "b" else 1
 
 
@@ -207,7 +211,7 @@ def _shown(key: Any) -> str:
 
 
 def _normal(k: Any) -> Any:
-    """One part of a key: None, ..., bool, int, slice, or a tensor of integers or booleans."""
+    """Return one part of a key as None, ..., bool, int, slice, or a tensor of integers or booleans."""
     if k is None or k is ... or isinstance(k, (bool, int)):
         return k
     if isinstance(k, slice):
@@ -309,7 +313,7 @@ def _raw_indices(indices: Any) -> tuple:
 
 
 def _mask_of_bytes(index: Any) -> Any:
-    """``index``, as a boolean mask if it is of uint8: PyTorch's older dtype of masks."""
+    """Return ``index``, as a boolean mask if it is of uint8: PyTorch's older dtype of masks."""
     return index.astype(bool) if hasattr(index, "dtype") and index.dtype.name == "uint8" else index
 
 
@@ -480,7 +484,7 @@ def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
 
 
 def element(value: Any, x: Any) -> Any:
-    """A number or 0-d array as an element of the array ``x``; a number that does not fit is refused."""
+    """Return a number or 0-d array as an element of the array ``x``; raise if the number does not fit its dtype."""
     if not hasattr(value, "astype"):
         return dtypes.number_as(value, x.dtype)
     if value.dtype.kind == "c" and x.dtype.kind != "c":

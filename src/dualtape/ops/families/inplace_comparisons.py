@@ -1,7 +1,7 @@
-"""Comparison and logic in place: the verdicts, 0 or 1, written over the first tensor in its own dtype.
+"""Comparison and logic in place: truth values, 0 or 1, written over the first tensor in its own dtype.
 
-The out-of-place forms have no derivative, since what they give has no gradient; these have one, which is zero: what
-was there is gone.
+The out-of-place forms have no derivative, since their results have no gradient; these have one, which is zero, since
+the old values are overwritten.
 """
 
 from __future__ import annotations

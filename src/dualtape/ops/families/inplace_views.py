@@ -1,7 +1,8 @@
-"""View ops in place: a tensor that shows the same memory in another shape from now on.
+"""View ops in place: the tensor shows the same memory in another shape from now on.
 
-The op runs out of place, with all its rules, and the tensor takes the place of the view that it gave. What else shares
-the memory stays as it is: views of the tensor included, which from then on find their way back to the shape they know.
+The op runs out of place, with all its rules, and the tensor takes over array and history of the resulting view. Other
+tensors over the memory remain as they are. Views of the tensor get a first step that restores the shape they were made
+from.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..table import TABLE
 
 
 def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]) -> Any:
-    """``x``, in place of the view of it that ``view_of`` gives; ``back`` gives the step from there to what x was."""
+    """Replace ``x`` by the view of it that ``view_of`` returns; ``back`` gives the step from there to the old x."""
     if not isinstance(x, Tensor):
         raise errors.not_a_tensor(name, "input", x)
     mode = modes.current()
@@ -62,7 +63,7 @@ def turned(x: Any, name: str, view_of: Callable, back: Callable[[], Step | None]
 
 
 def _in_place_kind(node: Any) -> type:
-    """The class of a node's in-place form: the row names those after the others."""
+    """Return the class of a node's in-place form: the row names those after the others."""
     op = node.op
     names = op.node_names
     return op.node_class(names.index(type(node).__name__) + len(names) // 2)
@@ -81,7 +82,7 @@ def _turning(name: str, op: str, back: Callable) -> None:
 
 
 def _again(op: str) -> Callable:
-    """The way back of an exchange: the same exchange."""
+    """Return the step back from an exchange of dimensions: the same exchange."""
     row = TABLE[op]
     return lambda x, args, kwargs: (None, row, tuple(row.bind((x, *args), kwargs)[1:]), None)
 

@@ -41,7 +41,7 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
 
 
 def _in_rows(result: Any) -> Any:
-    """A joined array, contiguous: NumPy lays it out as its parts are."""
+    """Return a joined array, contiguous: NumPy lays it out as its parts are."""
     return result if result.flags.c_contiguous else result.copy()
 
 
@@ -210,7 +210,7 @@ def tile(input: Any, *dims: Any) -> Any:
 def repeat_interleave(
     input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Any:
-    """Each entry repeated, one after the other; given how often alone, the places of the entries.
+    """Each entry repeated in order; given the counts alone, the indices of the entries.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def repeat_interleave(
 
 
 def _repeated(n: int, counts: Any) -> np.ndarray:
-    """The indices 0 to n - 1, each as often as its count."""
+    """Return the indices 0 to n - 1, each repeated by its count."""
     check_repeats("repeat_interleave", n, counts)
     counts = np.asarray(host(counts))
     if (counts < 0).any():
@@ -288,7 +288,7 @@ atleast_1d, atleast_2d, atleast_3d = (_atleast(n) for n in (1, 2, 3))
 
 
 def some(name: str, tensors: Any) -> list:
-    """Tensors to join, at least one."""
+    """Return the tensors to join as a list; raise if there are none."""
     if not isinstance(tensors, (list, tuple)):
         raise not_a_list(name, "tensors", tensors)
     if not len(tensors):

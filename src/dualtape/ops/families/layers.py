@@ -1,6 +1,4 @@
-"""Layers that fewer networks have: dropouts of other kinds, channels rearranged, bags of embeddings, norms over
-neighbours, attention of several heads.
-"""
+"""Dropout of channels, channel shuffles, bags of embeddings, local response norm, attention of several heads."""
 
 from __future__ import annotations
 
@@ -94,7 +92,7 @@ _SELU = 1.7580993408473766  # what selu goes to far below 0, negated
 
 
 def _alpha_dropped(name: str, input: Any, p: float, training: bool, inplace: bool, shape: tuple) -> Any:
-    """Entries set to selu's lowest value, then all scaled so that mean 0 and variance 1 stay."""
+    """Return entries set to selu's lowest value, then all scaled so that mean 0 and variance 1 remain."""
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
@@ -207,7 +205,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 
 
 def copied(result: Any, input: Any) -> Any:
-    """``result``, or a copy if it is a view of ``input``: rearrangements that change nothing copy, too."""
+    """Return ``result``, or a copy if it is a view of ``input``: rearrangements that change nothing copy, too."""
     return result.clone() if result._is_view() else result
 
 
@@ -348,8 +346,8 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
-    """The mean, sum or maximum of the rows of ``weight`` that each bag of indices names: a row of ``input``, or what lies
-    between two offsets of it.
+    """The mean, sum or maximum of the rows of ``weight`` that each bag of indices names: a row of ``input``, or the
+    indices between two offsets.
 
     Examples
     --------
@@ -453,7 +451,7 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 
 
 def _as_added(mask: Any, like: Any) -> Any:
-    """A mask of what to leave out as numbers to add."""
+    """Return a mask of entries to exclude as numbers to add."""
     if raw(mask).dtype.kind != "b":
         return mask
     return FUNCTIONS["where"](mask, -np.inf, 0.0).to(like.dtype)

@@ -1,5 +1,5 @@
-"""New tensors with a say in where they lie: by strides, by the order of their dimensions, in a file; and two old ways
-to make them.
+"""New tensors with a chosen memory layout: by strides, by the order of their dimensions, in a file; and deprecated
+constructors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Linear algebra: Cholesky's factors, the inverse, and solutions, of matrices and of batches of them.
+"""Linear algebra: Cholesky factors, the inverse, and solutions, of matrices and of batches of them.
 
-The formulas are the classical ones (Giles 2008, Townsend 2016), written for complex matrices in PyTorch's
-convention: the gradient is the conjugate of the derivative. Triangles and Hermitian matrices are read as LAPACK
-reads them, from one side. Other decompositions, determinants, functions and norms of matrices are families of their own.
+The formulas are the classical ones (Giles 2008, Townsend 2016), written for complex matrices in PyTorch's convention:
+the gradient is the conjugate of the derivative. Triangles and Hermitian matrices are read as LAPACK reads them, from
+one side. Other decompositions, determinants, functions and norms of matrices are in families of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from ..table import GENERAL, composite, op
 
 
 def _matrix(name: str, x: Any, square: bool = True, half: bool = False) -> None:
-    """Refuse what is no matrix of floating-point numbers; half precision too, unless ``half`` says otherwise."""
+    """Raise unless ``x`` is a matrix of floating-point numbers; half precision is refused too, unless ``half`` allows
+    it.
+    """
     if x.ndim < 2:
         raise RuntimeError(f"{name}: the input tensor must have at least 2 dimensions, got shape {list(x.shape)}")
     if square and x.shape[-1] != x.shape[-2]:
@@ -42,7 +44,7 @@ def _diagonal(x: Any) -> Any:
 
 
 def _eye(n: int, like: Any) -> Any:
-    """The identity, as a mask to multiply with."""
+    """Return the identity, as a mask to multiply with."""
     return eye(n, np.bool_, like)
 
 
@@ -50,7 +52,9 @@ def _eye(n: int, like: Any) -> Any:
 
 
 def _failed(name: str, x: Any, routine: str, say: Callable[[int], str]) -> LinAlgError:
-    """The error of a factorisation, which names the first matrix of a batch for which it fails, and where in it."""
+    """Return the error of a factorisation, which names the first matrix of a batch for which it fails, and the position
+    in it.
+    """
     matrices = host(all_samples(x)).reshape(-1, *x.shape[-2:])
     for number, matrix in enumerate(matrices):
         info = scipy_linalg.get_lapack_funcs((routine,), (matrix,))[0](matrix, *(1,) * (routine == "potrf"))[-1]
@@ -81,7 +85,7 @@ def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any
 
 
 def _half_below(x: Any) -> Any:
-    """The lower triangle, its diagonal halved."""
+    """Return the lower triangle, its diagonal halved."""
     return np.tril(x, -1) + 0.5 * (x * _eye(x.shape[-1], x))
 
 
@@ -154,12 +158,12 @@ inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind
 
 
 def _is_vector(a_shape: tuple, b_shape: tuple) -> bool:
-    """PyTorch's rule for right sides that are (batches of) vectors."""
+    """Return whether right sides are (batches of) vectors, by PyTorch's rule."""
     return len(b_shape) == 1 or (len(a_shape) - 1 == len(b_shape) and tuple(b_shape) == tuple(a_shape[:-1]))
 
 
 def _solved(A: Any, B: Any) -> Any:
-    """The solution for matrices B; CuPy's own takes batches of one shape only."""
+    """Return the solution for matrices B; CuPy's own takes batches of one shape only."""
     if type(A) is not np.ndarray and A.shape[:-2] != B.shape[:-2]:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
         A, B = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(B, (*batch, *B.shape[-2:]))
@@ -197,22 +201,22 @@ def _solve(A: Any, B: Any, left: bool = True) -> Any:
 
 
 def _matrix_of(g_b: Any, x: Any, left: bool, vector: bool) -> Any:
-    """The gradient of A: minus the gradient of B times the solution."""
+    """Return the gradient of A: minus the gradient of B times the solution."""
     if vector:
         return -(g_b.reshape((*g_b.shape, 1)) * x.conj().reshape((*x.shape[:-1], 1, x.shape[-1])))
     return -np.matmul(g_b, adjoint(x)) if left else -np.matmul(adjoint(x), g_b)
 
 
 def _apply(t: Any, x: Any, left: bool) -> Any:
-    """A matrix tangent times the solution."""
+    """Return a matrix tangent times the solution."""
     if len(x.shape) == len(t.shape) - 1:
         return np.matmul(t, x.reshape((*x.shape, 1))).reshape(x.shape)
     return np.matmul(t, x) if left else np.matmul(x, t)
 
 
 def _solve_adjoint(A: Any, B: Any, left: bool = True) -> Any:
-    """:func:`_solve` with the adjoint of A: by its own factors or, where these do not exist, by those of A, which the
-    forward had. Of a matrix that is nearly singular one may exist without the other.
+    """Return :func:`_solve` with the adjoint of A: by its own factors or, where these do not exist, by those of A from
+    the forward. Of a nearly singular matrix one may exist without the other.
     """
     try:
         return _solve(adjoint(A), B, left)
@@ -236,7 +240,7 @@ def _by_factors(A: np.ndarray, B: np.ndarray, left: bool) -> np.ndarray:
 
 
 def _adjoint_matrix_of(g_b: Any, x: Any, left: bool, vector: bool) -> Any:
-    """The gradient of A, given the solution x for its adjoint: the adjoint of :func:`_matrix_of`."""
+    """Return the gradient of A, given the solution x for its adjoint: the adjoint of :func:`_matrix_of`."""
     return adjoint(_matrix_of(g_b, x, left, vector))
 
 

@@ -1,4 +1,4 @@
-"""Losses: how far a prediction is from its target, for each element, summed, or averaged."""
+"""Losses: the difference between prediction and target, for each element, summed, or averaged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _check(name: str, reduction: str) -> None:
 
 
 def _reduced(name: str, values: Any, reduction: str) -> Any:
-    """What a loss gives of its elements."""
+    """Return the reduction of a loss's elements."""
     _check(name, reduction)
     if reduction == "none":
         return values
@@ -37,12 +37,12 @@ def _reduced(name: str, values: Any, reduction: str) -> Any:
 
 
 def _share(g: Any, difference: Any, reduction: str) -> Any:
-    """The gradient of each element of a loss."""
+    """Return the gradient of each element of a loss."""
     return g / prod(difference.shape) if reduction == "mean" else g
 
 
 def _total(values: Any, reduction: str) -> Any:
-    """The same reduction of a tangent."""
+    """Return the same reduction of a tangent."""
     if reduction == "none":
         return values
     return np.sum(values) if reduction == "sum" else np.sum(values) / prod(values.shape)
@@ -60,7 +60,7 @@ def _pairs(*more: Any) -> tuple:
 
 
 def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str, promote: Any = COMMON) -> None:
-    """A loss of x - target: ``slope(d, ...)`` is its derivative; the target's gradient is the negative of the
+    """Declare a loss of x - target: ``slope(d, ...)`` is its derivative; the target's gradient is the negative of the
     input's.
     """
     extra = formula_names(slope)[1:]
@@ -154,7 +154,7 @@ def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
 
 
 def reduce_tensor(name: str, values: Any, reduction: str) -> Any:
-    """A tensor of losses as it is, averaged, or summed."""
+    """Return a tensor of losses unchanged, averaged, or summed."""
     _check(name, reduction)
     return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
 
@@ -163,7 +163,7 @@ def reduce_tensor(name: str, values: Any, reduction: str) -> Any:
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """What two old arguments say, if they are given: they go, as PyTorch's do."""
+    """Return the reduction that two deprecated arguments stand for, if they are given, as PyTorch does."""
     if size_average is None and reduce is None:
         if reduction != "elementwise_mean":
             return reduction
@@ -276,7 +276,7 @@ op("binary_cross_entropy_with_logits", _bce_logits, kind=GENERAL, public=False, 
 def _chosen(
     name: str, x_shape: tuple, target: Any, weight: Any, ignore_index: int, reduction: str, dtype: Any
 ) -> tuple:
-    """The classes to pick (0 where ignored), and what each pick counts."""
+    """Return the classes to pick (0 where ignored), and the weight of each pick."""
     _check(name, reduction)
     axis = 1 if len(x_shape) > 1 else 0
     if not len(x_shape) or target.shape != (*x_shape[:axis], *x_shape[axis + 1 :]):
@@ -305,7 +305,7 @@ def _chosen(
 
 
 def _usual(shape: tuple, target: Any, weight: Any, ignore_index: int, reduction: str) -> bool:
-    """Rows of classes, none weighed, none ignored, all in range: what nearly every call is."""
+    """Return whether there are rows of classes, without weights or ignored entries, all in range: the usual case."""
     if (
         weight is not None
         or len(shape) != 2

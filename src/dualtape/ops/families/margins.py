@@ -1,4 +1,4 @@
-"""Losses of margins, of distances and of likelihoods that fewer programs use."""
+"""Losses by margins, by distances and by likelihoods."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def _above(x: Any) -> Any:
 
 
 def _lack(x: Any) -> Any:
-    """What is above 0, and 0 for the rest: also for NaN, which PyTorch's comparison in these losses passes over."""
+    """Return values above 0, and 0 for the rest: also for NaN, which PyTorch's comparison in these losses passes
+    over.
+    """
     return FUNCTIONS["where"](x.detach() > 0, x, 0.0)
 
 
@@ -75,7 +77,7 @@ def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """The input where the target is 1; what it lacks to ``margin`` where that is -1.
+    """The input where the target is 1; its shortfall below ``margin`` where that is -1.
 
     Examples
     --------
@@ -121,7 +123,8 @@ def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """The mean over classes of what the target's score lacks to be ``margin`` above each other's, to the power ``p``.
+    """The mean over classes of the shortfall of the target's score below each other score plus ``margin``, to the power
+    ``p``.
 
     Examples
     --------
@@ -167,7 +170,8 @@ def _in_range(name: str, target: Any, classes: int, low: int = 0) -> None:
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Any:
-    """What each class of the target, listed up to the first -1, lacks to be 1 above each other class, over their number.
+    """The shortfall of each class of the target, listed up to the first -1, below each other class plus 1, over their
+    number.
 
     Examples
     --------
@@ -201,7 +205,7 @@ def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """What the first input lacks to be ``margin`` above the second, or below it where the target is -1.
+    """The shortfall of the first input below the second plus ``margin``; exchanged where the target is -1.
 
     Examples
     --------
@@ -226,7 +230,8 @@ def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """1 less the cosine of the angle between vectors; where the target is -1, what the cosine is above ``margin``.
+    """1 minus the cosine of the angle between vectors; where the target is -1, the excess of the cosine over
+    ``margin``.
 
     Examples
     --------
@@ -263,8 +268,8 @@ def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """What the negative lacks to be ``margin`` farther from the anchor than the positive is; with ``swap``, from the
-    nearer of the two.
+    """The shortfall of the negative's distance from the anchor below the positive's plus ``margin``; with ``swap``, of
+    the smaller distance from either.
 
     Examples
     --------
@@ -291,7 +296,7 @@ def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable | None = None, margin: float = 1.0,
     swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """:func:`triplet_margin_loss` with a distance of one's own.
+    """:func:`triplet_margin_loss` with a user-defined distance.
 
     Examples
     --------
@@ -323,8 +328,8 @@ def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """Minus the logarithm of a Poisson distribution's probability of ``target``, but for what does not depend on the
-    rate; ``full`` adds Stirling's approximation of that. The rate is exp(input), or the input.
+    """Minus the log-probability of ``target`` under a Poisson distribution, without terms that do not depend on the
+    rate; ``full`` adds Stirling's approximation of those. The rate is exp(input), or the input.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""Linear algebra beside the factorisations: eigenvalues of any matrix, ranks, equations of tensors, Vandermonde's matrix,
-products of vectors, approximations of low rank.
+"""Linear algebra beside the factorisations: eigenvalues of general matrices, ranks, tensor equations, Vandermonde
+matrices, products of vectors, low-rank approximations.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def _eig(x: Any) -> Any:
 
 
 def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
-    """The vectors have length 1 and any phase: what of their gradient would change either is left out."""
+    """Return the gradient of the matrix.
+
+    Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
+    """
     v_h = adjoint(eigenvectors)
     along = np.matmul(v_h, g_eigenvectors)
     lengths = _diagonal(along).real
@@ -80,8 +83,8 @@ def eigvals(input: Any) -> Any:
     edge(exact(np.diag([3.0, 1.0, 0.1])), atol=2.0, rtol=0.1),
 ))  # fmt: skip
 def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
-    """How many singular values are larger than ``atol`` and than ``rtol`` times the largest; by default, than what
-    rounding may make of 0.
+    """The number of singular values larger than ``atol`` and than ``rtol`` times the largest; by default, than rounding
+    may make of 0.
 
     Examples
     --------
@@ -286,7 +289,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 
 def _basis(A: Any, q: int, niter: int) -> Any:
-    """Orthonormal columns that nearly span those of A: of random combinations, made better by powers of A."""
+    """Return orthonormal columns that nearly span those of A: of random combinations, improved by powers of A."""
     from ...random import randn
 
     start = asarray_like(raw(randn(A.shape[-1], q, dtype=A.dtype)), raw(A))
@@ -335,7 +338,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     samples=(edge(np.outer([1.0, 2.0, 3.0], [1.0, 1.0]), 1),),
 )
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
-    """The first ``q`` principal components of rows of data: :func:`svd_lowrank` of what is left without their mean.
+    """The first ``q`` principal components of rows of data: :func:`svd_lowrank` after their mean is subtracted.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Functions of a matrix: its pseudo-inverse, and least squares by it; its exponential and its powers.
+"""Functions of a matrix: its pseudo-inverse and least squares; its exponential and powers.
 
 The exponential's derivative is a block of the exponential of a matrix of twice the size, and powers are products by
-squares: neither asks for eigenvalues. Solutions of square systems are in ``linalg``.
+squares: neither needs eigenvalues. Solutions of square systems are in ``linalg``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
 
 
 def _pinv_by_values(x: Any, limit: Any, hermitian: bool) -> Any:
-    """The pseudo-inverse by singular values, of which those up to ``limit`` times the largest count as zero."""
+    """Return the pseudo-inverse by singular values, of which those up to ``limit`` times the largest count as zero."""
     if hermitian:  # of which the lower triangle counts
         x = np.tril(x) + adjoint(np.tril(x, -1))
     u, values, vh = np.linalg.svd(x, full_matrices=False)
@@ -115,7 +115,7 @@ def _exponential(x: Any) -> Any:
 
 
 def _exponential_change(x: Any, t: Any) -> Any:
-    """The derivative of the exponential at x in the direction t: a block of the exponential of a matrix of twice
+    """Return the derivative of the exponential at x in the direction t: a block of the exponential of a matrix of twice
     the size.
     """
     n = x.shape[-1]

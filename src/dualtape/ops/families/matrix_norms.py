@@ -1,6 +1,6 @@
-"""Norms of matrices, and condition numbers by them: of singular values, of sums of rows or of columns.
+"""Norms of matrices, and condition numbers: by singular values, by sums of rows or of columns.
 
-Those of vectors, which Frobenius' norm and the sums lead to, are in ``norms``.
+Frobenius norm and sums use the vector norms in ``norms``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The memory of a tensor, changed: made larger, exchanged for another's, filled by functions of Python."""
+"""Changes of a tensor's memory: resized, replaced by another's, filled by a Python function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .inplace_views import turned
 
 
 def _alone(x: Any, name: str) -> None:
-    """Raise if others see the memory of ``x`` that it is about to leave."""
+    """Raise if other tensors share the memory that ``x`` is about to leave."""
     if x._is_view() or views_of(x):
         raise RuntimeError(f"{name}: the tensor is a view or has views, which would not follow it: clone() it first")
 
@@ -39,7 +39,7 @@ def sizes_of(size: tuple) -> tuple[int, ...]:
 
 
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give a tensor another shape: its elements stay in order, what is added is not initialised.
+    """Give a tensor another shape: elements keep their order, additional ones are not initialised.
 
     Where it needs no more memory it shows the beginning of what it has, else it gets new memory, which is refused if it
     is a view or has views.
@@ -134,7 +134,7 @@ def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 
 def _set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Let a tensor show the memory of another one, or of a storage, from now on; without a source, none.
+    """Make a tensor use the memory of another one, or of a storage; without a source, none.
 
     Both count writes together: what was saved of one knows when the other is written.
 
@@ -198,7 +198,7 @@ def _filled(name: str, self: Tensor, function: Callable, *others: Any) -> Tensor
 
 
 def _apply_(self: Tensor, callable: Callable) -> Tensor:
-    """Replace each element by what a function of Python makes of it: slow, and without history.
+    """Replace each element by a Python function of it: slow, and without history.
 
     Examples
     --------
@@ -210,8 +210,7 @@ def _apply_(self: Tensor, callable: Callable) -> Tensor:
 
 
 def _map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
-    """Replace each element by what a function of Python makes of it and that of another tensor: slow, and without
-    history.
+    """Replace each element by a Python function of it and the element of another tensor: slow, and without history.
 
     Examples
     --------
@@ -238,7 +237,7 @@ def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
 
 
 def _module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What a parameter becomes when a module loads ``other`` into it: itself with the new values, or ``other``.
+    """Return the value of a parameter when a module loads ``other`` into it: itself with the new values, or ``other``.
 
     Examples
     --------

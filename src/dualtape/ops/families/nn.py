@@ -1,6 +1,4 @@
-"""What networks are made of beside activations, convolutions, norms and losses: layers, look-ups, padding, dropout,
-attention.
-"""
+"""Parts of networks: linear layers, embeddings, dropout, padding, attention."""
 
 from __future__ import annotations
 
@@ -138,7 +136,7 @@ def _embedding(
 
 
 def _embedding_sum(x: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
-    """The rows of ``x`` added up by their index."""
+    """Return the rows of ``x`` summed by their index."""
     width = x.shape[-1]
     out = zeros_like_shape((rows, width), x)
     flat, values = indices.reshape(-1), x.reshape(-1, width)
@@ -285,7 +283,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 def _kept(p: float, shape: tuple, like: Any) -> Any:
-    """A mask of the entries that stay, already scaled so that the mean stays too."""
+    """Return a mask of the entries to keep, scaled so that the mean is preserved."""
     from ...random import generator
 
     if p == 1.0:
@@ -366,7 +364,9 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def _sides(pad: Any, ndim: int) -> list[tuple[int, int]]:
-    """For each dimension, how much before and after: PyTorch lists pairs from the last dimension to the first."""
+    """Return, for each dimension, the padding before and after: PyTorch lists pairs from the last dimension to the
+    first.
+    """
     pairs = [(int(pad[i]), int(pad[i + 1])) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
@@ -440,7 +440,7 @@ op("take_axes_sum", _take_axes_sum, kind=GENERAL, public=False, method=False, jv
 
 
 def _around(n: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Which entry of ``n`` stands at each place of the padded dimension."""
+    """Return which of ``n`` entries is at each position of the padded dimension."""
     if mode == "reflect" and (before >= n or after >= n):
         raise RuntimeError(
             f"pad: padding size should be less than the corresponding input dimension, but got padding ({before},"

@@ -1,8 +1,7 @@
-"""Normalisations: layer, batch and group norm as one op that differs in what it averages over; and those by a vector's
-length.
+"""Normalisations: layer, batch and group norm as one op with different averages; and those by a vector's length.
 
-The op gives mean and variance as outputs beside the result: what its gradient needs is then computed once, and
-differentiated like everything else.
+The op returns mean and variance as outputs beside the result: its gradient needs them, and they are then computed once,
+and differentiated like other outputs.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _statistics(x: Any, axes: tuple, n: int) -> tuple:
 
 
 def _inner(x: Any, y: Any, axes: tuple) -> Any:
-    """The sum over axes, which stay, of x * y."""
+    """Return the sum of x * y over axes, which are kept."""
     if type(x) is np.ndarray and axes == (x.ndim - 1,) and x.size:
         return np.vecdot(x, y)[..., None]
     return add_reduce(x * y, axis=axes, keepdims=True)
@@ -47,7 +46,7 @@ def _inner(x: Any, y: Any, axes: tuple) -> Any:
 
 # --- many rows, each normalised by itself ---------------------------------------------------------
 
-# numbers in all, and in a row, from which the updates of :mod:`arrays.updates` are worth their calls
+# numbers in all, and in a row, from which the updates of :mod:`dualtape.arrays.kernels.updates` are worth their calls
 _FEWEST, _LONG = (
     16_384,
     64,
@@ -55,8 +54,8 @@ _FEWEST, _LONG = (
 
 
 def _as_rows(arrays: tuple, shape: tuple, view: tuple, axes: tuple) -> tuple[int, int] | None:
-    """(rows, numbers in a row), if these arrays (weight and bias may be missing) are NumPy's and dense, and the
-    weight is for the numbers in a row.
+    """Return (rows, numbers in a row) if these arrays (weight and bias may be missing) are NumPy's and contiguous, and
+    the weight is for the numbers in a row; else None.
     """
     first = len(shape) - len(axes)
     if view != shape[first:] or axes[0] != first or axes[-1] != len(shape) - 1:
@@ -79,12 +78,14 @@ def _few(size: tuple[int, int] | None) -> bool:
 
 
 def _far(mean: Any, variance: Any) -> bool:
-    """Whether means are so far from 0 that little would be left of a difference of squares or products."""
+    """Return whether means are so far from 0 that a difference of squares or products would lose its digits."""
     return not (mean * mean <= 4 * variance).all()
 
 
 def _norm_rows(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple:
-    """x * (scale * weight) + (bias - mean * scale * weight), row by row: two outer products and a multiplication."""
+    """Return x * (scale * weight) + (bias - mean * scale * weight), row by row: two outer products and a
+    multiplication.
+    """
     n = size[1]
     v, out, buffer = x.reshape(size), np.empty(x.shape, x.dtype), np.empty((row_step(size), n), x.dtype)
     mean = add_reduce(v, 1) / n
@@ -111,7 +112,7 @@ def _norm_rows(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple
 def _gradient_rows(
     g: Any, g_mean: Any, g_variance: Any, v: Any, weight: Any, mean: Any, variance: Any, eps: float, change: Any
 ) -> None:
-    """Into change, g * (scale * weight) + v * along + level, where along and level are numbers for each row."""
+    """Write into change g * (scale * weight) + v * along + level, where along and level are numbers for each row."""
     n = v.shape[1]
     ones = np.ones(n, v.dtype)
     w = ones[None] if weight is None else weight.reshape(1, n)
@@ -129,7 +130,7 @@ def _gradient_rows(
 
 
 def _weight_rows(g: Any, v: Any, mean: Any, variance: Any, eps: float) -> Any:
-    """The sum over rows of g * (v - mean) * scale."""
+    """Return the sum over rows of g * (v - mean) * scale."""
     scale = 1 / np.sqrt(variance + eps)
     shift = -mean * scale
     total = np.zeros(v.shape[1], v.dtype)
@@ -142,8 +143,8 @@ def _weight_rows(g: Any, v: Any, mean: Any, variance: Any, eps: float) -> Any:
 
 
 def _from_rows(g_out: Any, x: Any, mean: Any, variance: Any, size: tuple) -> tuple:
-    """The gradient, the numbers, their means and variances by rows; numbers whose means are far from 0 are taken
-    from these.
+    """Return the gradient, the numbers, their means and variances by rows; means far from 0 are subtracted from the
+    numbers.
     """
     v, mean, variance = x.reshape(size), mean.reshape(-1), variance.reshape(-1)
     if _far(mean, variance):
@@ -156,12 +157,12 @@ def _from_rows(g_out: Any, x: Any, mean: Any, variance: Any, size: tuple) -> tup
 
 @lru_cache(maxsize=64)
 def _averaging(n: int, dtype: np.dtype) -> np.ndarray:
-    """What a row of ``n`` numbers is multiplied by to give its mean."""
+    """Return the vector by which a row of ``n`` numbers is multiplied to give its mean."""
     return np.full(n, 1 / n, dtype)
 
 
 def _scale(variance: Any, eps: float) -> Any:
-    """1 / sqrt(variance + eps)."""
+    """Return 1 / sqrt(variance + eps)."""
     scale = np.add(variance, number_array(eps, variance.dtype))
     return np.divide(number_array(1, variance.dtype), np.sqrt(scale, scale), scale)
 
@@ -181,14 +182,14 @@ def _norm_few(x: Any, weight: Any, bias: Any, eps: float, size: tuple) -> tuple:
 
 
 def _normal_few(x: Any, mean: Any, variance: Any, eps: float, size: tuple) -> tuple:
-    """The normalised rows, and the columns they were multiplied by."""
+    """Return the normalised rows, and the columns they were multiplied by."""
     scale = _scale(variance.reshape(-1, 1), eps)
     normal = np.subtract(x.reshape(size), mean.reshape(-1, 1))
     return np.multiply(normal, scale, normal), scale
 
 
 def _gradient_few(g_out: Any, x: Any, weight: Any, mean: Any, variance: Any, eps: float, size: tuple) -> Any:
-    """(g - mean of g - normal * mean of g * normal) * scale, where g is the gradient times the weight."""
+    """Return (g - mean of g - normal * mean of g * normal) * scale, where g is the gradient times the weight."""
     normal, scale = _normal_few(x, mean, variance, eps, size)
     n, g = size[1], g_out.reshape(size)
     change = g.copy() if weight is None else np.multiply(g, weight.reshape(n))
@@ -206,7 +207,7 @@ def _gradient_few(g_out: Any, x: Any, weight: Any, mean: Any, variance: Any, eps
 
 
 def _nothing(*args: Any) -> None:
-    """In the place of a kernel that is not there."""
+    """Placeholder for a kernel that does not exist."""
 
 
 def _whole_norm(v: Any, weight: Any, bias: Any, axes: tuple, n: int, eps: float) -> tuple:
@@ -235,7 +236,7 @@ def _whole_weight(g: Any, v: Any, mean: Any, variance: Any, axes: tuple, eps: fl
 def _whole_joint(
     g: Any, v: Any, weight: Any, mean: Any, variance: Any, axes: tuple, summed: tuple, n: int, eps: float
 ) -> tuple:
-    """The gradients of the numbers, the weight and the bias: what all of them sum over is summed once."""
+    """Return the gradients of the numbers, the weight and the bias, with common sums computed once."""
     scale = 1 / np.sqrt(variance + eps)
     normal = (v - mean) * scale
     both = tuple([a for a in axes if a in summed])
@@ -331,7 +332,8 @@ def _norm_gradient_arrays(
     eps: float,
     x_shape: tuple,
 ) -> Any:
-    """:func:`_norm_gradient` in the one array it makes, some rows at a time: what comes up on the way stays in a cache.
+    """Return :func:`_norm_gradient`, allocating a single array, some rows at a time so that intermediates stay in a
+    cache.
 
     Gradients that did not come are None.
     """
@@ -376,13 +378,15 @@ def _norm_gradient_arrays(
 
 
 def _summed(shape: tuple, view: tuple) -> tuple:
-    """The dimensions along which a parameter that is viewed as ``view`` was broadcast to ``shape``."""
+    """Return the dimensions along which a parameter that is viewed as ``view`` was broadcast to ``shape``."""
     lead = len(shape) - len(view)
     return (*range(lead), *(lead + i for i, n in enumerate(view) if n == 1))
 
 
 def _to_parameter(v: Any, view: tuple, shape: tuple) -> Any:
-    """``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was broadcast."""
+    """Return ``v`` summed over the dimensions along which a parameter of ``shape``, viewed as ``view``, was
+    broadcast.
+    """
     axes = _summed(v.shape, view)
     return add_reduce(v, axis=axes).reshape(shape) if axes else v.reshape(shape)
 
@@ -397,7 +401,7 @@ def _weight_gradient(
 def _weight_gradient_arrays(
     g_out: Any, x: Any, mean: Any, variance: Any, shape: tuple, view: tuple, eps: float, weight_shape: tuple
 ) -> Any:
-    """:func:`_weight_gradient` in place, and some rows at a time where there are many."""
+    """Return :func:`_weight_gradient`, computed in place, and some rows at a time where there are many."""
     if g_out is None:
         return np.zeros(weight_shape, x.dtype)
     done = _weight_kernel(g_out.reshape(shape), x.reshape(shape), mean, variance, _summed(shape, view), eps)
@@ -436,7 +440,7 @@ def _gradients_jointly(
     g_out: Any, g_mean: Any, g_variance: Any, x: Any, weight: Any, mean: Any, variance: Any, shape: tuple, view: tuple,
     axes: tuple, eps: float, x_shape: tuple, weight_shape: tuple, bias_shape: tuple,
 ) -> tuple | None:  # fmt: skip
-    """All three gradients by one kernel, if there is one."""
+    """Return all three gradients by one kernel, or None if there is none."""
     if g_out is None or g_mean is not None or g_variance is not None or weight is None:
         return None
     n, viewed = max(1, prod([shape[a] for a in axes])), (1,) * (len(shape) - len(view)) + view

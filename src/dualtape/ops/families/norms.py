@@ -20,7 +20,7 @@ from .reductions import HALF, SINGLE, axes, cast, numpy_names, ties, total
 
 
 def _powers(size: Any, ord: float, axis: Any, keepdim: bool) -> Any:
-    """The norm of non-negative numbers."""
+    """Return the norm of nonnegative numbers."""
     if ord == 2:
         return np.sqrt(add_reduce(size * size, axis, None, None, keepdim))
     if ord == 1:
@@ -62,12 +62,12 @@ def _vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False,
 
 
 def _direction(x: Any) -> Any:
-    """x / |x|, and 0 at 0 and at NaN."""
+    """Return x / |x|, and 0 at 0 and at NaN."""
     return complex_direction(x) if x.dtype.kind == "c" else np.sign(np.where(np.isnan(x), 0, x))
 
 
 def _slope(x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
-    """The derivative of the norm with respect to each element.
+    """Return the derivative of the norm with respect to each element.
 
     r |r|^(ord - 2) with r = x / norm: a polynomial where ``ord`` is even; elsewhere the zeros are cut out before
     the power, so that its derivatives there are 0 and not infinite.

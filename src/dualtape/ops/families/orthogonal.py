@@ -1,7 +1,7 @@
 """Decompositions into orthogonal (unitary) factors: the eigenvalues of Hermitian matrices, singular values, QR.
 
-Vectors are LAPACK's up to a sign or phase, and only what does not depend on that choice has a derivative. Eigenvalues
-of any other matrix are in ``matrices``, reflections that are not multiplied out in ``factorisations``.
+Vectors are LAPACK's up to a sign or phase, and only results that do not depend on that choice have a derivative.
+Eigenvalues of other matrices are in ``matrices``, Householder reflections in ``factorisations``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .products import as_tensor, matmul
 
 
 def _over(a: Any, b: Any) -> Any:
-    """a / b, and 0 where b is 0: between equal values only what does not depend on their vectors has a derivative,
-    and there a is 0.
+    """Return a / b, and 0 where b is 0: between equal values only results that do not depend on their vectors have a
+    derivative, and there a is 0.
     """
     return a * np.where(b == 0, 0, 1 / np.where(b == 0, 1, b))
 
@@ -39,7 +39,7 @@ def _eigh(x: Any, UPLO: str = "L") -> tuple:
 
 
 def _gaps(values: Any) -> Any:
-    """values[j] - values[i] at [i, j]."""
+    """Return values[j] - values[i] at [i, j]."""
     return values.reshape((*values.shape[:-1], 1, values.shape[-1])) - values.reshape((*values.shape, 1))
 
 
@@ -182,7 +182,7 @@ def _qr(x: Any) -> tuple:
 
 
 def _real_diagonal(x: Any) -> Any:
-    """A matrix with only the real part of its diagonal."""
+    """Return a matrix with only the real part of its diagonal."""
     return x.real * _eye(x.shape[-1], x)
 
 

@@ -1,5 +1,5 @@
-"""Functions of two or more tensors, broadcast together, that fewer programs use: angles, lengths, blends, extremes
-past NaN.
+"""Elementwise functions of two or more tensors, broadcast together: angles, lengths, interpolation, extremes that
+ignore NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from .arithmetic import tensor_divisor
 
 
 def _finite_extreme(name: str, forward: Any, wins: Any, what: str) -> None:
-    """The larger or smaller of two, a NaN counting as missing; a tie goes to the first."""
+    """Declare the larger or smaller of two elements, where NaN counts as missing; at ties the first gets the
+    gradient.
+    """
 
     def first(x: Any, y: Any) -> Any:
         return np.logical_or(wins(x, y), np.isnan(y))
@@ -42,7 +44,7 @@ _finite_extreme("fmin", np.fmin, lambda x, y: x <= y, "smaller")
 
 
 def _turned(g: Any, x: Any, out: Any) -> Any:
-    """The gradient with the sign that the value's was given; nothing at zero."""
+    """Return the gradient with the sign that the value was given; zero at zero."""
     return np.where(x == 0, 0, g * np.sign(x) * np.sign(out))
 
 
@@ -74,12 +76,12 @@ op("atan2", np.arctan2, kind=BROADCASTING, promote=FLOAT, also=("arctan2",), com
 
 
 def _over(a: Any, b: Any) -> Any:
-    """a / b, and 0 where b is 0: the angle at the origin moves in no direction."""
+    """Return a / b, and 0 where b is 0: the derivative of the angle at the origin is taken as zero."""
     return a / np.where(b == 0, 1, b) * (b != 0)
 
 
 def floats(name: str, *arrays: Any) -> tuple:
-    """``arrays``, which must not be of integers."""
+    """Return ``arrays``; raise if they are integers."""
     if arrays[0].dtype.kind in "biu":
         raise NotImplementedError(
             f"{name} is not implemented for {arrays[0].dtype}: convert the tensors with .to(...) first"
@@ -100,7 +102,7 @@ op("hypot", lambda x, y: np.hypot(*floats("hypot", x, y)), kind=BROADCASTING, pr
 
 
 def _weight(x: Any, y: Any) -> Any:
-    """exp(x - logaddexp(x, y)): the share of x in the sum, right at infinities."""
+    """Return exp(x - logaddexp(x, y)), correct at infinities."""
     return 1 / (1 + np.exp(np.where(x == y, 0, y - x)))
 
 
@@ -150,8 +152,8 @@ op("lerp", _lerp, kind=BROADCASTING,
 
 
 def _scaled(combine: np.ufunc) -> Any:
-    """A number times a tensor, times or divided by another: the same operations in the same order as in the forward, so the
-    same bits, with the number as an array, which ufuncs take in half the time.
+    """Return a number times a tensor, times or divided by another: the same operations in the same order as in the
+    forward, so the same bits, with the number as an array, which ufuncs take in half the time.
     """
 
     def change(x: np.ndarray, tensor1: np.ndarray, tensor2: np.ndarray, value: float) -> np.ndarray:

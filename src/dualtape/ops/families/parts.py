@@ -1,7 +1,7 @@
 """Parts of a tensor, as views: a range or an entry along one dimension, or the whole in several pieces; all linear.
 
-The gradient of a part is zeros around it, which is an op of its own; that of pieces is all of them joined. What keeps
-every element is in ``shapes``, keys of several dimensions in ``indexing``.
+The gradient of a part is surrounded by zeros, which is an op of its own; that of pieces is their join. Views of all
+elements are in ``shapes``, keys of several dimensions in ``indexing``.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _split_sizes(n: int, split_size: Any) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _cuts(n: int, split_size: Any, d: int) -> tuple:
-    """The keys of the pieces: to make slices takes as long as to take them."""
+    """Return the keys of the pieces, cached: making slices takes as long as applying them."""
     ends = list(accumulate(_split_sizes(n, split_size), initial=0))
     return tuple((slice(None),) * d + (slice(start, end),) for start, end in pairwise(ends))
 

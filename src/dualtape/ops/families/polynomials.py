@@ -1,7 +1,7 @@
 """Orthogonal polynomials: Chebyshev's four, also on [0, 1], Hermite's two, Laguerre's and Legendre's.
 
 Each kind is a recurrence of three terms; differentiated k times it is one for the k-th derivative, so that every
-derivative with respect to x is exact. Of the degree the fraction is cut off, so that its derivative is zero.
+derivative with respect to x is exact. The degree is truncated to an integer, so that its derivative is zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from .elementwise import nothing
 
 
 class _Kind(NamedTuple):
-    """p[1] = slope * x + offset; p[k + 1] = (a * x + b) * p[k] - c * p[k - 1], with a, b and c of k."""
+    """The recurrence p[1] = slope * x + offset; p[k + 1] = (a * x + b) * p[k] - c * p[k - 1], with a, b and c depending
+    on k.
+    """
 
     slope: float
     offset: float
@@ -44,7 +46,7 @@ _KINDS = {
 
 
 def _value(x: Any, n: Any, kind: str, order: int = 0) -> Any:
-    """The derivative of an order of the polynomials of degrees ``n``: 0 below degree 0."""
+    """Return the derivative of an order of the polynomials of degrees ``n``: 0 below degree 0."""
     dtype = np.result_type(x, n)
     if dtype.kind == "c":
         raise NotImplementedError(f"{kind}: expected tensors of real numbers, got {dtype}: it has no complex form here")

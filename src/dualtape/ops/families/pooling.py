@@ -1,6 +1,6 @@
-"""Pools: the largest entry or the average of each window, and averages over as many windows as asked for.
+"""Pools: the largest entry or the average of each window, and averages over a given number of bins.
 
-A pool walks over the places of its kernel, not over its windows: one strided slice of the whole batch at a time.
+A pool loops over the elements of its kernel, not over its windows: one strided slice of the whole batch at a time.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _pooled_sizes(
 
 
 class _Walk:
-    """How a kernel walks over an input: what it is padded by, its sizes then, where it lies inside, and what each
-    place of the kernel sees.
+    """The windows of a kernel on an input: the padding, the padded sizes, the input's offset, and the slices under each
+    kernel element.
     """
 
     def __init__(self, sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> None:
@@ -77,8 +77,8 @@ class _Walk:
 
     @cached_property
     def windows(self) -> tuple:
-        """(windows, places of the kernel): what each window sees, as places in the padded and in the given image;
-        and the numbers before each window.
+        """Return (windows, kernel elements): the flat indices that each window covers, in the padded and in the given
+        image; and the numbers before each window.
         """
         columns, out, kernel, stride, padding, dilation = self._settings
         rows, cols = (
@@ -101,7 +101,7 @@ def _walk(sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple
 # --- the largest ----------------------------------------------------------------------------------
 
 
-_FEW = 4096  # entries of all windows together up to which they are gathered, and looked through in one go
+_FEW = 4096  # entries of all windows together up to which they are gathered, and searched in one call
 
 
 @keeps_channels_last
@@ -124,7 +124,9 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
     winner = zeros(best.shape, np.uint8 if len(places) < 256 else np.intp, best)
     for number, where in enumerate(walk.views[1:], 1):
         seen = wide[where]
-        winner = np.maximum(winner, (seen > best).astype(winner.dtype) * number)  # later places have larger numbers
+        winner = np.maximum(
+            winner, (seen > best).astype(winner.dtype) * number
+        )  # later kernel elements have larger numbers
         np.maximum(best, seen, out=best)
     if x.dtype.kind == "f" and np.isnan(all_samples(best)).any():
         for number, where in enumerate(walk.views):
@@ -146,7 +148,7 @@ def _max_pool(x: Any, kernel_size: tuple, stride: tuple, padding: tuple, dilatio
 
 
 def _scattered(x: Any, indices: Any, shape: tuple) -> Any:
-    """Zeros of ``shape`` with the entries of ``x`` added at ``indices`` of the last two dimensions together."""
+    """Return zeros of ``shape`` with the entries of ``x`` added at ``indices`` of the last two dimensions together."""
     plane, lead = prod(shape[-2:]), prod(shape[:-2])
     if not x.size:
         return zeros_like_shape(shape, x)
@@ -265,7 +267,7 @@ def max_pool1d(
 
 
 def _counts(n: int, m: int, k: int, s: int, p: int, include: bool) -> np.ndarray:
-    """How many entries each of ``m`` windows counts."""
+    """Return how many entries each of ``m`` windows counts."""
     start = np.arange(m) * s - p
     end = np.minimum(start + k, n + p)
     return end - start if include else np.minimum(end, n) - np.maximum(start, 0)
@@ -282,7 +284,7 @@ def _divisors(
     override: int | None,
     x: Any,
 ) -> Any:
-    """What sums of windows are divided by: a number where it is the same for all, else an array beside ``x``."""
+    """Return the divisors of sums over windows: a number where it is the same for all, else an array beside ``x``."""
     if override is not None:
         if override == 0:
             raise RuntimeError("avg_pool2d: divisor must be not zero")
@@ -444,7 +446,7 @@ def avg_pool1d(
 
 @lru_cache(maxsize=256)
 def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
-    """The matrix that averages ``n`` entries in ``m`` bins as equal as they can be; bins may share entries."""
+    """Return the matrix that averages ``n`` entries in ``m`` bins of nearly equal size; bins may share entries."""
     result = made(np.zeros, (m, n), dtype)
     for i in range(m):
         start, end = i * n // m, -(-(i + 1) * n // m)
@@ -464,7 +466,7 @@ def _adaptive_spread(x: Any, sizes: tuple) -> Any:
 
 
 def _weighted(rows: np.ndarray, x: Any, columns: np.ndarray) -> Any:
-    """``rows @ x @ columns.T``, in which a weight of 0 keeps out what is not finite, too."""
+    """Return ``rows @ x @ columns.T``, where weights of 0 exclude infinities and NaN, too."""
     out = np.matmul(np.matmul(asarray_like(rows, x), x), asarray_like(columns.T, x))
     if not np.isnan(all_samples(out)).any():
         return out
@@ -492,7 +494,7 @@ op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, whole=True, pub
     sample(real(2, 3, 4, 5), (None, 2)), sample(real(1, 1, 2, 2), 3),
 ))  # fmt: skip
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """The averages of images (N, C, H, W) over as many bins as asked for; None keeps a dimension's size.
+    """The averages of images (N, C, H, W) over a given number of bins; None keeps a dimension's size.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Pools beside the plain ones of one and two dimensions: of volumes, into a given number of bins, of random bins, of
-norms; and the way back from a pool of the largest.
+"""Pools of volumes, into a given number of bins, of random bins, of norms; and unpooling.
 
-A pool of the largest, or of averages, is one of planes followed by one along the dimension that is left.
+A pool of volumes is one of planes followed by one along the remaining dimension.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def max_pool3d_with_indices(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest entry of each window of volumes, and where it is in its volume.
+    """The largest entry of each window of volumes, and its index in the volume.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def max_pool2d_with_indices(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest entry of each window of images, and where it is in its image.
+    """The largest entry of each window of images, and its index in the image.
 
     Examples
     --------
@@ -131,7 +130,7 @@ def max_pool1d_with_indices(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest entry of each window of signals, and where it is in its signal.
+    """The largest entry of each window of signals, and its index in the signal.
 
     Examples
     --------
@@ -193,7 +192,7 @@ def _sizes(name: str, input: Any, output_size: Any, dims: int) -> tuple[int, ...
     also=(f"{_F}.adaptive_avg_pool1d",), samples=(sample(real(2, 3, 5), 2), sample(real(2, 5), 3), sample(real(2, 3, 2), 3),
 ))  # fmt: skip
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """The averages of signals (N, C, L) over as many bins as asked for.
+    """The averages of signals (N, C, L) over a given number of bins.
 
     Examples
     --------
@@ -209,7 +208,7 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     sample(real(2, 2, 4, 5, 3), (2, 3, 2)), sample(real(2, 5, 4, 3), 2), sample(real(1, 2, 3, 4, 5), (None, 2, 1)),
 ))  # fmt: skip
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
-    """The averages of volumes (N, C, D, H, W) over as many bins as asked for; None keeps a dimension's size.
+    """The averages of volumes (N, C, D, H, W) over a given number of bins; None keeps a dimension's size.
 
     Examples
     --------
@@ -225,14 +224,16 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
 
 
 def _bin_places(n: int, m: int) -> np.ndarray:
-    """(m, longest): the entries of each of ``m`` bins of ``n``, the last of a shorter one repeated."""
+    """Return (m, longest): the indices of the entries of each of ``m`` bins of ``n``, the last of a shorter one
+    repeated.
+    """
     first = np.arange(m) * n // m
     last = -(-(np.arange(m) + 1) * n // m) - 1
     return np.minimum(first[:, None] + np.arange(int((last - first).max(initial=0)) + 1), last[:, None])
 
 
 def _largest_along(x: Any, indices: Any, places: Any, dim: int) -> tuple[Any, Any]:
-    """The largest of each row of ``places`` along a dimension, and what ``indices`` has there."""
+    """Return the largest of each row of ``places`` along a dimension, and its entry of ``indices``."""
     m, k = places.shape
     index = new_tensor(asarray_like(places.reshape(-1), raw(x)))
     split = (*x.shape[:dim], m, k, *x.shape[dim + 1 :])
@@ -293,7 +294,7 @@ _adaptive_pair(3, "of volumes (N, C, D, H, W)", "tensor([[[[7")
 
 
 def _starts(u: Any, n: int, m: int, k: int) -> Any:
-    """(N, C, m): where windows of ``k`` begin, at distances that vary around (n - k) / (m - 1)."""
+    """Return (N, C, m): where windows of ``k`` begin, at distances that vary around (n - k) / (m - 1)."""
     if m == 1:
         return u.unsqueeze(-1).long() * 0 + (n - k)
     alpha = (n - k) / (m - 1)

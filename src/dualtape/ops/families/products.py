@@ -1,7 +1,7 @@
 """Products of matrices, vectors and batches.
 
-``mm``, ``mv``, ``dot`` and the batched product are the ops; everything else is made of them, here and in
-``contractions``, so that the gradient of a product is two products, at every order.
+``mm``, ``mv``, ``dot`` and the batched product are ops; all others are composed of them, here and in ``contractions``,
+so that the gradient of a product is two products, at every order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..table import BILINEAR, COMMON, CONTRACTION, GENERAL, UFUNCS, composite, o
 
 
 def as_tensor(name: str, param: str, value: Any) -> Tensor:
-    """``value`` as a tensor; raises TypeError unless it is one, or an array."""
+    """Return ``value`` as a tensor; raise TypeError unless it is one, or an array."""
     if isinstance(value, Tensor):
         return value
     if is_array(value):
@@ -248,7 +248,7 @@ def outer(input: Any, vec2: Any) -> Any:
 
 
 def _turned(factor: Any, value: Any) -> Any:
-    """``value`` times the conjugate of a number."""
+    """Return ``value`` times the conjugate of a number."""
     return value if factor == 1 else value * np.conj(factor)
 
 

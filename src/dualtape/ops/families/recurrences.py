@@ -1,8 +1,8 @@
 """A recurrent layer over a whole sequence as one op: the states of all steps, from the inputs' part of the gates.
 
-Everything that does not wait for the step before it is computed for all steps at once; what is left of a step are a
-product and a few lines, forward and back. The gates are an output too, because the gradient is made of them; so a
-gradient may arrive there, when the backward is differentiated.
+Everything that does not depend on the step before is computed for all steps at once; a step is then a product and a few
+lines, forward and backward. The gates are an output too, because the gradient is made of them; so a gradient may arrive
+there, when the backward is differentiated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _before(hidden: Any, out: Any) -> Any:
-    """The state before each step."""
+    """Return the state before each step."""
     return np.concatenate([hidden[None], out[:-1]], 0)
 
 
@@ -137,7 +137,9 @@ def _gru_back(
 
 
 def _simple_back(slope: Callable, times: Callable) -> Callable:
-    """The walk back of a network of one state: ``times`` is the gradient times the slopes of its function."""
+    """Return the backward sweep of a network of one state: ``times`` is the gradient times the slopes of its
+    function.
+    """
 
     def back(
         g_out: Any, g_cells: Any, g_acts: Any, hidden: Any, memory: Any, weight: Any, out: Any, cells: Any, acts: Any
@@ -163,7 +165,7 @@ _BACK = {
 
 
 def _formulas(walk: Callable) -> dict[str, Callable]:
-    """The formula of each input, by what a walk from the last step to the first gives."""
+    """Return the formula of each input, by the results of a sweep from the last step to the first."""
 
     def gates(g_out, g_cells, g_acts, hidden, memory, weight, out, cells, acts, kind):
         return walk(g_out, g_cells, g_acts, hidden, memory, weight, out, cells, acts, kind)[0]

@@ -103,7 +103,9 @@ def _joined(states: Sequence[Any], join: Callable) -> Any:
 
 
 def _whole(kind: str, x: Any, state: Any, weights: tuple, backward: bool) -> tuple[Any, Any]:
-    """The outputs of one layer in one direction over sequences of one length, (T, N, features), and its last state."""
+    """Return the outputs of one layer in one direction over sequences of one length, (T, N, features), and its last
+    state.
+    """
     w_ih, w_hh, b_ih, b_hh, _ = weights
     hidden, memory = state if kind == "lstm" else (state, None)
     _check_cell(kind, x, hidden, w_ih, w_hh)
@@ -116,7 +118,7 @@ def _whole(kind: str, x: Any, state: Any, weights: tuple, backward: bool) -> tup
 
 
 def _projected(step: Callable, projection: Any) -> Callable:
-    """A step whose hidden state is projected."""
+    """Return a step whose hidden state is projected."""
 
     def both(name: str, x: Any, state: Any, *weights: Any) -> Any:
         hidden, memory = step(name, x, state, *weights)
@@ -126,7 +128,7 @@ def _projected(step: Callable, projection: Any) -> Callable:
 
 
 def _one_way(kind: str, steps: list, state: Any, weights: tuple, sizes: list[int], backward: bool) -> tuple[list, Any]:
-    """The same step by step; step t is of the first ``sizes[t]`` sequences."""
+    """Return the same, step by step; step t is of the first ``sizes[t]`` sequences."""
     *weights, projection = weights  # type: ignore[assignment]
     step = _projected(_STEPS[kind][0], projection)
     outputs: list = [None] * len(steps)
@@ -152,8 +154,8 @@ def _layers(
     kind: str, x: Any, sizes: list[int] | None, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The outputs of the last layer and the last states of all; ``x`` is (T, N, features), or, with the ``sizes`` of
-    its steps, a list of them.
+    """Return the outputs of the last layer and the last states of all; ``x`` is (T, N, features), or, with the
+    ``sizes`` of its steps, a list of them.
     """
     projects = kind == "lstm" and hx[0].shape[-1] != hx[1].shape[-1]
     each, ways = (4 if has_biases else 2) + projects, (2 if bidirectional else 1)

@@ -1,8 +1,8 @@
-"""Reductions: sums, products, extremes and truth along dimensions, and what their gradients share.
+"""Reductions: sums, products, extremes and truth along dimensions, and the helpers of their gradients.
 
 A reduction takes ``dim`` (None, an int or several) and ``keepdim``. Result types are PyTorch's: integers are summed as
-int64, half precision is accumulated in single. Order statistics, norms, deviations and softmax have modules of
-their own.
+int64, half precision is accumulated in single. Order statistics, norms, deviations and softmax have modules of their
+own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SMALL = 4096  # elements up to which writing an array out is quicker than makin
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that ``dim`` stands for; none in a 0-d array, whose only element is its own reduction."""
+    """Return the axes that ``dim`` stands for; none for a 0-d array, whose only element is its own reduction."""
     dims = normal_dims(dim, ndim)
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"dim {max(dims, key=dims.count)} appears multiple times in the list of dims")
@@ -40,17 +40,17 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def count(shape: tuple, dim: Any) -> int:
-    """How many elements go into each result."""
+    """Return how many elements go into each result."""
     return product(shape[d] for d in axes(dim, len(shape)))
 
 
 def total(x: Any, dim: Any, keepdim: bool) -> Any:
-    """The sum, as formulas write it."""
+    """Return the sum, in the form that formulas use."""
     return add_reduce(x, axis=axes(dim, x.ndim), keepdims=keepdim)
 
 
 def numpy_names(function: Callable) -> Callable:
-    """``function`` with NumPy's keywords for its own: ``axis`` for ``dim``, ``keepdims`` for ``keepdim``."""
+    """Return ``function`` with NumPy's keywords: ``axis`` for ``dim``, ``keepdims`` for ``keepdim``."""
 
     def translated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -72,7 +72,7 @@ def refuse_complex(name: str, x: Any, error: type[Exception] = NotImplementedErr
 
 
 def need_elements(name: str, x: Any, dim: Any, error: type[Exception] = RuntimeError) -> None:
-    """Raise if nothing is to be reduced, where nothing has no answer."""
+    """Raise if a reduction without identity has no elements."""
     if x.size:
         return
     if dim is None or dim == ():
@@ -85,7 +85,7 @@ def need_elements(name: str, x: Any, dim: Any, error: type[Exception] = RuntimeE
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """``x`` in the type that a user's ``dtype=`` asks for, or as it is."""
+    """Return ``x`` in the type of a ``dtype=`` argument, or unchanged."""
     if dtype is None:
         return x
     target = dtypes.to_numpy(dtype)
@@ -98,7 +98,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def accumulate(ufunc: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    """``ufunc`` reduced over ``dim``, with PyTorch's result type."""
+    """Return ``ufunc`` reduced over ``dim``, with PyTorch's result type."""
     if dtype is not None:
         x = cast(x, dtype)
         target = x.dtype
@@ -134,8 +134,8 @@ spread = use("spread")
 
 
 def _spread_out(g: Any, x_shape: tuple, dim: Any, keepdim: bool) -> Any:
-    """:func:`_spread` of NumPy's arrays; small ones are written out, since a broadcast view of them is dearer to
-    make.
+    """Return :func:`_spread` of NumPy's arrays; small ones are copied, since a broadcast view of them is more
+    expensive.
     """
     if product(x_shape) > _SMALL:
         return np.broadcast_to(restore(g, x_shape, dim, keepdim), x_shape)
@@ -148,7 +148,7 @@ def _spread_out(g: Any, x_shape: tuple, dim: Any, keepdim: bool) -> Any:
 
 
 def _ties(x: Any, out: Any, dim: Any, keepdim: bool, nan: bool) -> Any:
-    """1 / n at the n places where ``x`` is the result, 0 elsewhere."""
+    """Return 1 / n at the n positions where ``x`` is the result, 0 elsewhere."""
     kept = restore(out, x.shape, dim, keepdim)
     hit = np.equal(x, kept)
     if nan:
@@ -169,9 +169,7 @@ place: Callable = use("place")
 
 
 def _memory(shape: tuple, d: int, indices: Any) -> Any:
-    """The places in memory, one after the other, of the entries at ``indices`` along axis ``d`` of an array of
-    ``shape``.
-    """
+    """Return the flat indices of the entries at ``indices`` along axis ``d`` of an array of ``shape``."""
     if d == 1 and len(shape) == 2 and indices.size == shape[0]:
         return indices.reshape(-1) + np.arange(0, shape[0] * shape[1], max(shape[1], 1))
     lead, tail = product(shape[:d]), product(shape[d + 1 :])
@@ -351,7 +349,7 @@ def _prod(x: Any, dim: int | None = None, keepdim: bool = False, dtype: Any = No
 
 
 def shifted(x: Any, dim: int, fill: Callable) -> Any:
-    """The entries moved one forward along ``dim``, the first made by ``fill`` (np.zeros_like, np.ones_like)."""
+    """Return the entries moved one forward along ``dim``, the first made by ``fill`` (np.zeros_like, np.ones_like)."""
     whole = (slice(None),) * dim
     return (
         np.concatenate([fill(x[(*whole, slice(0, 1))]), x[(*whole, slice(0, x.shape[dim] - 1))]], axis=dim)
@@ -361,8 +359,8 @@ def shifted(x: Any, dim: int, fill: Callable) -> Any:
 
 
 def others(x: Any, dim: int | None) -> Any:
-    """The product of all other entries, for each: from both sides and without division, so that zeros are like
-    other numbers.
+    """Return the product of all other entries, for each: from both sides and without division, so that zeros need no
+    special case.
     """
     if x.ndim == 0:
         return np.ones_like(x)
@@ -423,7 +421,7 @@ def _reduced(name: str, ufunc: Any, x: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def _shared(nan: bool) -> dict[str, Any]:
-    """Derivatives of an extreme: those that tie share the gradient evenly."""
+    """Return the derivatives of an extreme: elements that tie share the gradient evenly."""
     return dict(
         vjp=dict(x=lambda g, x, out, dim, keepdim: restore(g, x.shape, dim, keepdim) * ties(x, out, dim, keepdim, nan)),
         jvp=dict(x=lambda t, x, out, dim, keepdim: total(t * ties(x, out, dim, keepdim, nan), dim, keepdim)),
@@ -474,7 +472,9 @@ def _selected(name: str, arg: Callable, x: Any, dim: int, keepdim: bool) -> tupl
 
 
 def _extreme(name: str, what: str, ufunc: np.ufunc, arg: Callable) -> tuple[Callable, Callable]:
-    """The ops of one extreme: ``amax``, and the two forms of ``max`` that are not ``maximum``; the same for min."""
+    """Declare the ops of one extreme: ``amax``, and the two forms of ``max`` that are not ``maximum``; the same for
+    min.
+    """
     camel = name.capitalize()
     op(f"a{name}", lambda x, dim=None, keepdim=False: _reduced(f"a{name}", ufunc, x, dim, keepdim), kind=REDUCTION,
        samples=(*_APART, edge(ints(3, 4, high=9)), edge(mask(5), 0)), **_shared(False),
@@ -510,7 +510,7 @@ _FORMS = (
 def _forms(
     whole: Callable, along: Callable, pairwise: str, input: Any, dim: Any, keepdim: bool, other: Any, out: dict
 ) -> Any:
-    """Choose between the three functions that PyTorch calls by one name."""
+    """Call one of the three functions that PyTorch has under one name."""
     if other is None and not out:
         if dim is None:
             return whole(input)

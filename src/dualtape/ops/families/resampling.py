@@ -1,7 +1,7 @@
-"""Images at another resolution or in another place: interpolation in all of PyTorch's modes, sampling at the points of
-a grid, grids of affine maps.
+"""Images at another resolution or at other points: interpolation in all of PyTorch's modes, sampling at the points of a
+grid, grids of affine maps.
 
-Interpolation goes one dimension at a time: each new entry is a weighted sum of a few old ones.
+Interpolation processes one dimension at a time: each new entry is a weighted sum of a few old ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
 def _cubic(t: np.ndarray, a: float) -> np.ndarray:
-    """The weight of an entry at a distance, of cubic convolution."""
+    """Return the weight of an entry at a distance, for cubic convolution."""
     t = np.abs(t)
     near = ((a + 2) * t - (a + 3)) * t * t + 1
     far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
@@ -42,7 +42,7 @@ def _cubic(t: np.ndarray, a: float) -> np.ndarray:
 
 
 def _sources(n: int, m: int, scale: float, align_corners: bool, cubic: bool) -> np.ndarray:
-    """Where each of ``m`` new entries lies among ``n`` old ones."""
+    """Return the position of each of ``m`` new entries among ``n`` old ones."""
     k = np.arange(m, dtype=np.float64)
     if m == n and not cubic:  # whatever the scale that led there, as in PyTorch
         return k
@@ -53,7 +53,7 @@ def _sources(n: int, m: int, scale: float, align_corners: bool, cubic: bool) -> 
 
 
 def _taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(taps, m): which old entries each new one is made of, and their weights."""
+    """Return (taps, m): the old entries that each new one is made of, and their weights."""
     cubic = mode == "bicubic"
     at = _sources(n, m, scale, align_corners, cubic)
     first = np.floor(at).astype(np.int64)
@@ -66,7 +66,7 @@ def _taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -> tuple
 
 
 def _smooth_taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The same with windows as wide as the new entries are apart, so that nothing is passed over."""
+    """Return the same with windows as wide as the distance of new entries, so that no old entry is skipped."""
     ratio = (n - 1) / (m - 1) if align_corners and m > 1 else 0.0 if align_corners else scale
     reach = (2.0 if mode == "bicubic" else 1.0) * max(ratio, 1.0)
     center = ratio * (np.arange(m) + 0.5)
@@ -80,7 +80,8 @@ def _smooth_taps(n: int, m: int, scale: float, mode: str, align_corners: bool) -
 
 
 class Taps:
-    """What each entry of a line is made of: ``places`` among ``n`` others and their ``weights``, both (taps, entries).
+    """The entries that each entry of a line is made of: ``places`` among ``n`` others and their ``weights``, both
+    (taps, entries).
 
     Where an entry has fewer taps than others, the last of its weights are 0; unless ``all_count``, then entries
     are multiplied by weights of 0 too, which shows if they are NaN.
@@ -91,7 +92,7 @@ class Taps:
 
     @cached_property
     def transposed(self) -> Taps:
-        """The taps that gradients go back by: of each of the others, where it went to."""
+        """Return the taps of the gradient: for each source entry, the entries that read it."""
         taps, m = self.places.shape
         source, target = self.places.ravel(), np.tile(np.arange(m), taps)
         weight = self.weights.ravel()
@@ -107,7 +108,7 @@ class Taps:
 
     @cached_property
     def parts(self) -> list[tuple]:
-        """For each tap the entries that have one (None: all), their places and weights."""
+        """Yield, for each tap, the entries that have one (None: all), their indices and weights."""
         found: list[tuple] = []
         for place, weight in zip(self.places, self.weights, strict=True):
             there = np.flatnonzero(weight)
@@ -177,7 +178,7 @@ _MOST_BITS, _LARGEST_WEIGHT = 22, 1 << 15
 
 @lru_cache(256)
 def _byte_taps(*line: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    """Places, whole-number weights, and by how many bits those are scaled: taps for bytes.
+    """Return indices, integer weights, and the number of bits by which those are scaled: taps for bytes.
 
     The scale is the largest at which the weights fit into 16 bits. Taps of one place are added up before they are
     rounded.
@@ -204,7 +205,9 @@ def _need_floats(mode: str, x: Any) -> None:
 
 
 def _bytes_at(x: Any, mode: str, lines: Sequence[tuple]) -> Any:
-    """Images of bytes at another resolution, rounded to bytes after each dimension, as PyTorch's CPU code does."""
+    """Return images of bytes at another resolution, rounded to bytes after each dimension, as PyTorch's CPU code
+    does.
+    """
     if mode not in ("bilinear", "bicubic") or x.dtype != np.uint8:
         _need_floats(mode, x)
     x = x.astype(np.int64)
@@ -226,7 +229,7 @@ def _bytes_at(x: Any, mode: str, lines: Sequence[tuple]) -> Any:
 def _new_sizes(
     old: tuple, size: Any, scale_factor: Any, recompute: bool | None, mode: str
 ) -> tuple[tuple[int, ...], list[float]]:
-    """The new sizes, and how many old entries a new one is wide."""
+    """Return the new sizes, and the width of a new entry in old ones."""
     dims = len(old)
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate: only one of size or scale_factor should be defined, and one must be")
@@ -358,7 +361,7 @@ def _warn_of_corners(name: str, align_corners: bool | None) -> None:
 
 
 def _lines(n: int, like: Any, align_corners: bool) -> Any:
-    """The coordinates of ``n`` entries between -1 and 1: of their middles, or of the first and last."""
+    """Return the coordinates of ``n`` entries between -1 and 1: of their centres, or of the first and last."""
     x = np.linspace(-1, 1, n) if n > 1 else np.zeros(n)
     return new_tensor(asarray_like(x if align_corners else x * (n - 1) / n, raw(like), raw(like).dtype))
 
@@ -406,7 +409,7 @@ def _unnormalised(x: Any, n: int, align_corners: bool) -> Any:
 
 
 def _reflected(x: Any, n: int, align_corners: bool) -> Any:
-    """Coordinates outside thrown back at the border, as often as it takes."""
+    """Return coordinates reflected at the border until they are inside."""
     low, span = (0.0, float(n - 1)) if align_corners else (-0.5, float(n))
     if span == 0:
         return x * 0
@@ -417,7 +420,7 @@ def _reflected(x: Any, n: int, align_corners: bool) -> Any:
 
 
 def _placed(x: Any, n: int, padding_mode: str, align_corners: bool) -> Any:
-    """Coordinates inside of the image, or as they are where zeros lie around it."""
+    """Return coordinates inside the image, or unchanged where it is surrounded by zeros."""
     if padding_mode == "reflection":
         x = _reflected(x, n, align_corners)
     if padding_mode != "zeros":
@@ -426,7 +429,7 @@ def _placed(x: Any, n: int, padding_mode: str, align_corners: bool) -> Any:
 
 
 def _picked(flat: Any, places: Sequence[Any], sizes: tuple) -> Any:
-    """(N, C, points): the entries at whole coordinates (N, points) for each dimension; 0 outside."""
+    """Return (N, C, points): the entries at integer coordinates (N, points) for each dimension; 0 outside."""
     index: Any = None
     inside: Any = None
     for at, n in zip(places, sizes, strict=True):
@@ -467,7 +470,7 @@ def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align_corners:
 
 
 def _cubic_weights(t: Any, a: float = -0.75) -> list:
-    """The weights of the entries at -1, 0, 1 and 2, of cubic convolution at a fraction ``t``."""
+    """Return the weights of the entries at -1, 0, 1 and 2, for cubic convolution at a fraction ``t``."""
     outer = lambda v: ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
     inner = lambda v: ((a + 2) * v - (a + 3)) * v * v + 1
     return [outer(t + 1), inner(t), inner(1 - t), outer(2 - t)]
@@ -536,7 +539,7 @@ def grid_sample(
 
 
 def _level(name: str, dims: str, what: str) -> None:
-    """The function beneath, whose modes are numbers."""
+    """Declare the function of ATen, whose modes are numbers."""
 
     def function(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
         modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")

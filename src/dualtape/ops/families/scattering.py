@@ -1,7 +1,7 @@
-"""Entries combined where an index says, and values written over a part of a tensor, out of place.
+"""Entries combined at an index, and values written over a part of a tensor, out of place.
 
-Several entries may go to one place: they are added up, multiplied, averaged, or the largest or smallest wins, with or
-without what was there.
+Several entries may have one index: they are added, multiplied, averaged, or the largest or smallest wins, with or
+without the entry that was there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMBINED = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maxi
 
 
 def _neutral(reduce: str, dtype: np.dtype) -> Any:
-    """What changes nothing when it is combined."""
+    """Return the identity element of a reduction."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":
@@ -77,7 +77,7 @@ def _scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, include
 
 
 def _counts(x: Any, dim: int, index: Any, src: Any, include_self: bool, own: Any = 1, each: Any = 1) -> Any:
-    """How many entries went to each place, or of those how many ``own`` and ``each`` mark."""
+    """Return how many entries went to each position, or of those how many ``own`` and ``each`` mark."""
     start = np.zeros_like(x) + own
     if not include_self:
         start = use("scatter_set")(start, dim, index, 0)
@@ -89,8 +89,8 @@ def _read(src: Any, index: Any) -> Any:
 
 
 def _share(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool) -> tuple:
-    """The gradients of x and of what was read of src, but for products: they are shared by those that made the
-    result.
+    """Return the gradients of x and of the entries read of src, except for products: they are shared by the entries
+    that made the result.
     """
     if reduce == "sum":
         mine, share = g, g
@@ -109,7 +109,7 @@ def _untouched(g: Any, dim: int, index: Any, include_self: bool) -> Any:
 
 
 def _layer_places(shape: tuple, dim: int, index: Any) -> tuple:
-    """Where entries go that each get a place of their own: along a new first axis, in the order in which they come."""
+    """Return indices that give each entry a position of its own: along a new first axis, in order of occurrence."""
     grid = np.broadcast_arrays(*at(normal_dim(dim, len(shape)), index))
     places = np.ravel_multi_index(tuple(grid), shape).reshape(-1)
     order = np.argsort(places, kind="stable")
@@ -145,8 +145,8 @@ op("scatter_from_layers", _from_layers, kind=GENERAL, whole=True, public=False, 
 
 
 def _product_gradients(g: Any, x: Any, dim: int, index: Any, src: Any, include_self: bool) -> tuple:
-    """As many layers of factors as the most that share a place, ones where there are fewer: few programs
-    differentiate such products twice, which is what needs them.
+    """Return the gradients of products with as many layers of factors as the most that share a position, padded with
+    ones: needed where products are differentiated twice.
     """
     if not x.ndim or not index.ndim or not src.ndim:
         g, x, places, src = g.reshape((1,)), x.reshape((1,)), index.reshape(-1), src.reshape(-1)
@@ -169,8 +169,8 @@ def _gradients(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce:
 def _quick_gradients(
     g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool
 ) -> tuple:
-    """The same where it is not differentiated again: a product without one of its factors by a division, zeros counted
-    apart.
+    """Return the same where it is not differentiated again: a product without one of its factors by a division, zeros
+    counted separately.
     """
     if reduce != "prod":
         return _share(g, x, dim, index, _read(src, index), out, reduce, include_self)
@@ -187,7 +187,7 @@ def _quick_gradients(
 
 
 def _declare(name: str, forward: Any, source: str, places: Any, doc: str, samples: tuple) -> None:
-    """A row of either kind; ``places`` makes the index of each entry of ``source`` from what the op was given."""
+    """Declare a row of either kind; ``places`` makes the index of each entry of ``source`` from the op's arguments."""
     names = ("g", "x", "dim", "index", source, "out", "reduce", "include_self")
 
     def formula(gradients: Any, which: int) -> Any:
@@ -244,7 +244,7 @@ def _index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, includ
 
 
 def _spread(index: Any, source: Any, x: Any, dim: int) -> Any:
-    """An index of whole slices as that of each of their entries."""
+    """Return an index of whole slices as that of each of their entries."""
     if not source.ndim:
         return index.reshape(())
     d = normal_dim(dim, source.ndim)
@@ -387,7 +387,7 @@ op("put", _put, kind=GENERAL, whole=True, inplace=True, constants=("index",), jv
 
 
 def _over(name: str, x: Any, src: Any, part: str, *values: Any) -> Any:
-    """A copy of x with ``src`` over what the view op ``part`` shows of it."""
+    """Return a copy of x with ``src`` written over the view that the op ``part`` gives of it."""
     view = TABLE[part]
     out = copy_in_order(x)
     place = view.forward(out, *values)

@@ -1,7 +1,7 @@
-"""Functions that SciPy has and PyTorch has not: beside the gamma and error functions, integrals, the inverses of
-distribution functions, and functions of matrices.
+"""Functions that SciPy has and PyTorch lacks: related to the gamma and error functions, integrals, inverses of
+distribution functions, functions of matrices.
 
-They have no names of their own here: SciPy's functions of tensors lead to them.
+They have no public names here: SciPy's functions call them for tensors.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
 
 
 def _bound(name: str, slope: Any, orders: Any, samples: Any, doc: str) -> None:
-    """A function of an order, for which there is no derivative, and a bound."""
+    """Declare a function of an order, for which there is no derivative, and a bound."""
     op(f"scipy_{name}", lambda x, y: of_pair(lambda x, y: getattr(special, name)(x, y))(x, y), kind=BROADCASTING,
        promote=FLOAT, scalars=False, vjp=dict(x=_underived(f"{name}: its first argument"), y=slope),
        samples=(sample(orders, samples), sample(np.array(2.5), probability())), doc=doc, **_QUIET)  # fmt: skip
@@ -123,7 +123,9 @@ def _adjoint(x: Any) -> Any:
 
 
 def _slope(function: Any, x: Any, t: Any) -> Any:
-    """The derivative of a function at ``x`` along ``t``: that function of a matrix of four blocks has it in a corner."""
+    """Return the derivative of a matrix function at ``x`` along ``t``: a block of that function of a matrix of twice
+    the size.
+    """
     join = use("cat")
     return function(join([join([x, t], -1), join([np.zeros_like(x), x], -1)], -2))[..., : t.shape[-2], t.shape[-1] :]
 

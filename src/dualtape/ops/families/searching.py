@@ -1,4 +1,4 @@
-"""Searching in sorted boundaries, and the different elements of a tensor with their counts."""
+"""Search in sorted boundaries, and the unique elements of a tensor with their counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from .reductions import LONG, refuse_complex
 
 
 def _bisected(sequence: Any, values: Any, right: bool) -> Any:
-    """The index of each value among sorted boundaries that hold NaN: a binary search by PyTorch's comparisons.
+    """Return the index of each value among sorted boundaries that contain NaN: a binary search by PyTorch's
+    comparisons.
 
     Every step halves the interval ``[low, high)``; to be "not at least" a value is true of a NaN on either side.
     """
@@ -76,7 +77,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Any = None,
 ) -> Any:
-    """Where in the last dimension of ``sorted_sequence`` each value goes so that the order stays.
+    """The index in the last dimension of ``sorted_sequence`` at which each value can be inserted in order.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 def _first_of_runs(flat: Any) -> Any:
-    """Where a run of equal elements begins."""
+    """Return where each run of equal elements begins."""
     first = np.empty(flat.shape, bool) if type(flat) is np.ndarray else full_like_shape(flat.shape, True, bool, flat)
     first[:1] = True
     first[1:] = flat[1:] != flat[:-1]
@@ -141,7 +142,9 @@ _INSERTED = 16
 
 
 def _precedes(a: list, b: list) -> bool:
-    """Whether a slice comes before another: by the first elements that compare as different, which NaN never does."""
+    """Return whether a slice comes before another: by the first elements that compare as different, which NaN never
+    does.
+    """
     for x, y in zip(a, b, strict=True):
         if x < y:
             return True
@@ -151,7 +154,10 @@ def _precedes(a: list, b: list) -> bool:
 
 
 def _insertion_order(rows: list[list]) -> list[int]:
-    """The order into which insertion brings slices. With NaN the comparison is no order, so the steps decide."""
+    """Return the order into which insertion sort brings slices.
+
+    With NaN the comparison is no order, so the algorithm decides.
+    """
     order: list[int] = []
     for new, row in enumerate(rows):
         place = len(order)
@@ -165,7 +171,7 @@ def _insertion_order(rows: list[list]) -> list[int]:
 
 
 def _unique_with_nan(array: Any, d: int) -> list:
-    """Values, inverse and counts of the few slices of an array that holds NaN, which equals nothing."""
+    """Return values, inverse and counts of the few slices of an array that contains NaN, which equals nothing."""
     slices = np.moveaxis(array, d, 0)
     rows = slices.reshape(len(slices), -1)
     order = asarray_like(_insertion_order(rows.tolist()), array, LONG)

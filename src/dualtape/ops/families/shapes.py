@@ -27,7 +27,7 @@ from ..table import GENERAL, LINEAR, composite, op
 
 
 def resolve(shape: Any, size: int, name: str = "view") -> tuple[int, ...]:
-    """``shape`` with its -1 filled in; raises if it does not hold ``size`` elements."""
+    """Return ``shape`` with its -1 filled in; raise if it does not fit ``size`` elements."""
     sizes = tuple(int(n) for n in ((shape,) if isinstance(shape, int) else shape))
     if sizes.count(-1) > 1:
         raise RuntimeError(f"{name}: only one dimension can be inferred, got shape {list(sizes)}")
@@ -94,7 +94,7 @@ def _clone(x: Any, memory_format: Any = None) -> Any:
 
 
 def _expanded_copy(x: Any) -> Any:
-    """A copy whose axes lie as those of ``x`` do; those along which it was expanded tell nothing, and are passed over."""
+    """Return a copy in the memory order of ``x``, without regard to axes along which it was expanded."""
     strides, order = x.strides, list(reversed(range(x.ndim)))  # the innermost first
     for start in range(1, x.ndim):
         place = start
@@ -110,7 +110,7 @@ def _expanded_copy(x: Any) -> Any:
 
 
 def _channels_last(x: Any, name: str, memory_format: Any) -> Any:
-    """A copy in which the channels of an image or a volume lie side by side."""
+    """Return a copy with the channels of an image or a volume innermost."""
     check_rank(name, x.ndim, memory_format)
     last = x.ndim - 1
     return x.transpose(0, *range(2, last + 1), 1).copy().transpose(0, last, *range(1, last))
@@ -386,7 +386,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 @composite("movedim", also=("moveaxis",), samples=(sample(real(2, 3, 4), 0, 2), sample(real(2, 3, 4), (0, 1), (1, 2))))
 def movedim(input: Any, source: Any, destination: Any) -> Any:
-    """Dimensions moved to other places, the rest kept in order.
+    """Dimensions moved to other positions, the rest kept in order.
 
     Examples
     --------
@@ -419,7 +419,7 @@ def adjoint(input: Any) -> Any:
 
 
 def in_format_of(result: Tensor, input: Tensor) -> Tensor:
-    """``result`` with its channels last in memory if those of ``input`` are: for what is made of several ops."""
+    """Return ``result`` in channels-last order if ``input`` is: for composites."""
     if result.ndim != input.ndim or not channels_lie_last(input._array):
         return result
     return _contiguous(result, channels_last if result.ndim == 4 else channels_last_3d)

@@ -1,6 +1,4 @@
-"""Softmax and its kin: exponentials that are normalised or summed, taken from the largest element so that nothing
-overflows.
-"""
+"""Softmax, log-softmax and logsumexp: the largest element is subtracted first, so that nothing overflows."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _max: Any = np.maximum.reduce
 
 
 def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
-    """The elements less their largest, and the axis; the dtype of the result."""
+    """Return the elements less their largest, the axis, and the dtype of the result."""
     if (
         dtype is None
         and type(x) is np.ndarray
@@ -75,7 +73,7 @@ def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
 
 
 def _sums(x: np.ndarray, d: int) -> np.ndarray:
-    """The sums along a dimension, which stays."""
+    """Return the sums along a dimension, which is kept."""
     if x.ndim == 2 and x.flags.c_contiguous:
         sums = sum_axis(x, d)
         return sums[:, None] if d else sums
@@ -86,7 +84,7 @@ def _sums(x: np.ndarray, d: int) -> np.ndarray:
 
 exponentials = later(".arrays.kernels.approximations", "exponentials")
 add_outer, scale_rows = later(".arrays.kernels.updates", "add_outer"), later(".arrays.kernels.updates", "scale_rows")
-# numbers in all, and in a row, from which blocks and the updates of :mod:`arrays.updates` are worth their calls
+# numbers in all, and in a row, from which blocks and the updates of :mod:`dualtape.arrays.kernels.updates` are worth their calls
 _FEWEST, _LONG = (
     16_384,
     64,
@@ -94,15 +92,15 @@ _FEWEST, _LONG = (
 
 
 def _by_rows(x: Any, dim: int) -> bool:
-    """Whether ``x`` is NumPy's, dense and large, and ``dim`` the dimension of its rows."""
+    """Return whether ``x`` is a large contiguous NumPy array, and ``dim`` the dimension of its rows."""
     if type(x) is not np.ndarray or x.size < _FEWEST or x.shape[-1] < _LONG:
         return False
     return x.dtype.char in "fd" and dim in (-1, x.ndim - 1) and x.flags.c_contiguous
 
 
 def _log_softmax_rows(x: np.ndarray) -> np.ndarray:
-    """x - max - log(sum(exp(x - max))), some rows at a time: what is made for them stays in a cache, and the two
-    columns are subtracted by BLAS.
+    """Return x - max - log(sum(exp(x - max))), some rows at a time so that intermediates stay in a cache; BLAS
+    subtracts the two columns.
     """
     out = np.empty(x.shape, x.dtype)
     n = x.shape[-1]
@@ -118,7 +116,7 @@ def _log_softmax_rows(x: np.ndarray) -> np.ndarray:
 
 
 def _log_softmax_gradient_rows(g: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """g - exp(out) * sum(g), some rows at a time."""
+    """Return g - exp(out) * sum(g), some rows at a time."""
     change = np.empty(out.shape, out.dtype)
     n = out.shape[-1]
     grads, outs, into = g.reshape(-1, n), out.reshape(-1, n), change.reshape(-1, n)
@@ -145,12 +143,12 @@ def _log_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
 
 
 def _softmax_change(v: Any, out: Any, dim: int) -> Any:
-    """The Jacobian, which is symmetric, times ``v``."""
+    """Return the Jacobian, which is symmetric, times ``v``."""
     return out * (v - total(v * out, dim, True))
 
 
 def _softmax_gradient(g: Any, out: Any, dim: int) -> Any:
-    """:func:`_softmax_change` in the one array it makes."""
+    """Return :func:`_softmax_change`, allocating a single array."""
     depth = out.ndim
     if depth and dim % depth == depth - 1 and out.dtype is g.dtype is not HALF and out.size:
         change = np.subtract(g, np.vecdot(g, out)[..., None])
@@ -163,7 +161,7 @@ def _softmax_gradient(g: Any, out: Any, dim: int) -> Any:
 
 
 def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
-    """g - exp(out) * sum(g) in the one array it makes."""
+    """Return g - exp(out) * sum(g), allocating a single array."""
     if _by_rows(out, dim) and type(g) is np.ndarray and g.dtype == out.dtype and g.flags.c_contiguous:
         return _log_softmax_gradient_rows(g, out)
     change = np.exp(out)

@@ -1,4 +1,4 @@
-"""Order: sorting, the largest, the k-th, medians and quantiles, and searching in what is sorted.
+"""Order statistics: sorting, the largest, the k-th, medians and quantiles.
 
 NaN counts as larger than every number. Sorting is stable, so of equal elements the first comes first; where PyTorch
 picks one of several that tie by accident of its algorithm, the first is taken here.
@@ -30,7 +30,7 @@ from .reductions import LONG, SELECTING, need_elements, numpy_names, pick, place
 
 
 def _order(x: Any, d: int, descending: bool) -> Any:
-    """The indices that sort ``x`` along an axis."""
+    """Return the indices that sort ``x`` along an axis."""
     if type(x) is np.ndarray:  # the same by methods and slices
         if not descending:
             return x.argsort(d, "stable")
@@ -52,7 +52,7 @@ def _sort(x: Any, dim: int = -1, descending: bool = False, stable: bool | None =
 
 
 def _put_back(g_values: Any, x_shape: tuple, dim: int, indices: Any) -> Any:
-    """The gradient of picked entries for NumPy's arrays: that of a few in one go."""
+    """Return the gradient of picked entries for NumPy's arrays; of few entries in a single call."""
     if not x_shape or indices.size > FEW:
         return place(g_values, x_shape, dim, indices, True)
     out = np.zeros(x_shape, g_values.dtype)
@@ -112,8 +112,8 @@ _MANY = 10_000  # elements from which looking for candidates pays
 
 
 def _candidates(x: np.ndarray, k: int) -> tuple | None:
-    """Of each row the few elements that can be among its ``k`` largest, in their order, and their indices; None if they
-    are not few.
+    """Return, for each row, the few elements that can be among its ``k`` largest, in their order, and their indices;
+    None if they are not few.
 
     Rows are dealt out into stacks: the k-th largest of the stacks' tops is a bound that at least k elements reach,
     and in most rows not many more.
@@ -189,7 +189,7 @@ op("topk", _topk, kind=GENERAL, whole=True, **_PERMUTED,
 
 
 def _at(x: Any, d: int, keepdim: bool, indices: Any) -> tuple:
-    """The entries at ``indices``, whose axis ``d`` has size 1, with or without that axis."""
+    """Return the entries at ``indices``, whose axis ``d`` has size 1, with or without that axis."""
     values = take_along(x, indices, d)
     if keepdim:
         return values, indices
@@ -198,7 +198,7 @@ def _at(x: Any, d: int, keepdim: bool, indices: Any) -> tuple:
 
 
 def _nth(order: Any, d: int, n: int) -> Any:
-    """The ``n``-th entries along an axis, which stays, with size 1."""
+    """Return the ``n``-th entries along an axis, which is kept with size 1."""
     return order[(slice(None),) * d + (slice(n, n + 1),)].copy()
 
 

@@ -1,5 +1,5 @@
-"""Elementwise functions that fewer programs use: inverse hyperbolic functions, error functions and the normal
-distribution, logit, sinc, entropy, the replacement of NaN.
+"""Elementwise special functions: inverse hyperbolic functions, error functions and the normal distribution, logit,
+sinc, entropy, the replacement of NaN.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _sinc(x: Any) -> Any:
 
 
 def _sinc_derivative(x: Any) -> Any:
-    """(cos(pi x) - sinc(x)) / x, and near 0 its series: so that every order is right there."""
+    """Return (cos(pi x) - sinc(x)) / x, and near 0 its series, correct at every order."""
     y = x * np.pi
     small = np.absolute(y) < 0.1
     safe = np.where(small, 1, y)
@@ -79,7 +79,7 @@ _TWO_OVER_ROOT_PI = 2 / sqrt(pi)
 
 
 def error_function(x: Any) -> Any:
-    """SciPy's erf, or a quicker one where single precision and many elements ask for it."""
+    """Return SciPy's erf, or a faster one for many elements of single precision."""
     return erf_single(x) if type(x) is np.ndarray and x.dtype == np.float32 and x.size > _MANY else special.erf(x)
 
 
@@ -102,7 +102,9 @@ erf(x), exact for large x.
 
 
 def computed(forward: Any, *arrays: Any) -> Any:
-    """A function of SciPy's: on other arrays by their own function, or, if they have none, by way of NumPy's."""
+    """Apply a SciPy function; to other kinds of arrays their own function, or, if they have none, by converting to
+    NumPy.
+    """
     try:
         return forward(*arrays)
     except TypeError:
@@ -112,7 +114,7 @@ def computed(forward: Any, *arrays: Any) -> Any:
 
 
 def of_scipy(forward: Any) -> Any:
-    """A function of SciPy's of real numbers, with the dtype of its argument."""
+    """Return a SciPy function of real numbers such that its result has the dtype of its argument."""
 
     def function(x: Any) -> Any:
         if x.dtype.kind == "c":
@@ -217,7 +219,7 @@ def _xlog1py_slope(x: Any, y: Any) -> Any:
 
 
 def of_pair(forward: Any) -> Any:
-    """A function of SciPy's of two real arrays or numbers, with the dtype that NumPy's own would have."""
+    """Return a SciPy function of two real arrays or numbers such that its result has NumPy's result dtype."""
 
     def function(x: Any, y: Any) -> Any:
         dtype = np.result_type(x, y)
@@ -229,7 +231,9 @@ def of_pair(forward: Any) -> Any:
 
 
 def scalar_variant(x: Any, y: Any) -> int:
-    """Which of PyTorch's three nodes: of two tensors, of a number and a tensor, of a tensor and a number."""
+    """Return which of PyTorch's three nodes applies: of two tensors, of a number and a tensor, of a tensor and a
+    number.
+    """
     return 1 if isinstance(x, (int, float)) else 2 if isinstance(y, (int, float)) else 0
 
 
@@ -284,7 +288,7 @@ def _nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, ne
 
 
 def _where_finite(g: Any, x: Any) -> Any:
-    """What is given where x is finite, of complex numbers each part for itself."""
+    """Return the gradient where x is finite; for complex numbers each part separately."""
     if x.dtype.kind != "c":
         return np.where(np.isfinite(x), g, 0)
     return np.where(np.isfinite(x.real), g.real, 0) + 1j * np.where(np.isfinite(x.imag), g.imag, 0)

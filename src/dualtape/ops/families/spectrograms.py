@@ -1,4 +1,4 @@
-"""Fourier transforms of short pieces of signals, and back: ``stft`` and ``istft``."""
+"""Short-time Fourier transforms and their inverse: ``stft`` and ``istft``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _steps(name: str, n_fft: int, hop_length: int | None, win_length: int | None
 
 
 def _whole_window(name: str, window: Any, like: Any, dtype: Any, length: int, n_fft: int) -> Any:
-    """The window, ones if there is none, with zeros on both sides up to ``n_fft`` entries."""
+    """Return the window, ones if there is none, padded with zeros on both sides to ``n_fft`` entries."""
     if window is None:
         warn(
             f"{name}: a window was not provided, and is one of ones: frequencies leak into one another; pass"

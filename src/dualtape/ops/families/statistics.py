@@ -1,4 +1,4 @@
-"""Variance and what comes from it, covariance, and histograms."""
+"""Variance and related statistics, covariance, and histograms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .reductions import HALF, LONG, SINGLE, add_reduce, axes, count, numpy_names
 
 
 def _moments(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
-    """Variance and mean, half precision in single."""
+    """Return variance and mean; half precision is computed in single."""
     if dim is None and type(x) is np.ndarray and x.dtype.char in "fd" and 0 < x.size <= _MANY and not keepdim:
         line, n = x.ravel(), x.size
         mean = sum_point(line) / x.dtype.type(n)
@@ -95,7 +95,7 @@ def _std_mean(x: Any, dim: Any, correction: float, keepdim: bool) -> tuple:
 
 
 def _slope(x: Any, dim: Any, correction: float) -> Any:
-    """The derivative of the variance with respect to each element."""
+    """Return the derivative of the variance with respect to each element."""
     n = count(x.shape, dim)
     off = x - total(x, dim, True) / max(n, 1)
     if n > correction:
@@ -104,7 +104,7 @@ def _slope(x: Any, dim: Any, correction: float) -> Any:
 
 
 def _half_over(g: Any, std: Any) -> Any:
-    """g / (2 std), and 0 where std is 0: what turns a gradient of the deviation into one of the variance."""
+    """Return g / (2 std), and 0 where std is 0: converts a gradient of the deviation into one of the variance."""
     flat = std == 0
     return np.where(flat, 0, g / np.where(flat, 1, 2 * std))
 
@@ -118,8 +118,8 @@ def _var_tangent(t: Any, x: Any, dim: Any, correction: float, keepdim: bool) -> 
 
 
 def _if_asked(g: Any, gradient: Any, x: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    """The gradient by way of a variance beside a mean: without degrees of freedom it is no number, unless nobody
-    asked for the variance.
+    """Return the gradient through a variance beside a mean: without degrees of freedom it is NaN, unless the variance
+    got no gradient.
     """
     return (
         gradient if count(x.shape, dim) > correction else np.where(restore(g, x.shape, dim, keepdim) == 0, 0, gradient)
@@ -175,9 +175,7 @@ _std_mean_op = op("std_mean_op", _std_mean, kind=REDUCTION, public=False, method
 
 
 def _corrected(name: str, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
-    """PyTorch's two ways to say what is taken off the count: ``unbiased`` (which may come first), and
-    ``correction``.
-    """
+    """Return the correction from PyTorch's two arguments: ``unbiased`` (which may come first), and ``correction``."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:

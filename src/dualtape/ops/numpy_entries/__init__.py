@@ -1,9 +1,9 @@
 """NumPy's functions on tensors: ``np.tanh(x)`` of a tensor is a tensor with history.
 
-A function has an *entry*, which takes NumPy's arguments and computes with the ops; or its answer is whole numbers,
-truth or text, which have no derivative, and it is computed from the values; or there is a reason why it has neither,
-which its error tells. ``vocabulary`` has what formulas are written in; the other modules are read when a function is
-called that it has not.
+A function either has an *entry*, which takes NumPy's arguments and computes with the ops; or its result is integers,
+truth values or text, which have no derivative, and it is computed from the values; or its error says why it has
+neither. ``vocabulary`` has the functions that formulas use; the other modules are imported when another function is
+called.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ...modes import current
 from .registry import BY_VALUE, CREATIONS, ENTRIES, OUT_PLACES, tensor
 from .vocabulary import UFUNCS as UFUNCS
 
-_MODULES = ("ufuncs", "reductions", "arrangements", "places", "functions", "linalg", "fourier", "reasons")
+_MODULES = ("ufuncs", "reductions", "arrangements", "searching", "functions", "linalg", "fourier", "reasons")
 
 __all__ = ["CREATIONS", "ENTRIES", "call_function", "call_ufunc", "load"]
 
 
 def load() -> None:
-    """Read the entries that are read on demand."""
+    """Import the entries that are read on demand."""
     for name in _MODULES:
         import_module(f".{name}", __name__)
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
-    """``ufunc`` on tensors."""
+    """Run ``ufunc`` on tensors."""
     if method == "__call__" and not kwargs and ufunc in UFUNCS:
         try:
             return UFUNCS[ufunc](*inputs)
@@ -47,7 +47,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any
 
 
 def call_function(like: Tensor, func: Callable, args: tuple, kwargs: dict) -> Any:
-    """A NumPy function on tensors."""
+    """Run a NumPy function on tensors."""
     if func in CREATIONS:
         return CREATIONS[func](like, *args, **kwargs)
     if func not in ENTRIES:
@@ -67,7 +67,7 @@ def call_function(like: Tensor, func: Callable, args: tuple, kwargs: dict) -> An
 
 
 def write(name: str, out: Any, result: Any) -> Any:
-    """``result`` in ``out``, as NumPy writes it: of the same shape, in a dtype of the same kind or a wider one."""
+    """Write ``result`` into ``out`` by NumPy's rules: of the same shape, in a dtype of the same kind or a wider one."""
     if out.shape != result.shape:
         raise ValueError(f"np.{name}: out= has the shape {tuple(out.shape)}, the result {tuple(result.shape)}")
     if not np.can_cast(np.dtype(result.dtype), np.dtype(out.dtype), "same_kind"):
@@ -86,7 +86,7 @@ def write(name: str, out: Any, result: Any) -> Any:
 
 
 def as_arrays(func: Callable, values: Any) -> Any:
-    """The arguments of a function that knows arrays only, as arrays: of tensors that have no derivative to carry."""
+    """Return the arguments of a function that takes arrays only, as arrays; raise if a derivative would be lost."""
     from .reasons import advice, full_name
 
     if isinstance(values, Tensor):
@@ -106,7 +106,7 @@ def as_arrays(func: Callable, values: Any) -> Any:
 
 
 def _as_values(func: Callable, values: Any) -> Any:
-    """The arguments of a function whose answer has no derivative, as arrays."""
+    """Return the arguments of a function whose result has no derivative, as arrays."""
     if not isinstance(values, Tensor):
         return _mapped(_as_values, func, values)
     if type(values._array) is not np.ndarray:
@@ -121,5 +121,5 @@ def _mapped(convert: Callable, func: Callable, values: Any) -> Any:
 
 
 def is_moving(tensor: Tensor) -> bool:
-    """Whether a tensor has a tangent at an open level."""
+    """Return whether a tensor has a tangent at an open level."""
     return any(tangent(tensor, level) is not None for level in active(current()))

@@ -1,7 +1,7 @@
-"""NumPy's functions that arrange elements anew: joins, splits, repetitions, padding; and those that write elements.
+"""NumPy's functions that rearrange elements (joins, splits, repetitions, padding) and that write elements.
 
-Where an op has the same meaning it is called. For the others NumPy arranges the *places* of the elements, and the
-result is taken from there: every option has NumPy's meaning, and the derivative is that of an index.
+Where an op has the same meaning it is called. Otherwise NumPy rearranges the *indices* of the elements, and the result
+is gathered by them: every option has NumPy's meaning, and the derivative is that of indexing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from . import as_arrays
 from .registry import axes_of, entry, op, plain, tensor
 from .vocabulary import _broadcast_to, _concatenate, _full_like, _reshape
 
-# --- elements moved, by their places --------------------------------------------------------------
+# --- elements moved, by their indices -------------------------------------------------------------
 
 
 def moved(arrange: Callable, *values: Any) -> Any:
-    """What ``arrange`` makes of ``values``, without looking at them."""
+    """Return ``arrange(*values)``, computed by rearranging indices."""
     tensors = [tensor(v) for v in values]
     places, start = [], 0
     for x in tensors:
@@ -36,7 +36,7 @@ def moved(arrange: Callable, *values: Any) -> Any:
 
 
 def _moving(numpy: Callable, *parameters: str) -> None:
-    """An entry for a function that moves the elements of its first arguments."""
+    """Return an entry for a function that moves the elements of its first arguments."""
 
     @entry(numpy)
     def arranged(*args: Any, **kwargs: Any) -> Any:
@@ -145,11 +145,11 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
     return moved(lambda places, *_: np.pad(places, pad_width, constant_values=starts), x, *fills)
 
 
-# --- elements written, by their places ------------------------------------------------------------
+# --- elements written, by their indices -----------------------------------------------------------
 
 
 def _writing(numpy: Callable, target: Any, write: Callable, *values: Any) -> None:
-    """Let ``write`` put the elements of ``values`` into ``target``."""
+    """Let ``write`` store the elements of ``values`` in ``target``."""
     if not isinstance(target, Tensor):
         write(target, *as_arrays(numpy, values))
         return
@@ -282,7 +282,7 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple:  # a subclass i
 
 
 def _tensor_or_array(value: Any) -> Any:
-    """``value`` as a tensor; what no tensor can hold (text, objects: matplotlib has some) as an array."""
+    """Return ``value`` as a tensor; as an array if a tensor cannot hold it (text, objects: matplotlib has some)."""
     try:
         return tensor(value)
     except TypeError:

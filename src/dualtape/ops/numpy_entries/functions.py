@@ -1,4 +1,4 @@
-"""NumPy's functions of numbers that are no ufuncs, on tensors: rounding, interpolation, polynomials, convolution."""
+"""NumPy's numerical functions that are not ufuncs, on tensors: rounding, interpolation, polynomials, convolution."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _i0(x: Any) -> Any:
 
 @entry(np.unwrap)
 def _unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
-    """The jumps that are taken out are whole periods: they do not move with ``p``."""
+    """Return ``p`` with jumps by whole periods removed; the periods do not depend on ``p``."""
     x = floating(p)
     jumps = np.unwrap(raw(x), discont, axis, period=period) - raw(x)
     return x + wrap(np.asarray(jumps, x._array.dtype))

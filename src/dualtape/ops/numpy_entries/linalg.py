@@ -16,7 +16,7 @@ linalg: Any = np.linalg
 
 
 def _results(numpy: Any, *results: Any) -> Any:
-    """The results under NumPy's names."""
+    """Return the results in NumPy's named tuple."""
     return getattr(np.linalg._linalg, f"{numpy}Result")(*results)
 
 

@@ -1,4 +1,4 @@
-"""Why functions of NumPy's have no entry for tensors, and what to use: what their errors say."""
+"""Why some NumPy functions have no entry for tensors, and what to use instead: the texts of their errors."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ REASONS: dict[str, str] = {
 
 
 def full_name(func: Callable) -> str:
-    """A function's name as users write it."""
+    """Return a function's name as users write it."""
     module = (getattr(func, "__module__", None) or "numpy").removeprefix("numpy").removeprefix(".")
     return ".".join(filter(None, ("np", module, getattr(func, "__name__", str(func)))))
 
 
 def advice(func: Callable) -> str:
-    """What to do where there is no entry."""
+    """Return what to use in place of a function without an entry."""
     name = func.__name__
     if name in REASONS and (isinstance(func, np.ufunc) or func.__module__.startswith("numpy")):
         return f"It {REASONS[name]}"

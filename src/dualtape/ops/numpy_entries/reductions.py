@@ -91,7 +91,7 @@ def _any_zero(x: Tensor) -> Any:
 
 
 def _observations(m: Any, y: Any, rowvar: bool, name: str) -> Tensor:
-    """The variables of ``m`` and ``y`` as rows."""
+    """Return the variables of ``m`` and ``y`` as rows."""
     parts = []
     for one in (m, y):
         if one is None:
@@ -133,7 +133,7 @@ def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) 
 
 
 def _lined_up(a: Any, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
-    """``a`` with the elements to reduce on one last axis, and the shape of the result if all axes are kept."""
+    """Return ``a`` with the elements to reduce on one last axis, and the shape of the result if all axes are kept."""
     x = floating(a)
     axes = axes_of(axis, x.ndim)
     kept = tuple(1 if d in axes else n for d, n in enumerate(x._array.shape))
@@ -142,7 +142,10 @@ def _lined_up(a: Any, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
 
 
 def _quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, ignore_nan: bool) -> Any:
-    """Quantiles by NumPy's rule of this name: what it gives of 0, 1, 2 ... is the place between sorted elements."""
+    """Return quantiles by the NumPy method of this name; its result for 0, 1, 2 ...
+
+    is the position between sorted elements.
+    """
     if isinstance(q, Tensor) and q.requires_grad:
         raise RuntimeError(f"np.{name} has no derivative with respect to q here: give it as numbers")
     lined, kept = _lined_up(a, axis)
@@ -228,7 +231,7 @@ def _nanmedian(
 
 
 def _filled(a: Any, value: Any, where: Any = None) -> tuple[Tensor, Tensor]:
-    """``a`` with ``value`` for NaN and for what ``where`` leaves out, and where that was."""
+    """Return ``a`` with ``value`` in place of NaN and of elements that ``where`` leaves out, and the mask of those."""
     x = tensor(a)
     gone = FUNCTIONS["isnan"](x)
     if where is not None:
@@ -418,7 +421,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
 
 
 def _slope(x: Tensor, spacing: Any, axis: int, edge_order: int) -> Tensor:
-    """The slope along one axis: central differences inside, one-sided ones at the ends."""
+    """Return the gradient along one axis: central differences inside, one-sided ones at the ends."""
     size = x._array.shape[axis]
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")

@@ -1,4 +1,4 @@
-"""Which function of NumPy's has which entry, and the words entries are written in."""
+"""The registry of entries for NumPy's functions, and helpers that entries are written with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .. import load, namespace
 from ..dispatch import FUNCTIONS, NAMESPACES
 from ..table import TABLE
 
-# Major and minor version of NumPy: what its functions return depends on it in places.
+# Major and minor version of NumPy: some functions return different types in different versions.
 NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 ENTRIES: dict[Callable, Callable] = {}
 OUT_PLACES: dict[Callable, int] = {}  # where an entry takes out=, by position
@@ -23,7 +23,7 @@ BY_VALUE: set[Callable] = set()  # answers without a derivative, computed from t
 
 
 def entry(*functions: Any) -> Callable[[Callable], Callable]:
-    """Register the function that stands for ``functions`` on tensors, with NumPy's parameters.
+    """Return a decorator that registers an entry for ``functions``, with NumPy's parameters.
 
     One that this NumPy does not have yet is None.
     """
@@ -41,12 +41,12 @@ def entry(*functions: Any) -> Callable[[Callable], Callable]:
 
 
 def by_value(*functions: Callable) -> None:
-    """Register functions whose answers have no derivative and are NumPy's own, of the tensors' values."""
+    """Register functions without a derivative that NumPy computes from the tensors' values."""
     BY_VALUE.update(functions)
 
 
 def op(name: str) -> Callable:
-    """The function of the op or composite ``name``; of ``linalg.name``, the one in that namespace."""
+    """Return the function of the op or composite ``name``; of ``linalg.name``, the one in that namespace."""
     space, _, short = name.rpartition(".")
     if space:
         return NAMESPACES.get(space, {}).get(short) or namespace(space)[short]
@@ -56,7 +56,7 @@ def op(name: str) -> Callable:
 
 
 def tensor(value: Any) -> Tensor:
-    """Anything that NumPy takes for an array, as a tensor; a list may have tensors in it."""
+    """Return anything that NumPy takes as an array, as a tensor; a list may contain tensors."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, list, tuple)) for v in value):

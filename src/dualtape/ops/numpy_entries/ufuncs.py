@@ -1,7 +1,7 @@
 """NumPy's ufuncs on tensors beyond the plain call: ``out=``, ``where=``, ``dtype=``, and the methods.
 
-A method of a ufunc that has an op of its own (``np.add.reduce`` is a sum) goes there; for all others it is what NumPy
-says it is: the ufunc, applied from left to right.
+A method that equals an op (``np.add.reduce`` is a sum) calls that op; all others follow NumPy's definition, the ufunc
+applied from left to right.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CUMULATIVE = {np.add: "cumsum", np.multiply: "cumprod"}
 
 
 def call(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
-    """``ufunc.method(*inputs, **kwargs)`` on tensors."""
+    """Run ``ufunc.method(*inputs, **kwargs)`` on tensors."""
     function = _function_of(ufunc)
     if function is None:
         if ufunc in BY_VALUE:
@@ -98,7 +98,7 @@ def _called(
 
 
 def _spread(result: Any, target: Any) -> Any:
-    """What is written to an element of ``target`` each: NumPy lets ``out`` be larger than the result."""
+    """Return the values to write to each element of ``target``: NumPy lets ``out`` be larger than the result."""
     if result.shape == target.shape:
         return result
     return FUNCTIONS["broadcast_to"](result, tuple(target.shape))
@@ -201,7 +201,7 @@ def _outer(ufunc: np.ufunc, function: Callable, a: Any, b: Any, /, out: Any = No
 
 
 def _at(ufunc: np.ufunc, function: Callable, a: Any, indices: Any, b: Any = _UNSET) -> None:
-    """Apply in place at ``indices``, once for each time an index comes."""
+    """Apply in place at ``indices``, once for each time an index occurs."""
     if not isinstance(a, Tensor):
         return ufunc.at(a, raw(indices), *(() if b is _UNSET else as_arrays(ufunc, (b,))))
     if ufunc in (np.add, np.subtract):

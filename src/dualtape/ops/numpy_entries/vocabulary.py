@@ -1,4 +1,4 @@
-"""NumPy's functions that formulas are written in, on tensors: each name of the vocabulary has its entry here."""
+"""Entries of the NumPy functions that formulas use, on tensors: each name of the vocabulary has one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .registry import CREATIONS, axes_of, entry, op, plain, tensor
 
 
 def _reduced(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any, neutral: Any, **more: Any) -> Any:
-    """A reduction by the op ``name``; ``neutral`` stands for what ``where`` leaves out."""
+    """Return a reduction by the op ``name``; ``neutral`` replaces the elements that ``where`` leaves out."""
     a = tensor(a)
     if where is not None and where is not True:
         if neutral is None and initial is None:
@@ -305,7 +305,7 @@ def _einsum(
 
 
 def _filled_like(numpy: Callable, a: Any, dtype: Any, shape: Any, *value: Any) -> Tensor:
-    """A new tensor like ``a``; of a class that has no array, its own."""
+    """Return a new tensor like ``a``; of its class if that has no array."""
     dtype = _like(a, dtype)
     if type(a._array) is not Absent:
         return wrap(numpy(a._array, *value, dtype=dtype, shape=shape))
@@ -371,7 +371,9 @@ def _result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def _creation(name: str) -> None:
-    """``np.zeros(..., like=tensor)``: a tensor over the same kind of array, without history."""
+    """Return an entry for ``np.zeros(..., like=tensor)`` and similar functions: a tensor over the same kind of array,
+    without history.
+    """
     numpy = getattr(np, name)
 
     def make(like: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -397,7 +399,7 @@ for _name in """
 def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0
 ) -> Tensor:
-    """``np.array`` of tensors, or of lists that have tensors in them: a tensor with their history."""
+    """Run ``np.array`` on tensors, or lists that contain tensors: return a tensor with their history."""
     if order not in ("K", "C", "A", None):
         plain("array", order=(order, "K"))
     made = tensor(object)
@@ -413,7 +415,7 @@ def array(
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None
 ) -> Tensor:
-    """``np.asarray`` of tensors, or of lists that have tensors in them."""
+    """Run ``np.asarray`` on tensors, or lists that contain tensors."""
     plain("asarray", device=(device, None))
     return array(a, dtype, copy=copy, order=order or "K")
 
@@ -444,7 +446,7 @@ for _ufunc, _op in (
 
 
 def _same(numpy: Callable, name: str) -> None:
-    """NumPy's function of matrices and the op ``name`` take the same."""
+    """Register an op under a NumPy function of matrices that takes the same arguments."""
 
     @entry(numpy)
     def translation(*matrices: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``dualtape.optim.lr_scheduler``: learning rates that change from step to step."""
+"""``dualtape.optim.lr_scheduler``: learning-rate schedules."""
 
 from __future__ import annotations
 

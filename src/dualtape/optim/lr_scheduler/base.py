@@ -1,4 +1,4 @@
-"""What all schedules are: a count of steps, and learning rates that are put into the optimizer's groups."""
+"""Base of schedules: a step counter, and learning rates stored in the optimizer's groups."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer.
+        """Return the state without the optimizer.
 
         Examples
         --------
@@ -80,15 +80,15 @@ class LRScheduler:
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave."""
+        """Restore the result of :meth:`state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rates of the groups, as this schedule set them last."""
+        """Return the rates of the groups that this schedule set last."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rates of the groups at ``last_epoch``."""
+        """Return the rates of the groups at ``last_epoch``."""
         raise NotImplementedError(f"{type(self).__name__} has no get_lr(): write one")
 
     def step(self, epoch: int | None = None) -> None:
@@ -141,16 +141,16 @@ class LRScheduler:
         self._last_lr = rates(self.optimizer)
 
     def _times(self, factor: float) -> list[Any]:
-        """The rates that the groups have now, times a factor."""
+        """Return the present rates of the groups, times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
 
 class _LRScheduler(LRScheduler):
-    """The name that schedules had before."""
+    """The deprecated name of schedules."""
 
 
 def _notice_steps(optimizer: Any) -> None:
-    """Let the optimizer remember that it made a step."""
+    """Make the optimizer record that it made a step."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     known, function = ref(optimizer), optimizer.step.__func__  # weakly: what is dropped is to be freed at once
@@ -169,23 +169,23 @@ def _notice_steps(optimizer: Any) -> None:
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """Raise unless it is one."""
+    """Raise unless it is an optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
 def copied(value: Any) -> Any:
-    """A rate that stays what it is when a group's, which may be a tensor, is changed."""
+    """Return a rate that does not change with the group's, which may be a tensor."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def rates(optimizer: Optimizer, key: str = "lr") -> list[Any]:
-    """A value of each group."""
+    """Return a value of each group."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
 def set_rate(group: dict[str, Any], value: Any) -> None:
-    """Set a group's learning rate: a tensor keeps its place."""
+    """Set a group's learning rate, in place if it is a tensor."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(_to_scalar(value))
     else:
@@ -193,7 +193,7 @@ def set_rate(group: dict[str, Any], value: Any) -> None:
 
 
 def of_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A value for each group: given as a list, or one for all."""
+    """Return a value for each group: given as a list, or one for all."""
     groups = optimizer.param_groups
     if not isinstance(value, (list, tuple)):
         value = [value] * len(groups)
@@ -205,7 +205,7 @@ def of_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 def warn_outside_step(scheduler: LRScheduler) -> None:
-    """``get_lr()`` computes the next rates: who asks for the last ones asks elsewhere."""
+    """Warn that ``get_lr()`` computes the next rates, and that ``get_last_lr()`` returns the present ones."""
     if not scheduler._get_lr_called_within_step:
         warn(
             "get_lr() computes the next rates: get_last_lr() has those that are set",
@@ -214,5 +214,5 @@ def warn_outside_step(scheduler: LRScheduler) -> None:
 
 
 def state_of_callable(function: Any) -> dict[str, Any] | None:
-    """What of a callable goes into a checkpoint: the attributes of an object; of a function, nothing."""
+    """Return the part of a callable that enters a checkpoint: the attributes of an object; None for a function."""
     return None if isinstance(function, types.FunctionType) else function.__dict__.copy()

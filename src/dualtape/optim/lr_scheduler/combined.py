@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after the other, and all at once."""
+"""Schedules made of schedules: in sequence, and combined."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .plateau import ReduceLROnPlateau
 
 
 class _Combined(LRScheduler):
-    """What has schedules."""
+    """Base of schedules that contain schedules."""
 
     _schedulers: Sequence[Any]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of the schedules, their states."""
+        """Return the state without the optimizer, with the states of the schedules."""
         state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
         return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave."""
+        """Restore the result of :meth:`state_dict`."""
         self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
 
 
 def _check(kind: str, schedulers: Sequence[Any], optimizer: Any) -> Any:
-    """The optimizer that all schedules have."""
+    """Return the optimizer that all schedules share."""
     if len(schedulers) < 1:
         raise ValueError(f"{kind} is made of schedules: the list is empty")
     for number, scheduler in enumerate(schedulers):
@@ -48,7 +48,7 @@ def _check(kind: str, schedulers: Sequence[Any], optimizer: Any) -> Any:
 
 
 class SequentialLR(_Combined):
-    """Schedules one after the other, each from its milestone on.
+    """Schedules in sequence, each from its milestone on.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class SequentialLR(_Combined):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
-        """Take back one step of each schedule, also of those inside schedules."""
+        """Undo one step of each schedule, also of nested ones."""
         sched = self if sched is None else sched
         if hasattr(sched, "_schedulers"):
             for scheduler in sched._schedulers:
@@ -111,7 +111,7 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """Schedules all at once: each changes what the one before it left.
+    """Schedules applied together: each changes the rates that the one before it set.
 
     Parameters
     ----------

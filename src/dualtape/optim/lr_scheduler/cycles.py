@@ -1,4 +1,4 @@
-"""Schedules that go up and down: cycles, one cycle, restarts. The momentum may go the other way."""
+"""Schedules that go up and down: cycles, one cycle, restarts. The momentum may move in the opposite direction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import LRScheduler, check_optimizer, of_groups, set_rate, state_of_ca
 
 
 def _begin_momentum(scheduler: Any, base: Any, most: Any, last_epoch: int) -> tuple[list, list]:
-    """The momentums of each group; a schedule that begins sets the largest."""
+    """Return the momentums of each group; a new schedule sets the largest."""
     optimizer = scheduler.optimizer
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
         raise ValueError("the optimizer has neither momentum nor betas: pass cycle_momentum=False")
@@ -103,7 +103,7 @@ class CyclicLR(LRScheduler):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """The height of a cycle, or at a step."""
+        """Return the amplitude of a cycle, or at a step."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular2":
@@ -111,7 +111,7 @@ class CyclicLR(LRScheduler):
         return self.gamma**x if self.mode == "exp_range" else 1.0
 
     def get_lr(self) -> list[Any]:
-        """The rates of the groups at ``last_epoch``; the momentum is set."""
+        """Return the rates of the groups at ``last_epoch``, and set the momentum."""
         warn_outside_step(self)
         cycle = floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -125,20 +125,20 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * part * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of a callable object as ``scale_fn``, its attributes."""
+        """Return the state without the optimizer; of a callable object as ``scale_fn``, its attributes."""
         state = super().state_dict()
         function = state.pop("_scale_fn_custom")
         return {**state, "_scale_fn_custom": None if function is None else state_of_callable(function)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave; a function as ``scale_fn`` stays what it is."""
+        """Restore the result of :meth:`state_dict`; a function as ``scale_fn`` remains."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_scale_fn_custom"})
         if state_dict["_scale_fn_custom"] is not None:
             self._scale_fn_custom.__dict__.update(state_dict["_scale_fn_custom"])
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """The rate along a cosine down to ``eta_min``, again and again (Loshchilov and Hutter, 2016).
+    """The rate along a cosine down to ``eta_min``, repeatedly (Loshchilov and Hutter, 2016).
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class OneCycleLR(LRScheduler):
         return end + (start - end) / 2.0 * (cos(pi * part) + 1)
 
     def get_lr(self) -> list[Any]:
-        """The rates of the groups at ``last_epoch``; the momentum is set."""
+        """Return the rates of the groups at ``last_epoch``, and set the momentum."""
         warn_outside_step(self)
         step = self.last_epoch
         if step > self.total_steps:

@@ -1,5 +1,6 @@
-"""Schedules that multiply the learning rate. From step to step they multiply what the groups have, so that schedules
-compose; asked for an epoch, they use their closed form.
+"""Schedules that multiply the learning rate.
+
+Each step multiplies the present rates, so that schedules compose; for a given epoch they use their closed form.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .base import LRScheduler, rates, state_of_callable, warn_outside_step
 
 
 class _OfFunctions(LRScheduler):
-    """A schedule by functions of the number of the step."""
+    """A schedule by functions of the step number."""
 
     lr_lambdas: list[Callable[[int], Any]]
 
@@ -30,12 +31,12 @@ class _OfFunctions(LRScheduler):
         self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * count
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions; of callable objects, their attributes."""
+        """Return the state without the optimizer and functions; of callable objects, their attributes."""
         state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
         return {**state, "lr_lambdas": [state_of_callable(function) for function in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave; functions stay what they are."""
+        """Restore the result of :meth:`state_dict`; functions remain."""
         self.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if state is not None:
@@ -43,7 +44,7 @@ class _OfFunctions(LRScheduler):
 
 
 class LambdaLR(_OfFunctions):
-    """The first rate times a function of the number of the step.
+    """The first rate times a function of the step number.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class LambdaLR(_OfFunctions):
 
 
 class MultiplicativeLR(_OfFunctions):
-    """The last rate times a function of the number of the step.
+    """The last rate times a function of the step number.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class MultiplicativeLR(_OfFunctions):
 
 
 class StepLR(LRScheduler):
-    """The rate times ``gamma``, once in ``step_size`` steps.
+    """The rate times ``gamma``, once every ``step_size`` steps.
 
     Examples
     --------
@@ -268,7 +269,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The rate times a power of what is left of ``total_iters`` steps.
+    """The rate times a power of the remaining fraction of ``total_iters`` steps.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take note of a metric, and reduce the rates if it is time.
+        """Record a metric, and reduce the rates if it has not improved for long enough.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether steps do not count, as a reduction was not long ago."""
+        """Whether steps are not counted because of a recent reduction."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:

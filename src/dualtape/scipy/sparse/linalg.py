@@ -1,6 +1,6 @@
-"""``scipy.sparse.linalg`` for tensors: systems of equations whose matrix is sparse.
+"""``scipy.sparse.linalg`` for tensors: systems of equations with a sparse matrix.
 
-The matrix is a sparse tensor, whose values get gradients; or SciPy's, or a linear operator, which do not move.
+The matrix is a sparse tensor, whose values get gradients; or SciPy's, or a linear operator, which are constant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Solved(Function):
-    """x of ``A @ x = b``; ``solver(A, b)`` finds it on arrays, and says why if it does not."""
+    """x of ``A @ x = b``; ``solver(A, b)`` finds it on arrays, and returns the reason if it fails."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Any, places: Any, shape: tuple, solver: Callable, b: Tensor, *values: Tensor) -> Any:

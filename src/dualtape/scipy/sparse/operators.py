@@ -1,4 +1,4 @@
-"""Derivatives as linear operators of SciPy's: products with a Jacobian or a Hessian that is never made."""
+"""Derivatives as SciPy linear operators: products with a Jacobian or a Hessian that is never formed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def jacobian_operator(f: Callable, x: Any) -> Any:
 
 
 def hessian_operator(f: Callable, x: Any) -> Any:
-    """The Hessian of a function that gives one number, as a ``scipy.sparse.linalg.LinearOperator``.
+    """The Hessian of a scalar function, as a ``scipy.sparse.linalg.LinearOperator``.
 
     Examples
     --------

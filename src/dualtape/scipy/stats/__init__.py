@@ -1,7 +1,7 @@
 """``scipy.stats`` for tensors: densities, distribution functions and their inverses, where they have a closed form.
 
-A distribution is used as in SciPy: ``norm.logpdf(x, loc, scale)``, or frozen, ``norm(loc, scale).logpdf(x)``. What
-needs no derivative (``rvs``, ``fit``, ``mean`` and so on) is SciPy's own.
+A distribution is used as in SciPy: ``norm.logpdf(x, loc, scale)``, or frozen, ``norm(loc, scale).logpdf(x)``. Methods
+without a derivative (``rvs``, ``fit``, ``mean`` and so on) are SciPy's own.
 """
 
 from __future__ import annotations

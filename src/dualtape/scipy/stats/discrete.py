@@ -1,4 +1,4 @@
-"""Distributions of whole numbers: differentiable in their parameters."""
+"""Distributions of integers: differentiable in their parameters."""
 
 from __future__ import annotations
 

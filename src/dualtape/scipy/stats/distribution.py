@@ -1,4 +1,4 @@
-"""What a distribution is: a few formulas in standard form, from which the others and location and scale follow."""
+"""The base of distributions: a few formulas in standard form, from which all others, location and scale follow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Formula = Callable[..., Any]
 
 
 class Distribution:
-    """A distribution under SciPy's name; without a tensor among the arguments, SciPy's own answers."""
+    """A distribution under SciPy's name; without a tensor among the arguments, SciPy's own is used."""
 
     functions: tuple[str, ...] = ()
 
@@ -57,7 +57,7 @@ class Frozen:
 
 
 def answering(function: str) -> Callable:
-    """A method that computes with tensors, or asks SciPy."""
+    """Return a method that computes with tensors, or calls SciPy."""
 
     def decorate(method: Callable) -> Callable:
         def either(self: Distribution, *args: Any, **kwargs: Any) -> Any:
@@ -72,7 +72,7 @@ def answering(function: str) -> Callable:
 
 
 class Univariate(Distribution):
-    """A distribution of numbers with shapes, a location and a scale.
+    """A distribution of real numbers with shapes, a location and a scale.
 
     Formulas are of the standard form. ``log_density`` and ``cdf`` are asked inside of the support only.
     """
@@ -101,7 +101,7 @@ class Univariate(Distribution):
     has_scale = True
 
     def _bound(self, args: tuple, kwargs: dict) -> tuple[list, Any, Any]:
-        """Shapes, location and scale, as SciPy reads them."""
+        """Return shapes, location and scale from the arguments, as SciPy reads them."""
         names = (*self.shapes, "loc", *(("scale",) if self.has_scale else ()))
         if len(args) > len(names):
             raise TypeError(f"{self.name}: too many arguments; it takes x, {', '.join(names)}")
@@ -116,7 +116,9 @@ class Univariate(Distribution):
         return [given[name] for name in self.shapes], given.get("loc", 0), given.get("scale", 1)
 
     def _standard(self, x: Any, args: tuple, kwargs: dict) -> tuple[Any, list, Any, Any]:
-        """x in standard form, moved to the middle of the support where it is outside; where that is; shapes; scale."""
+        """Return x in standard form, moved to the middle of the support where it is outside, a mask of those, shapes,
+        and scale.
+        """
         shapes, loc, scale = self._bound(args, kwargs)
         x, loc, scale, *shapes = alike(x, loc, scale, *shapes)
         z = (x - loc) / scale
@@ -127,7 +129,7 @@ class Univariate(Distribution):
         return z, shapes, scale, inside
 
     def _side(self, x: Any, args: tuple, kwargs: dict) -> tuple[Any, Any]:
-        """Whether x is above the middle of the support, of what is outside of it."""
+        """Return whether x, outside the support, is above it."""
         _, loc, scale = self._bound(args, kwargs)
         x, loc, scale = alike(x, loc, scale)
         return (x.detach() - loc.detach()) / scale.detach() > self._middle
@@ -194,13 +196,13 @@ class Univariate(Distribution):
 
 
 class Discrete(Univariate):
-    """A distribution of whole numbers."""
+    """A distribution of integers."""
 
     functions = ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
     has_scale = False
 
     def _whole(self, k: Any, args: tuple, kwargs: dict) -> tuple[Tensor, Any]:
-        """k moved down by the location, and whether it is a whole number."""
+        """Return k minus the location, and whether it is an integer."""
         _, loc, _ = self._bound(args, kwargs)
         k, loc = alike(k, loc)
         k = (k - loc).detach()  # probabilities of whole numbers do not move with them

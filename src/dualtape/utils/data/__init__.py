@@ -1,4 +1,4 @@
-"""``dualtape.utils.data``: datasets, samplers, and the loader that makes batches of them."""
+"""``dualtape.utils.data``: datasets, samplers, and the loader of batches."""
 
 from __future__ import annotations
 

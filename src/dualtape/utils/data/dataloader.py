@@ -26,14 +26,14 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 
 
 class _DatasetKind:
-    """Whether samples are taken by number, or one after the other."""
+    """Whether samples are taken by index, or in sequence."""
 
     Map = 0
     Iterable = 1
 
 
 class _InfiniteConstantSampler(Sampler):
-    """The numbers of samples that have none."""
+    """The indices of samples that have none."""
 
     def __iter__(self) -> Iterator[Any]:
         while True:
@@ -137,7 +137,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How worker processes are started; None: as the platform does."""
+        """The start method of worker processes; None: the platform's default."""
         return self._context
 
     @multiprocessing_context.setter
@@ -196,7 +196,7 @@ class DataLoader(Generic[T_co]):
         return length // self.batch_size if self.drop_last else ceil(length / self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warn if there are to be more workers than processors."""
+        """Warn if there are more workers than processors."""
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers and (count is None or self.num_workers > count):
             warn(
@@ -220,7 +220,7 @@ def _check_workers(count: int, timeout: float, prefetch: int | None, persistent:
 def _check_order(
     streams: bool, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
 ) -> None:
-    """One thing alone may decide the order of the samples, and one how they are put in batches."""
+    """Raise if several arguments decide the order of the samples, or their batches."""
     if streams:
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if value is not None:
@@ -240,7 +240,7 @@ def _usual_order(dataset: Any, streams: bool, shuffle: bool | None, generator: G
 
 
 class _BaseDataLoaderIter:
-    """One way through the batches."""
+    """One iteration over the batches."""
 
     def __init__(self, loader: DataLoader) -> None:
         if loader.pin_memory:
@@ -285,7 +285,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Batches that are made here."""
+    """Batches made in this process."""
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
@@ -298,7 +298,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Batches that worker processes make: tasks go round, and batches are given out in the order of the tasks."""
+    """Batches made by worker processes: tasks are assigned in turn, and batches are returned in the order of the
+    tasks.
+    """
 
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []
@@ -346,7 +348,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._give_task()
 
     def _reset(self, loader: DataLoader) -> None:
-        """Begin again with the same workers; what they still send of the last time is dropped."""
+        """Start again with the same workers; batches of the previous iteration are dropped."""
         for number in range(len(self._pipes)):
             self._send(number, worker.Resume())
         waiting = len(self._pipes)
@@ -376,7 +378,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise self._died(number) from None
 
     def _receive(self) -> tuple[int, tuple]:
-        """The number of a worker, and what it sent."""
+        """Return the number of a worker, and its message."""
         by_pipe = {self._pipes[k]: k for k in range(len(self._pipes)) if not self._pipes[k].closed}
         sentinels = {self._workers[k].sentinel: k for k in by_pipe.values()}
         found = pipes.wait([*by_pipe, *sentinels], self._timeout or None)
@@ -458,7 +460,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
 
 def _ending(status: int | None) -> str:
-    """How a process ended, in words."""
+    """Return a description of how a process ended."""
     if status is None:
         return "closed its pipe"
     if status >= 0:

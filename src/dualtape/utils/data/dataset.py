@@ -1,4 +1,4 @@
-"""Datasets: samples by number, or one after the other; and datasets made of datasets."""
+"""Datasets: samples by index, or in sequence; and datasets made of datasets."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Samples by number: a subclass has ``__getitem__`` and, for samplers, ``__len__``; with ``__getitems__``, of a
-    list of numbers, a batch is fetched at once.
+    """Samples by index: a subclass has ``__getitem__`` and, for samplers, ``__len__``; with ``__getitems__``, of a list
+    of indices, a batch is fetched at once.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """Samples one after the other: a subclass has ``__iter__``.
+    """Samples in sequence: a subclass has ``__iter__``.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _several(dataset: Any, indices: list) -> list:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one behind the other.
+    """Datasets concatenated.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """Where each dataset ends."""
+        """Return the index at which each dataset ends."""
         return list(accumulate(len(dataset) for dataset in sequence))
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -183,7 +183,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """Iterable datasets one after the other.
+    """Iterable datasets in sequence.
 
     Examples
     --------
@@ -250,7 +250,7 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Dataset, lengths: Sequence[int | float], generator: Generator | None = default_generator
 ) -> list[Subset]:
-    """Subsets of a dataset that have no sample in common, by chance.
+    """Disjoint random subsets of a dataset.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[int]):
-    """Every ``num_replicas``-th number, from ``rank`` on, of an order that is the same in all processes.
+    """Every ``num_replicas``-th index, from ``rank`` on, of an order that is the same in all processes.
 
     Parameters
     ----------
@@ -74,5 +74,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes, so that its order is another."""
+        """Set the epoch, which determines the order."""
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""Samplers: in what order samples are taken, and which go together."""
+"""Samplers: the order in which samples are taken, and their batches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """The numbers of samples, in some order: a subclass has ``__iter__``.
+    """The indices of samples, in some order: a subclass has ``__iter__``.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many samples are drawn: as many as there are now, if nothing was said."""
+        """The number of samples drawn: by default the present size of the dataset."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -112,7 +112,7 @@ class RandomSampler(Sampler[int]):
 
 
 def drawn_seed(generator: Generator | None) -> int:
-    """A seed, drawn from a generator."""
+    """Return a seed, drawn from a generator."""
     return int(randint(0, 2**63 - 1, (), dtype=dtypes.int64, generator=generator).item())
 
 
@@ -122,7 +122,7 @@ def _check_count(name: str, value: Any) -> None:
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given numbers, in a random order.
+    """Given indices, in random order.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Numbers drawn with given probabilities.
+    """Indices drawn with given probabilities.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The numbers of another sampler, in lists.
+    """The indices of another sampler, in lists.
 
     Examples
     --------

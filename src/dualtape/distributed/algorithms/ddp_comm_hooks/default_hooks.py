@@ -1,4 +1,4 @@
-"""Averages of gradients: as they are, or in half the bytes."""
+"""Communication hooks that average gradients: unchanged, or in half precision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """The average: what happens without a hook."""
+    """Average the gradients, as without a hook."""
     return _averaged(process_group, bucket.buffer())
 
 
@@ -35,7 +35,7 @@ def _averaged(process_group: Any, tensor: Any) -> Future:
 
 
 def _compressed(dtype: Any, hook: Callable) -> Callable:
-    """A hook whose bucket is of another dtype."""
+    """Return a hook whose bucket is converted to another dtype."""
 
     def narrow(state: Any, bucket: GradBucket) -> Future:
         wide = bucket.buffer()
@@ -47,20 +47,20 @@ def _compressed(dtype: Any, hook: Callable) -> Callable:
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """The average of gradients as float16."""
+    """Average the gradients as float16."""
     return _compressed(dtypes.float16, allreduce_hook)(process_group, bucket)
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """The average of gradients as bfloat16; over MPI these travel as float32, rounded."""
+    """Average the gradients as bfloat16; over MPI these are sent as float32, rounded."""
     return _compressed(dtypes.bfloat16, allreduce_hook)(process_group, bucket)
 
 
 def fp16_compress_wrapper(hook: Callable) -> Callable:
-    """Another hook with gradients as float16."""
+    """Return another hook with gradients as float16."""
     return _compressed(dtypes.float16, hook)
 
 
 def bf16_compress_wrapper(hook: Callable) -> Callable:
-    """Another hook with gradients as bfloat16."""
+    """Return another hook with gradients as bfloat16."""
     return _compressed(dtypes.bfloat16, hook)

@@ -1,4 +1,6 @@
-"""Modules in parts: plans that say which layers of a module are cut, and how what goes in and comes out lies."""
+"""Parallel modules: plans that say which layers of a module are sharded, and the placements of their inputs and
+outputs.
+"""
 
 from __future__ import annotations
 

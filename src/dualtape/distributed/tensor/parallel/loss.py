@@ -1,5 +1,5 @@
-"""``loss_parallel``: the cross entropy of logits of which each process has some of the classes, which are never
-brought together: neither they, nor their gradient.
+"""``loss_parallel``: the cross entropy of logits sharded along the classes, which are never gathered: neither they, nor
+their gradient.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["loss_parallel"]
 
 
 def _without(spec: Spec, dim: int, mark: Code) -> tuple[Code, ...]:
-    """The codes of what is left when ``dim`` goes; ``mark`` where that was in parts."""
+    """Return the codes after ``dim`` is reduced; ``mark`` where it was sharded."""
     return tuple([mark if c == dim else c - 1 if type(c) is int and c > dim else c for c in spec.codes])
 
 
 def _places(classes: Any, spec: Spec, dim: int) -> tuple[Any, Any]:
-    """The targets as places in the classes that are here, and which of them are."""
+    """Return the targets as indices into the local classes, and which of them are local."""
     here = np.expand_dims(placed(classes, spec.mesh, _without(spec, dim, None)), dim) - spec.starts[dim]
     inside = (here >= 0) & (here < spec.local_shape[dim])
     return np.where(inside, here, 0), inside
@@ -70,7 +70,7 @@ def _cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """``cross_entropy`` with classes in parts."""
+    """Return ``cross_entropy`` with sharded classes."""
     dim = 0 if input.ndim == 1 else 1
     logs = F.log_softmax(input, dim)
     spec = logs._array.spec
@@ -109,7 +109,7 @@ class _InParts(TorchFunctionMode):
 
 @contextmanager
 def loss_parallel() -> Iterator[None]:
-    """Within it ``cross_entropy`` of logits that are in parts along the classes stays in parts, with its gradient.
+    """Context in which ``cross_entropy`` of logits sharded along the classes keeps them sharded, with its gradient.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plans: which style each part of a module has, by its name."""
+"""Plans: the style of each submodule, by its name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> Module:
-    """Cut a module by a plan, in place.
+    """Shard a module by a plan, in place.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def parallelize_module(
 
 
 def _matches(module: Module, name: str) -> list[Module]:
-    """The submodules whose name, part by part, is as ``name`` says; the module itself if it says nothing."""
+    """Return the submodules whose dotted name matches ``name``; the module itself if it is empty."""
     level = [module]
     for part in name.split(".") if name else ():
         level = [child for each in level for key, child in each.named_children() if fnmatchcase(key, part)]

@@ -1,7 +1,7 @@
-"""Styles: how the parameters of one module are cut, and how its inputs and outputs lie on the processes.
+"""Styles: how the parameters of one module are sharded, and the placements of its inputs and outputs.
 
-A style changes parameters in place and leaves hooks on the module: one before the forward makes DTensors of what comes
-in, one after it makes of what goes out what the next module expects. The module itself knows nothing of it.
+A style changes parameters in place and registers hooks on the module: one before the forward converts the inputs to
+DTensors, one after it converts the outputs to what the next module expects. The module itself is not aware of it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Layouts = tuple[Placement | None, ...]
 
 
 def _placed(x: Any, mesh: DeviceMesh, layout: Placement, wanted: Placement, shape: Any = None) -> Any:
-    """``x`` as a DTensor that lies as ``wanted``; one that is none yet is a part that lies as ``layout``."""
+    """Return ``x`` as a DTensor under ``wanted``; a plain tensor is a shard under ``layout``."""
     if type(x._array) is not Sharded:
         x = DTensor.from_local(x, mesh, [layout], shape=shape)
     return _moved(x, wanted)
 
 
 def _moved(x: Any, wanted: Placement) -> Any:
-    """``x`` as ``wanted``; what lies so stays as it is, so that sums of its gradients may stay pending."""
+    """Return ``x`` under ``wanted``; unchanged if it is already, so that sums of its gradients may stay pending."""
     same = x._array.spec.codes == (code_of(wanted, x.ndim),)
     return x if same else x.redistribute(placements=[wanted])
 
@@ -58,7 +58,7 @@ def _same_length(a: str, first: Any, b: str, second: Any) -> None:
 
 
 class ParallelStyle(ABC):
-    """How one module is cut: :meth:`_apply` changes it. Subclasses are styles of the user's own."""
+    """How one module is sharded: :meth:`_apply` changes it. Subclasses may be user-defined."""
 
     src_data_rank: int | None = 0  # whose values parameters have
 
@@ -67,7 +67,7 @@ class ParallelStyle(ABC):
         """Change ``module``, and return it."""
 
     def _cut(self, module: Module, mesh: DeviceMesh, **placements: Placement) -> None:
-        """Make parts of a module's own parameters: of those that are named, as they say, replicated of the others."""
+        """Shard a module's own parameters: the named ones under their placements, the others replicated."""
         for name, parameter in list(module._parameters.items()):
             if parameter is None or type(parameter._array) is Sharded:
                 continue
@@ -220,7 +220,7 @@ class SequenceParallel(ParallelStyle):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Make DTensors of a module's arguments, under the placements that it wants.
+    """Convert a module's arguments to DTensors, under the requested placements.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Make DTensors of what a module gives, under the placements that are wanted.
+    """Convert a module's results to DTensors, under the requested placements.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""Which function of NumPy's may run on parts, and on which: tables, filled by kind of function.
+"""Placement rules: which NumPy function may run on shards, and under which placements; tables, filled by kind of
+function.
 
-:mod:`ways` has the kinds of rules; the others say which function is of which.
+:mod:`.ways` has the kinds of rules; the others say which function is of which kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules of what needs some axes whole: sorting, running sums, matrices, transforms."""
+"""Placement rules of functions that need some axes whole: sorting, running sums, matrices, transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of arithmetic: ufuncs, their reductions, products."""
+"""Placement rules of arithmetic: ufuncs, their reductions, products."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _called(ufunc: Any, inputs: tuple, kwargs: dict) -> Any:
 
 
 def _letters(shapes: Sequence[tuple]) -> tuple[str, str, str]:
-    """The letters of a matrix product's dimensions."""
+    """Return the letters of a matrix product's dimensions."""
     x, y = shapes
     batch = "abcdefghij"
     rank = max(len(x) - 2, len(y) - 2, 0)
@@ -131,7 +131,7 @@ def _reduced(ufunc: Any, inputs: tuple, kwargs: dict) -> Any:
 
 
 def reduce(ufunc: Any, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
-    """``ufunc.reduce`` of a sharded array."""
+    """Return ``ufunc.reduce`` of a sharded array."""
     axes = axes_of(axis, x.ndim)
     if dtype is BFLOAT16 and x.dtype is BFLOAT16:  # which NumPy does not take as an argument
         dtype = None
@@ -178,7 +178,7 @@ UFUNC_METHODS.update(__call__=_called, reduce=_reduced, accumulate=_accumulated)
 
 
 def _reducing(ufunc: Any, typed: bool) -> Callable:
-    """The function of NumPy's that is a ufunc's ``reduce``; of sums and products a dtype comes before ``out``."""
+    """Return the NumPy function that equals a ufunc's ``reduce``; of sums and products a dtype comes before ``out``."""
 
     def function(x: Any, axis: Any = None, *args: Any, dtype: Any = None, keepdims: bool = False, **kwargs: Any) -> Any:
         if not args and not kwargs:

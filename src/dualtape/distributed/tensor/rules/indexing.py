@@ -1,7 +1,7 @@
-"""Rules of taking parts out, and of writing to them: by integers and slices, and by arrays of places.
+"""Placement rules of reading and writing parts: by integers and slices, and by index arrays.
 
-Where a dimension is in parts, each process picks, or writes, the places that it has: what it picked of the others is
-zero, and the sum of all is pending.
+Along a sharded dimension each process reads, or writes, the positions in its shard: it reads zeros for the others, and
+the sum over processes is pending.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from .ways import Ways, axis_of, mapped, rule, shape_of, whole, whole_axes, whol
 np: Any = numpy
 
 
-# --- by arrays of places --------------------------------------------------------------------------
+# --- by index arrays ------------------------------------------------------------------------------
 
 
 def _here(places: list, dims: range, spec: Spec) -> tuple[list, Any]:
-    """Places along some dimensions as places in the part that is here, and which of them are; None if all are."""
+    """Return indices along some dimensions as indices into the local shard, and which of them are local; None if all
+    are.
+    """
     found, inside = [], None
     for place, d in zip(places, dims, strict=True):
         if d in spec.codes:
@@ -39,8 +41,8 @@ def _here(places: list, dims: range, spec: Spec) -> tuple[list, Any]:
 
 
 def _arrays_of(key: Any, ndim: int) -> tuple[int, list] | None:
-    """The first dimension and the arrays of a key that names the places of neighbouring dimensions by arrays of
-    integers, and takes all of the others; None for another.
+    """Return the first dimension and the arrays of a key that indexes neighbouring dimensions by integer arrays, and
+    takes all of the others; None for other keys.
     """
     parts = list(key) if type(key) is tuple else [key]
     first = next((k for k, each in enumerate(parts) if not isinstance(each, slice)), len(parts))
@@ -54,7 +56,7 @@ def _arrays_of(key: Any, ndim: int) -> tuple[int, list] | None:
 
 
 def _taken(x: Any, first: int, arrays: list) -> Any:
-    """``x[:, ..., arrays, :, ...]``, with the arrays at dimension ``first``."""
+    """Return ``x[:, ..., arrays, :, ...]``, with the arrays at dimension ``first``."""
     shapes = [shape_of(a) for a in arrays]
     shape, count = np.broadcast_shapes(*shapes), len(arrays)
     rank, block = len(shape), range(first, first + count)
@@ -89,7 +91,7 @@ def _taken(x: Any, first: int, arrays: list) -> Any:
 
 
 def _put(target: Sharded, first: int, arrays: list, value: Any, write: Callable) -> bool:
-    """``write(target, key, value)`` on the part that is here, and whether that is possible: not into pending sums."""
+    """Call ``write(target, key, value)`` on the local shard; return whether that is possible: not into pending sums."""
     spec, count = target.spec, len(arrays)
     if spec.partial:
         return False
@@ -193,7 +195,7 @@ UFUNC_METHODS["at"] = _added_at
 
 
 def _plain_key(key: Any, shape: tuple) -> tuple | None:
-    """A key of integers, slices, None and an ellipsis, with every dimension named; None for another."""
+    """Return a key of integers, slices, None and an ellipsis, with every dimension spelled out; None for other keys."""
     parts = key if type(key) is tuple else (key,)
     for each in parts:
         if isinstance(each, bool) or not isinstance(each, (slice, int, numpy.integer, type(None), type(Ellipsis))):
@@ -207,7 +209,7 @@ def _plain_key(key: Any, shape: tuple) -> tuple | None:
 
 
 def _key_dims(key: tuple, shape: tuple) -> list[int | None]:
-    """Which dimension each of the result's is, if it is all of one."""
+    """Return, for each dimension of the result, the dimension of the array, if it is all of one."""
     dims: list[int | None] = []
     d = 0
     for each in key:

@@ -1,4 +1,4 @@
-"""Rules of what moves elements and changes none: views, and joining."""
+"""Placement rules of functions that move elements and change none: views, and joining."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def _broadcast_to(x: Any, shape: Any, **kwargs: Any) -> Any:
 
 
 def _regrouped(old: tuple, new: tuple, count: int) -> Ways:
-    """A reshape: dimensions that stay, and those that lead others they are merged with or split into, evenly."""
+    """Return the dimensions that a reshape keeps, and those that lead others they are evenly merged with or split
+    into.
+    """
     yield from mapped([None] * len(new))
     i = j = 0
     while i < len(old) and j < len(new):
@@ -188,7 +190,7 @@ def _diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 def _writable(view: Any, of: Any) -> Any:
-    """What NumPy gives as read-only, as it could be."""
+    """Return NumPy's read-only view as a writable one."""
     if isinstance(view, numpy.ndarray):
         view.flags.writeable = of.flags.writeable
     return view

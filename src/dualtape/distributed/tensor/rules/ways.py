@@ -1,8 +1,8 @@
-"""The kinds of rules: under which placements a function of NumPy's gives, of the parts, a part of the result.
+"""The kinds of placement rules: under which placements a NumPy function of shards gives a shard of the result.
 
 A rule lists, for one dimension of the mesh, the code of the result and those of the arrays: an int shards that
-dimension, None is replicated, "sum" (or another reduction) is pending. The kinds are few: element by element,
-reduction, contraction, a map of dimensions, axes that must be whole.
+dimension, None is replicated, "sum" (or another reduction) is pending. There are few kinds: elementwise, reduction,
+contraction, a map of dimensions, axes that must be whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PASSING = [(code, (code,)) for code in REDUCTIONS]  # through whatever only mov
 
 
 def elementwise(shapes: Sequence[tuple]) -> Ways:
-    """Element by element, with broadcasting."""
+    """Return the rule of an elementwise function, with broadcasting."""
     rank = max(map(len, shapes))
     out = np.broadcast_shapes(*shapes)
     yield None, (None,) * len(shapes)
@@ -35,7 +35,9 @@ def elementwise(shapes: Sequence[tuple]) -> Ways:
 
 
 def reduction(ndim: int, axes: tuple, keepdims: bool, kind: Code) -> Ways:
-    """Over axes; ``kind`` is what parts of them leave pending, None if they must be whole."""
+    """Return the rule of a reduction over axes; ``kind`` is the reduction that sharded ones leave pending, None if they
+    must be whole.
+    """
     yield None, (None,)
     if kind is not None:
         yield kind, (kind,)
@@ -47,7 +49,9 @@ def reduction(ndim: int, axes: tuple, keepdims: bool, kind: Code) -> Ways:
 
 
 def contraction(a: str, b: str, out: str, shapes: Sequence[tuple]) -> Ways:
-    """A product of two arrays whose dimensions have letters; those not in ``out`` are summed over."""
+    """Return the rule of a product of two arrays whose dimensions have letters; those not in ``out`` are summed
+    over.
+    """
     yield None, (None, None)
     yield "sum", ("sum", None)
     yield "sum", (None, "sum")
@@ -64,7 +68,7 @@ def contraction(a: str, b: str, out: str, shapes: Sequence[tuple]) -> Ways:
 
 
 def mapped(dims: Sequence[int | None]) -> Ways:
-    """A view: which dimension of the array each of the result's is, if it is one."""
+    """Return the rule of a view, given the dimension of the array for each of the result's, if it is one."""
     yield None, (None,)
     yield from _PASSING
     for new, old in enumerate(dims):
@@ -73,7 +77,9 @@ def mapped(dims: Sequence[int | None]) -> Ways:
 
 
 def whole_axes(shapes: Sequence[tuple], axes: Sequence[int], outputs: int = 1, linear: bool = False) -> Ways:
-    """Axes must be whole; the others, where all arrays are equally long, may be in parts."""
+    """Return the rule of a function with axes that must be whole; the others, where all arrays are equally long, may be
+    sharded.
+    """
     several = (lambda code: (code,) * outputs) if outputs > 1 else (lambda code: code)
     yield several(None), (None,) * len(shapes)
     if linear:
@@ -100,7 +106,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def rule(*functions: Any) -> Callable:
-    """Register a rule for functions of NumPy's; by name, for other things."""
+    """Return a decorator that registers a rule for NumPy functions, or by name."""
 
     def register(function: Callable) -> Callable:
         RULES.update(dict.fromkeys(functions, function))
@@ -131,7 +137,7 @@ def whole_key(key: Any) -> Any:
 def along(
     name: str, arrays: list, axes: Any, call: Callable, *static: Any, outputs: int = 1, linear: bool = False
 ) -> Any:
-    """A function along axes that must be whole."""
+    """Apply a function along axes that must be whole."""
     return apply(
         (name, axes, *static),
         arrays,

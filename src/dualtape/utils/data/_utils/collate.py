@@ -1,4 +1,4 @@
-"""Collation: many samples become one of the same structure, whose leaves are batches."""
+"""Collation: combine many samples into one of the same structure, whose leaves are batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXT = frozenset("SaUO")  # kinds of NumPy's that no tensor has
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays and numbers of NumPy's as tensors, also inside containers; everything else as it is.
+    """Arrays and NumPy numbers as tensors, also inside containers; other objects unchanged.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def default_convert(data: Any) -> Any:
 
 
 def _mapping(like: Any, values: dict) -> Any:
-    """A mapping of the kind of another; a dict, if there can be none."""
+    """Return a mapping of the type of another; a dict, if that is not possible."""
     try:
         if isinstance(like, MutableMapping):
             new = copy.copy(like)
@@ -53,7 +53,7 @@ def _mapping(like: Any, values: dict) -> Any:
 
 
 def _sequence(like: Any, values: list) -> Any:
-    """A sequence of the kind of another; a list, if there can be none."""
+    """Return a sequence of the type of another; a list, if that is not possible."""
     try:
         if isinstance(like, MutableSequence):
             new = copy.copy(like)
@@ -66,7 +66,7 @@ def _sequence(like: Any, values: list) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: dict[Any, Callable] | None = None) -> Any:
-    """One sample's structure, with the samples' leaves put together.
+    """The structure of one sample, with the leaves of all samples combined.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fetchers: from the numbers of samples to a batch."""
+"""Fetchers: from the indices of samples to a batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .collate import default_collate
 
 
 class _BaseDatasetFetcher:
-    """A dataset, and what is made of its samples."""
+    """A dataset, and the collation of its samples."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         self.dataset = dataset
@@ -19,12 +19,12 @@ class _BaseDatasetFetcher:
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """The batch of some numbers, or the sample of one."""
+        """Return the batch of several indices, or the sample of one."""
         raise NotImplementedError
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    """Takes as many samples as there are numbers."""
+    """Takes as many samples as there are indices."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
@@ -49,7 +49,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    """Takes the samples of the numbers."""
+    """Takes the samples at the indices."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         dataset = self.dataset
@@ -65,7 +65,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
 
 
 def _rows(dataset: TensorDataset, indices: Any) -> list[Tensor] | None:
-    """What collation makes of the samples of plain tensors, taken at once; None if it may be something else."""
+    """Return the collated samples of plain tensors, indexed at once; None if collation may differ."""
     if type(indices) is not list or set(map(type, indices)) != {int}:
         return None
     if any(type(tensor) is not Tensor or tensor.requires_grad for tensor in dataset.tensors):

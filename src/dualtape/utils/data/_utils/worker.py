@@ -1,8 +1,7 @@
-"""What runs in a worker process: it is given numbers of samples, and sends batches back.
+"""The loop of a worker process: it receives indices of samples, and sends batches back.
 
-A worker has two threads beside the one that computes: one takes messages in and one sends batches out, so that neither
-end of a pipe that is full waits for the other. Arrays are sent as they lie in memory, after the pickle that refers to
-them.
+A worker has two threads beside the one that computes: one receives messages and one sends batches, so that neither end
+of a full pipe waits for the other. Arrays are sent without a copy, after the pickle that refers to them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from . import fetch
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker knows of itself: its number, how many there are, its seed, and its copy of the dataset."""
+    """A worker's number, the number of workers, its seed, and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -40,7 +39,7 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker process, what it knows of itself; None elsewhere.
+    """In a worker process, its :class:`WorkerInfo`; None elsewhere.
 
     Examples
     --------
@@ -53,7 +52,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 @dataclass(frozen=True)
 class Task:
-    """Numbers to fetch; ``number`` orders the batches."""
+    """Indices to fetch; ``number`` orders the batches."""
 
     number: int
     index: Any
@@ -61,17 +60,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Resume:
-    """Begin again; sent back when everything before it is."""
+    """A request to start again; sent back when everything before it is."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Instead of a batch: the worker's iterable dataset has no more."""
+    """Sent instead of a batch: the worker's iterable dataset is exhausted."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Instead of a batch: what went wrong, and where.
+    """Sent instead of a batch: an error with its traceback.
 
     The class of the exception is kept as a pickle of its own: one that cannot be pickled there, or loaded here (a
     local class, a module that only the worker has imported), leaves its name and text.
@@ -100,7 +99,7 @@ class Failure:
 
 
 class _Text(str):
-    """A message that also a KeyError, which shows the repr of what it has, shows as it is."""
+    """A message that a KeyError, which shows the repr of its argument, shows unchanged."""
 
     __slots__ = ()
 
@@ -109,7 +108,7 @@ class _Text(str):
 
 
 def send(connection: Any, message: Any) -> None:
-    """Send a message that was packed."""
+    """Send a packed message."""
     head, buffers = message
     connection.send_bytes(head)
     for buffer in buffers:
@@ -117,7 +116,7 @@ def send(connection: Any, message: Any) -> None:
 
 
 def packed(number: Any, data: Any) -> tuple[bytes, list]:
-    """A message: a pickle, and the memory of the arrays it refers to."""
+    """Return a message: a pickle, and the memory of the arrays it refers to."""
     buffers: list[Any] = []
     body = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
     raw = [buffer.raw() for buffer in buffers]
@@ -173,7 +172,7 @@ def run(
     workers: int,
     inherited: list,
 ) -> None:
-    """The whole life of a worker."""
+    """Run a worker from start to end."""
     global _worker_info
     for pipe in inherited:  # the loader's ends: while a copy is open, nobody notices that it closed its own
         pipe.close()

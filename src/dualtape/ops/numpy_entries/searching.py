@@ -1,4 +1,4 @@
-"""NumPy's functions of order and place on tensors: sorting, searching, sets, indices, counting."""
+"""NumPy's functions of order and position on tensors: sorting, searching, sets, indices, counting."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _unique(
 
 
 def _unique_part(numpy: Callable, *fields: str) -> None:
-    """``np.unique_counts`` and its kin, whose results have names."""
+    """Return an entry for ``np.unique_counts`` or a similar function, whose results have names."""
 
     @entry(numpy)
     def part(x: Any, /) -> Any:
