@@ -1,4 +1,6 @@
-"""Results that depend on tensors on the tape by a function whose derivative is not there: backward says so."""
+"""Results that depend on tensors on the tape by a function whose derivative is not there: backward says so, and forward
+mode where the result is computed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,13 @@ from typing import Any
 from .._tensor.tensor import Tensor, alias
 from ..modes import current
 from .function import Function
+from .tangents import active, tangent
+
+
+def _refusal(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"the derivative for '{name}' is not implemented: call it on detach()ed tensors, or write an autograd.Function"
+    )
 
 
 class Underived(Function):
@@ -19,15 +28,19 @@ class Underived(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        raise NotImplementedError(
-            f"the derivative for '{ctx.op}' is not implemented: call it on detach()ed tensors, or write an"
-            " autograd.Function"
-        )
+        raise _refusal(ctx.op)
 
 
 def underived(name: str, result: Tensor, *inputs: Tensor) -> Tensor:
-    """``result``, which ``name`` made of ``inputs``: if one of them requires grad, a backward through it raises."""
-    if result._array.dtype.kind in "fc" and current().grad and any([x.requires_grad for x in inputs]):
+    """``result``, which ``name`` made of ``inputs``: if one of them requires grad, a backward through it raises. One
+    that has a tangent is refused.
+    """
+    mode = current()
+    if result._array.dtype.kind in "fc":
+        for level in active(mode):
+            if any(isinstance(x, Tensor) and tangent(x, level) is not None for x in inputs):
+                raise _refusal(name)
+    if result._array.dtype.kind in "fc" and mode.grad and any([x.requires_grad for x in inputs]):
         return Underived.apply(name, result, *inputs)
     return result
 
