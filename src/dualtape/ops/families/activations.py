@@ -94,6 +94,8 @@ def _gelu_derivative(x: Any, approximate: str) -> Any:
 
 def _gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
     """g times the derivative, in blocks that stay in a cache."""
+    if x.dtype == np.float16:  # the cubes of which overflow
+        return (g * _gelu_derivative(x.astype(np.float32), approximate)).astype(np.float16)
     if x.size <= _MANY:
         return g * _gelu_derivative(x, approximate)
     out = np.empty(x.shape, np.result_type(g, x))
