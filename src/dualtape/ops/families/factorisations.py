@@ -565,7 +565,8 @@ def householder_product(input: Any, tau: Any) -> Any:
             [-0.8000]])
     """
     _check_reflections("linalg.householder_product", input, tau)
-    return _reflected(_vectors(input), tau, ones_on_diagonal(input), False)
+    first = ones_on_diagonal(input)
+    return _reflected(_vectors(input), tau, first if tau.shape[-1] else first.expand(input.shape).clone(), False)
 
 
 @composite("orgqr", samples=(sample(real(3, 2), real(2)), sample(real(2, 3, 3), real(2, 3))))

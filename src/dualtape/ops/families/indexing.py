@@ -149,8 +149,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     consumed = sum(_takes(k) for k in parts if k is not None and k is not ... and not isinstance(k, bool))
     if consumed > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}: the key {_shown(key)} takes {consumed}")
-    if sum(k is ... for k in parts) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+    parts = _without_further_ellipses(parts)
     indices: list = []
     dim = 0
     for position, k in enumerate(parts):
@@ -185,6 +184,18 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     if not any(isinstance(i, Tensor) for i in indices):
         return x, None
     return x, tuple(slice(None) if i is None else i._array for i in indices if not (isinstance(i, tuple) and i == ()))
+
+
+def _without_further_ellipses(parts: list) -> list:
+    """``parts`` with one ellipsis at most: further ones at the end of a key stand for no dimension."""
+    found = [position for position, k in enumerate(parts) if k is ...]
+    if len(found) > 1:
+        if any([k is not ... for k in parts[found[1] :]]):
+            raise IndexError(
+                "an index can only have a single ellipsis ('...') before an integer, a slice, a tensor or None"
+            )
+        return parts[: found[1]]
+    return parts
 
 
 def _takes(k: Any) -> int:
