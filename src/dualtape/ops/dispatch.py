@@ -285,9 +285,16 @@ def _promote(op: Op, raws: list) -> None:
             if isinstance(value, list):
                 raws[place] = [v if v.dtype == dtype else cast(v, dtype) for v in value]
             elif value is not None:
+                if dtype.kind in "iu" and op.name in _BOUNDED and type(value) in (int, float):
+                    dtypes.number_as(value, dtype)
                 raws[place] = in_dtype(value, dtype, plain)
     finally:
         restore_fp_errors(before)
+
+
+# ops that compare or give back a number, and do not compute with it modulo the range of an integer type: there PyTorch
+# refuses a number that does not fit
+_BOUNDED = {"clamp", "clamp_min", "clamp_max", "where_op"}
 
 
 def in_dtype(value: Any, dtype: np.dtype, plain: bool) -> Any:
@@ -329,6 +336,10 @@ def compute(op: Op, raws: list) -> Any:
         raise NotImplementedError(
             f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first"
         ) from None
+    except OverflowError as error:
+        if "out of bounds for" not in str(error):
+            raise
+        raise RuntimeError(f"{op.name}: value cannot be converted without overflow: {error}") from None
     except np.exceptions.AxisError as error:
         raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
     except np.linalg.LinAlgError as error:
@@ -436,6 +447,8 @@ def _write(op: Op, values: list) -> Tensor:
     """Run ``op`` on bound arguments, in place."""
     target = values[0]
     name = _inplace_name(op)
+    if op.name == "abs" and isinstance(target, Tensor) and target._array.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors: the values are real, write x.abs()")
     if not isinstance(target, Tensor):
         raise errors.not_a_tensor(name, op.params[0], target)
     if active_overrides:

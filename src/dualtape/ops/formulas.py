@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor import dtypes
 from .._tensor.tensor import Tensor
 from ..arrays import zeros
 from ..arrays.bfloat16_dtype import cast
@@ -64,6 +65,8 @@ def times_checked(name: str, alpha: Any, value: Any) -> Any:
         )
     if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
         raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number, got {alpha}")
+    if kind == "u" and alpha < 0:  # modulo the range, as PyTorch's
+        alpha = dtypes.number_as(alpha, value.dtype)
     return value * (bool(alpha) if kind == "b" else alpha)
 
 

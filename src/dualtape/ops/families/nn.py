@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
+from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
@@ -388,7 +389,7 @@ def _constant_pad(x: Any, pad: Any, value: float = 0) -> Any:
         )
     out = zeros_like_shape(shape, x)
     if value:
-        out[...] = value
+        out[...] = dtypes.number_as(value, x.dtype) if x.dtype.kind in "iu" else value
     target = tuple(slice(max(a, 0), max(n + a + min(b, 0), 0)) for n, (a, b) in zip(x.shape, sides, strict=True))
     source = tuple(slice(max(-a, 0), max(n + min(b, 0), 0)) for n, (a, b) in zip(x.shape, sides, strict=True))
     out[target] = x[source]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.tensor import raw
 from ..formulas import is_whole, normal_dim, use, zeros_like_shape
 from ..samples import real, sample
 from ..table import GENERAL, LINEAR, LISTED, composite, op
@@ -115,6 +116,10 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if hasattr(start, "ndim") and (start.ndim or raw(start).dtype.kind not in "iu"):
+        raise RuntimeError(
+            f"narrow: start must be a 0-dim integral tensor, got shape {list(start.shape)} of {start.dtype}"
+        )
     n = input._array.shape[normal_dim(dim, input.ndim)]
     first = int(start) + n if start < 0 else int(start)
     if length < 0 or first < 0 or first + length > n:
