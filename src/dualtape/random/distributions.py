@@ -19,7 +19,7 @@ from .implicit_gradients import beta_slope, gamma_slope
 
 def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) -> Tensor:
     """Draws of NumPy's generator, for each of the parameters, in the dtype of the last."""
-    rng = source(generator)
+    rng: Any = source(generator)
     if (tracing := modes.current().tracing) is not None:
         from ..arrays.traced.array import plain
 

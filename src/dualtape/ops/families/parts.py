@@ -105,7 +105,7 @@ op("select_zero", _select_zero, kind=GENERAL, public=False, method=False, jvp=LI
 
 
 @composite("narrow", samples=(sample(real(5, 3), 0, 1, 2), sample(real(5, 3), 1, -2, 2)))
-def narrow(input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` entries along a dimension, from ``start``.
 
     Examples
