@@ -49,7 +49,12 @@ def times(factor: Any, value: Any) -> Any:
     """``value`` times a number; integers stay integers, as in PyTorch."""
     if factor == 1:
         return value
-    return value * (int(factor) if value.dtype.kind in "iu" else factor)
+    kind = value.dtype.kind
+    if kind in "iu":
+        factor = int(factor)
+        if kind == "u" and factor < 0:  # modulo the range, as PyTorch's
+            factor = dtypes.number_as(factor, value.dtype)
+    return value * factor
 
 
 def times_checked(name: str, alpha: Any, value: Any) -> Any:

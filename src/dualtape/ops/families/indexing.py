@@ -221,6 +221,8 @@ def _normal(k: Any) -> Any:
     """One part of a key: None, ..., bool, int, slice, or a tensor of integers or booleans."""
     if k is None or k is ... or isinstance(k, (bool, int)):
         return k
+    if isinstance(k, np.integer):  # a number, of whatever width; an array of uint8 would be a mask
+        return int(k)
     if isinstance(k, slice):
         _step(k)
         return k

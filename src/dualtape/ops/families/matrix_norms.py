@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim
 from ..samples import invertible, ours, real, sample
@@ -46,6 +48,7 @@ def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool
         raise RuntimeError(
             f"linalg.matrix_norm: expected floating point or complex matrices, got {list(input.shape)} of {input.dtype}"
         )
+    ord = ord.item() if isinstance(ord, np.generic) else ord
     rows, columns = (normal_dim(d, input.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}")
@@ -87,6 +90,7 @@ def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
     tensor(5.)
     """
     input = as_tensor("linalg.norm", "input", input) if dtype is None else input.to(dtype)
+    ord = ord.item() if isinstance(ord, np.generic) else ord
     if ord is None:
         return TABLE["linalg_vector_norm"].function(input, 2, dim, keepdim)
     if dim is None and input.ndim not in (1, 2):

@@ -121,7 +121,8 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
             f"narrow: start must be a 0-dim integral tensor, got shape {list(start.shape)} of {start.dtype}"
         )
     n = input._array.shape[normal_dim(dim, input.ndim)]
-    first = int(start) + n if start < 0 else int(start)
+    start, length = int(start), index(length)  # integers of NumPy's may be too narrow for their sum
+    first = start + n if start < 0 else start
     if length < 0 or first < 0 or first + length > n:
         raise RuntimeError(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n})")
     return slice_of(input, dim, first, first + length, 1)

@@ -31,6 +31,11 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
 
 
 @lru_cache(maxsize=256)
+def is_kernel(stride: Any) -> bool:
+    """Whether windows begin one kernel after the other, for want of a stride."""
+    return stride is None or isinstance(stride, (list, tuple)) and not stride
+
+
 def check_batch(name: str, input: Any, dims: int) -> None:
     """Refuse what is no batch of signals of so many dimensions, nor a single one. A batch alone may be empty."""
     shape = input.shape
@@ -230,7 +235,7 @@ def max_pool2d(
     """
     check_batch("max_pool2d", input, 2)
     kernel = each(kernel_size, 2, "max_pool2d", "kernel_size")
-    steps = kernel if stride is None or stride == [] else each(stride, 2, "max_pool2d", "stride")
+    steps = kernel if is_kernel(stride) else each(stride, 2, "max_pool2d", "stride")
     values, indices = _max_pool_op(
         input,
         kernel,
@@ -264,7 +269,7 @@ def max_pool1d(
     """
     check_batch("max_pool1d", input, 1)
     (k,) = each(kernel_size, 1, "max_pool1d", "kernel_size")
-    (s,) = (k,) if stride is None or stride == [] else each(stride, 1, "max_pool1d", "stride")
+    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "max_pool1d", "stride")
     (p,), (d,) = each(padding, 1, "max_pool1d", "padding"), each(dilation, 1, "max_pool1d", "dilation")
     values, indices = _max_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), (1, d), ceil_mode)
     return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
@@ -414,7 +419,7 @@ def avg_pool2d(
     """
     check_batch("avg_pool2d", input, 2)
     kernel = each(kernel_size, 2, "avg_pool2d", "kernel_size")
-    steps = kernel if stride is None or stride == [] else each(stride, 2, "avg_pool2d", "stride")
+    steps = kernel if is_kernel(stride) else each(stride, 2, "avg_pool2d", "stride")
     return _avg_pool_op(
         input, kernel, steps, each(padding, 2, "avg_pool2d", "padding"), ceil_mode, count_include_pad, divisor_override
     )
@@ -441,7 +446,7 @@ def avg_pool1d(
     """
     check_batch("avg_pool1d", input, 1)
     (k,) = each(kernel_size, 1, "avg_pool1d", "kernel_size")
-    (s,) = (k,) if stride is None or stride == [] else each(stride, 1, "avg_pool1d", "stride")
+    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "avg_pool1d", "stride")
     (p,) = each(padding, 1, "avg_pool1d", "padding")
     return _avg_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), ceil_mode, count_include_pad, None).squeeze(-2)
 

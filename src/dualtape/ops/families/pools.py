@@ -29,6 +29,7 @@ from .pooling import (
     avg_pool1d,
     avg_pool2d,
     check_batch,
+    is_kernel,
     max_pool1d,
     max_pool2d,
 )
@@ -50,7 +51,7 @@ def _batched(name: str, input: Any, dims: int) -> None:
 
 
 def _or_kernel(name: str, stride: Any, kernel: tuple) -> tuple:
-    return kernel if stride is None or stride == [] else each(stride, len(kernel), name, "stride")
+    return kernel if is_kernel(stride) else each(stride, len(kernel), name, "stride")
 
 
 # --- volumes --------------------------------------------------------------------------------------
