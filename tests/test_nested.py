@@ -492,3 +492,65 @@ def test_copies_and_pickles():
         assert found.requires_grad
         assert found.offsets().tolist() == x.offsets().tolist()
         assert np.allclose(found.detach().values(), x.detach().values())
+
+
+# --- keys, narrowed, repeated ---------------------------------------------------------------------
+
+INSIDE = {
+    "x[..., 1]": lambda x: x[..., 1],
+    "x[..., 0:2]": lambda x: x[..., 0:2],
+    "x[:, :, ::2]": lambda x: x[:, :, ::2],
+    "x[..., None]": lambda x: x[..., None],
+    "x[...]": lambda x: x[...],
+    "narrow": lambda x: x.narrow(-1, 1, 2),
+    "repeat_interleave": lambda x: x.repeat_interleave(2, -1),
+    "max": lambda x: x.max(-1)[0],
+    "min": lambda x: x.min(-1)[0],
+    "amax": lambda x: x.amax(-1),
+}
+OF_ONE = {**INSIDE, "x[:, :, ::2]": lambda x: x[:, ::2]}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_is_done_to_other_dimensions_is_done_to_each_sample(name):
+    samples = [dt.tensor(np.random.default_rng(k).standard_normal((n, 3))) for k, n in enumerate((2, 4))]
+    nested = dt.nested.nested_tensor(samples, layout=dt.jagged, requires_grad=True)
+    found = INSIDE[name](nested)
+    leaves = [s.clone().requires_grad_() for s in samples]
+    expected = [OF_ONE[name](s) for s in leaves]
+    for a, b in zip(found.unbind(), expected, strict=True):
+        assert dt.equal(a.detach(), b.detach())
+    found.values().square().sum().backward()
+    sum(e.square().sum() for e in expected).backward()
+    assert nested.grad.is_nested
+    for a, b in zip(nested.grad.unbind(), leaves, strict=True):
+        assert dt.equal(a, b.grad)
+
+
+def test_the_gradient_of_the_largest_of_all_and_of_each_sample_is_nested():
+    samples = [dt.tensor([[1.0, 5.0], [2.0, 3.0]]), dt.tensor([[4.0, 0.0]])]
+    for of, expected in (
+        (lambda n: n.max(), [[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0]]]),
+        (lambda n: n.max(1)[0].sum(), [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0]]]),
+    ):
+        nested = dt.nested.nested_tensor(samples, layout=dt.jagged, requires_grad=True)
+        of(nested).backward()
+        assert [g.tolist() for g in nested.grad.unbind()] == expected
+
+
+def test_keys_take_one_sample_apart():
+    nested = dt.nested.nested_tensor([dt.ones(2, 3), dt.arange(12.0).reshape(4, 3)], layout=dt.jagged)
+    assert nested[1, 2].tolist() == [6.0, 7.0, 8.0]
+    assert nested[1, 2, 0].item() == 6.0
+    assert nested[-1, ..., 1].tolist() == [1.0, 4.0, 7.0, 10.0]
+
+
+@pytest.mark.parametrize("key", [(slice(1),), (None,), (slice(None), slice(1)), (..., [0])], ids=repr)
+def test_keys_that_would_mix_samples_are_refused(key):
+    with pytest.raises(NotImplementedError, match="nested"):
+        dt.nested.nested_tensor([dt.ones(2, 3), dt.ones(4, 3)], layout=dt.jagged)[key]
+
+
+def test_a_key_has_at_most_the_dimensions_of_the_tensor():
+    with pytest.raises(IndexError, match="3 dimensions"):
+        dt.nested.nested_tensor([dt.ones(2, 3)], layout=dt.jagged)[0, 0, 0, 0]

@@ -435,3 +435,24 @@ def test_copies_and_pickles_keep_the_layout(layout):
     for found in (pickle.loads(pickle.dumps(leaf)), copy.deepcopy(leaf)):
         assert (found.layout, found.requires_grad) == (leaf.layout, True)
         assert found.detach().to_dense().tolist() == leaf.detach().to_dense().tolist()
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_gradcheck_sees_a_gradient_of_other_dimensions(masked):
+    def copying(backward):
+        class Copy(dt.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.to_dense() * 1.0
+
+            @staticmethod
+            def backward(ctx, g):
+                return backward(g)
+
+        return Copy.apply
+
+    x = dt.rand(3, 3, dtype=dt.float64).to_sparse().requires_grad_()
+    assert dt.autograd.gradcheck(copying(lambda g: g), (x,), masked=masked)
+    assert dt.autograd.gradcheck(copying(lambda g: g.to_sparse()), (x,), masked=masked)
+    with pytest.raises(RuntimeError, match="incorrect sparse_dim 1, expected 2"):
+        dt.autograd.gradcheck(copying(lambda g: g.to_sparse(1)), (x,), masked=masked)

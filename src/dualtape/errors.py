@@ -46,6 +46,16 @@ def promotion(a: Any, b: Any) -> RuntimeError:
     )
 
 
+class MixedPlacements(RuntimeError):
+    """A tensor of one process's own beside one that several processes have in parts."""
+
+    def __init__(self, name: str, shape: tuple) -> None:
+        super().__init__(
+            f"{name}: got mixed Tensor and DTensor: give the tensor of shape {list(shape)} a placement first,"
+            " distribute_tensor(x, mesh, [Replicate()]) where it is the same on every rank"
+        )
+
+
 def number_overflow(value: Any, dtype: Any) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {dtype!r} without overflow: {value!r}")
 

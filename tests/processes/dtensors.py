@@ -13,6 +13,7 @@ import dualtape.distributed as dist
 from dualtape import nn
 from dualtape.distributed import tensor as dtensor
 from dualtape.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from dualtape.nn import functional as F
 from tests.processes.placements import mesh, whole
 
 
@@ -311,3 +312,36 @@ def check_what_is_made_like_a_dtensor_lies_as_it_does(rank, size):
                     assert tuple(found.to_local().shape) == found._array.spec.local_shape, where
                 assert (found.dtype, found.requires_grad) == (want.dtype, want.requires_grad), where
                 np.testing.assert_allclose(whole(found.detach().double()), want.detach().double().numpy(), 1e-12, 1e-12)
+
+
+def check_a_tensor_of_one_process_is_refused_beside_a_dtensor(rank, size):
+    mesh = dist.init_device_mesh("cpu", (size,))
+    own = dt.full((4,), float(rank))
+    programs = {
+        "+": lambda x: x + own,
+        "reflected": lambda x: own * x,
+        "in place": lambda x: x.clone().add_(own),
+        "copy_": lambda x: x.clone().copy_(own),
+        "a key": lambda x: x.clone().__setitem__(slice(0, 4), own),
+        "@": lambda x: x @ own,
+        "where": lambda x: dt.where(x > 1, x, own),
+        "a mask": lambda x: x.masked_fill(own > 0, 1.0),
+        "cat": lambda x: dt.cat([x, own]),
+        "stack": lambda x: dt.stack([x, own]),
+        "linear": lambda x: F.linear(x.reshape(1, 4), own.expand(2, 4)),
+        "a loss": lambda x: F.mse_loss(x, own),
+        "clamp": lambda x: dt.clamp(x, own),
+    }
+    for placement in (Replicate(), Shard(0)):
+        x = distribute_tensor(dt.arange(4.0), mesh, [placement])
+        for name, program in programs.items():
+            with pytest.raises(RuntimeError, match="mixed Tensor and DTensor"):
+                pytest.fail(f"{name}: {program(x)}")
+        for allowed in (
+            x + dt.tensor(2.0),
+            x + 2.0,
+            x + dt.full((1,), 2.0),
+            x + distribute_tensor(own * 0, mesh, [Replicate()]),
+        ):
+            assert allowed.full_tensor().shape == (4,)
+        assert x[dt.tensor([1, 0])].full_tensor().tolist() == [1.0, 0.0]

@@ -19,6 +19,7 @@ import dualtape as dt
 import dualtape.distributed as dist
 from dualtape.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from dualtape.distributed.tensor.array import unruled
+from dualtape.errors import MixedPlacements
 from tests.op_cases import UP_TO_SIGN, arrays, cases, converted, leaves
 
 # what is not about the values of its argument, or makes another kind of tensor
@@ -70,6 +71,17 @@ def place(array: np.ndarray, mesh: Any, placements: Any) -> Any:
     return DTensor.from_local(local, mesh, placements, shape=array.shape)
 
 
+def beside(array: np.ndarray, mesh: Any) -> Any:
+    """Another operand: what is no index has to have a placement beside a DTensor."""
+    if array.dtype.kind in "iu" or array.size <= 1:
+        return dt.as_tensor(array)
+    return place(array, mesh, [Replicate()] * mesh.ndim)
+
+
+def replicated(array: np.ndarray, mesh: Any) -> Any:
+    return place(array, mesh, [Replicate()] * mesh.ndim) if array.ndim else dt.as_tensor(array)
+
+
 def whole(x: Any) -> np.ndarray:
     x = x.detach()
     return np.asarray(x._array) if isinstance(x, DTensor) else x.numpy()
@@ -112,7 +124,11 @@ def wrong(row: Any, sample: Any, mesh: Any, most: int) -> list[str]:
             continue  # infinities of both signs are no sum
         try:
             known = {id(a): place(a, mesh, p).requires_grad_() for a, p in zip(result, placements, strict=True)}
-            found = outcome(row, args, kwargs, known, dt.as_tensor)
+            try:
+                found = outcome(row, args, kwargs, known, lambda a: beside(a, mesh))
+            except MixedPlacements:  # numbers were made of whole ones, which then need a placement, too
+                known = {id(a): place(a, mesh, p).requires_grad_() for a, p in zip(result, placements, strict=True)}
+                found = outcome(row, args, kwargs, known, lambda a: replicated(a, mesh))
             assert len(found) == len(want), f"{len(found)} results for {len(want)}"
             for a, b in zip(found, want, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8, equal_nan=True)

@@ -83,7 +83,7 @@ SEQUENCE = {
     "head": ColwiseParallel(use_local_output=False),
 }
 COLUMNS = {
-    "words": ColwiseParallel(input_layouts=Replicate(), output_layouts=Replicate(), use_local_output=False),
+    "words": ColwiseParallel(input_layouts=Replicate(), output_layouts=Replicate()),
     "head": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(-1), use_local_output=False),
 }
 
@@ -192,7 +192,11 @@ def check_indexing_by_arrays_stays_in_parts(rank, size):
     along = dt.randint(6, (5, 2, 3), generator=draw)
 
     def written(x: dt.Tensor, method: str, *args: object) -> dt.Tensor:
-        return getattr(x.clone(), method)(*args)
+        def placed(value: object) -> object:
+            floats = isinstance(value, dt.Tensor) and value.is_floating_point() and not isinstance(value, DTensor)
+            return distribute_tensor(value, mesh, [Replicate()]) if floats and isinstance(x, DTensor) else value
+
+        return getattr(x.clone(), method)(*[placed(value) for value in args])
 
     programs = [
         lambda x: x[i],

@@ -10,6 +10,7 @@ from ..arrays import is_array
 from ..arrays.bfloat16_dtype import cast, made
 from . import dtypes
 from .creation import _inferred, as_class
+from .device import device as Device
 from .shaped import _sizes
 from .size import Size
 from .tensor import Tensor, wrap
@@ -21,11 +22,19 @@ def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tens
         raise TypeError(
             f"{cls.__name__}() takes sizes or data, got {', '.join(kwargs)}; use dualtape.tensor(data, dtype=...)"
         )
+    _check_device(device)
     if len(data) == 1 and isinstance(data[0], Tensor):
         result = data[0].view_as(data[0])
     else:
         result = _made(data, dtypes.default_float())
     return result if cls is Tensor else as_class(result, cls)
+
+
+def _check_device(device: Any) -> None:
+    if device is not None and Device(device).type != "cpu":
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {Device(device).type} was passed"
+        )
 
 
 def _made(data: tuple, dtype: np.dtype) -> Tensor:
@@ -47,7 +56,8 @@ class _ByDtype(type):
 
     _dtype: dtypes.dtype
 
-    def __call__(cls, *data: Any) -> Tensor:
+    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+        _check_device(device)
         return _made(data, cls._dtype.numpy)
 
     def __instancecheck__(cls, tensor: Any) -> bool:
@@ -85,7 +95,8 @@ globals().update(TYPES)
 class _Elsewhere(_ByDtype):
     """The same for tensors of another device or layout."""
 
-    def __call__(cls, *data: Any) -> Tensor:
+    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+        _check_device(device)
         return cls._make(cls._dtype, *data)  # type: ignore[attr-defined]
 
     def __instancecheck__(cls, tensor: Any) -> bool:

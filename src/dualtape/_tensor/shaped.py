@@ -339,6 +339,9 @@ def full_like(
     return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
 
 
+_LARGEST = 2**62  # a bound up to which there is no question of fitting
+
+
 def _ranged(array: Any, device: Any, requires_grad: bool, out: Tensor | None) -> Tensor:
     if out is not None and out._array.size not in (0, array.size):
         warn(f"arange: out has {out._array.size} elements, and there are {array.size} numbers: it is resized")
@@ -371,7 +374,8 @@ def arange(
         start, end = 0, start
     if end is None:
         raise TypeError("arange() takes (end), (start, end) or (start, end, step): the end is missing")
-    if type(start) is int and type(end) is int and type(step) is int and step == 1 and dtype is None and start <= end:
+    small = -_LARGEST <= start <= end <= _LARGEST if type(start) is int and type(end) is int else False
+    if small and type(step) is int and step == 1 and dtype is None:
         return _ranged(np.arange(start, end, 1, dtype=_long), device, requires_grad, out)
     start, end, step = (
         v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (0 if start is None else start, end, step)
@@ -383,6 +387,8 @@ def arange(
         raise RuntimeError(f"arange: unsupported range: {start} -> {end}")
     if wanted.kind in "iu":
         start, end, step = int(start), int(end), int(step)
+        for bound in (start, end, step):
+            dtypes.number_as(bound, _long)
     if step == 0:
         raise RuntimeError("arange: step must be nonzero")
     if (end - start) / step < 0:

@@ -82,6 +82,12 @@ class FunctionCtx(Node):
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Save tensors for ``jvp``, which reads ``ctx.saved_tensors``."""
+        for k, value in enumerate(tensors):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"save_for_forward can only save tensors, but argument {k} is of type {type(value).__name__}; keep"
+                    " other values as attributes of ctx"
+                )
         self._to_save_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
@@ -152,12 +158,7 @@ class FunctionCtx(Node):
     def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
         """Return pairs of edge and gradient on NumPy's arrays: the fast path for a Function with one result."""
         cls = self._cls
-        if (
-            self._results is not _TENSOR
-            or type(g) is not np.ndarray
-            or cls.vjp is not Function.vjp
-            or cls.boxed_grads_call
-        ):
+        if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp or _boxed(cls):
             return None
         grads = self._arranged(cls.backward(self, wrap(g)), False, iter(self._edges))
         if freed is not None and self._saved:
@@ -189,7 +190,7 @@ class FunctionCtx(Node):
 
         filled = shown(_TENSOR) if self._results is _TENSOR else _mapped(self._results, shown)
         given: Any = filled if isinstance(filled, tuple) else (filled,)
-        if cls.boxed_grads_call:
+        if _boxed(cls):
             given = (list(given),)
             filled = rest = None  # type: ignore[assignment]
             if modes.current().anomaly is None and (self._extra is None or not self._extra.post_hooks):
@@ -282,6 +283,13 @@ _NO_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward"
     " mode AD."
 )
+
+
+def _boxed(cls: Any) -> bool:
+    boxed = cls.boxed_grads_call
+    if type(boxed) is not bool:
+        raise RuntimeError(f"boxed_grads_call must be a bool, got {type(boxed).__name__}")
+    return boxed
 
 
 def _only_tensors(name: str, args: tuple) -> tuple:

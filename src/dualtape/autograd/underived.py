@@ -7,6 +7,13 @@ from typing import Any
 from .._tensor.tensor import Tensor, alias
 from ..modes import current
 from .function import Function
+from .tangents import active, tangent
+
+
+def _refusal(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"the derivative for '{name}' is not implemented: call it on detach()ed tensors, or write an autograd.Function"
+    )
 
 
 class Underived(Function):
@@ -19,17 +26,19 @@ class Underived(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        raise NotImplementedError(
-            f"the derivative for '{ctx.op}' is not implemented: call it on detach()ed tensors, or write an"
-            " autograd.Function"
-        )
+        raise _refusal(ctx.op)
 
 
 def underived(name: str, result: Tensor, *inputs: Tensor) -> Tensor:
     """Return ``result``, computed by ``name`` from ``inputs``; if one of them requires grad, a backward through it
     raises.
     """
-    if result._array.dtype.kind in "fc" and current().grad and any([x.requires_grad for x in inputs]):
+    mode = current()
+    if result._array.dtype.kind in "fc":
+        for level in active(mode):
+            if any(isinstance(x, Tensor) and tangent(x, level) is not None for x in inputs):
+                raise _refusal(name)
+    if result._array.dtype.kind in "fc" and mode.grad and any([x.requires_grad for x in inputs]):
         return Underived.apply(name, result, *inputs)
     return result
 

@@ -240,7 +240,9 @@ class NestedTensor(Tensor):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"sample {key} of a batch of {len(self)}")
             return self.unbind()[key]
-        raise NotImplementedError(f"nested[...] takes the number of a sample, got {key!r}: use select() or unbind()")
+        from .rules import at_key
+
+        return at_key(self, key if isinstance(key, tuple) else (key,))
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         history = _history(self)

@@ -187,6 +187,8 @@ _NEUTRAL: dict[str, Callable] = {
     "min": lambda d: _lowest(d, -1),
     "argmin": lambda d: _lowest(d, -1),
     "logsumexp": lambda d: _lowest(d, 1),
+    "max_": lambda d: _lowest(d, 1),  # the functions that users call
+    "min_": lambda d: _lowest(d, -1),
     "max_all": lambda d: _lowest(d, 1),
     "max_dim": lambda d: _lowest(d, 1),
     "min_all": lambda d: _lowest(d, -1),
@@ -432,6 +434,55 @@ def _selected(func: Callable, x: NestedTensor, dim: int, index: int) -> Any:
         return x[index]
     inner = _not_ragged(func, dim, x)
     return _loose(x, x.values().select(inner, index), x._ragged.dim - (inner < x._ragged.dim - 1))
+
+
+@rule("narrow")
+def _narrowed(func: Callable, x: NestedTensor, dim: int, start: Any, length: int) -> Any:
+    return _loose(x, x.values().narrow(_not_ragged(func, dim, x), start, length), x._ragged.dim)
+
+
+@rule("repeat_interleave")
+def _repeated(func: Callable, x: NestedTensor, repeats: Any, dim: Any = None, **kwargs: Any) -> Any:
+    if dim is None:
+        raise _refuse(func, "without a dim it would mix samples: not supported")
+    return _loose(x, func(x.values(), repeats, _not_ragged(func, dim, x), **kwargs), x._ragged.dim)
+
+
+def at_key(x: Any, key: tuple) -> Any:
+    """``x[key]``: integers, slices and None for the dimensions that are not ragged, all of a ragged one."""
+    taken = len([k for k in key if k is not None and k is not ...])
+    if len([k for k in key if k is ...]) > 1 or taken > x.ndim:
+        raise IndexError(f"nested[...]: {key!r} is no key of {x.ndim} dimensions")
+    if ... not in key:
+        key = (*key, ...)
+    place = key.index(...)
+    parts = [*key[:place], *[slice(None)] * (x.ndim - taken), *key[place + 1 :]]
+    first, rest = parts[0], parts[1:]
+    if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
+        return x[int(first)][tuple(rest)] if rest else x[int(first)]
+    if not isinstance(first, slice) or first != slice(None):
+        raise NotImplementedError(
+            f"nested[...]: {first!r} in the place of the batch: take one sample by its number, or all of them"
+        )
+    dim = 1
+    for k in rest:
+        if k is None:
+            x = x.unsqueeze(dim)
+            dim += 1
+        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
+            x = x.select(dim, int(k))
+        elif isinstance(k, slice):
+            if k != slice(None):
+                if dim == x._ragged.dim:
+                    raise NotImplementedError(f"nested[...]: {k!r} of the ragged dimension: use nested.narrow()")
+                index = (slice(None),) * (dim - 1) + (k,)
+                x = _loose(x, x.values()[index], x._ragged.dim)
+            dim += 1
+        else:
+            raise NotImplementedError(
+                f"nested[...] takes integers, slices, None and ..., got {type(k).__name__}: use values() or unbind()"
+            )
+    return x
 
 
 @rule("unbind")

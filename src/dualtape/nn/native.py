@@ -350,7 +350,7 @@ def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: i
             f"native_group_norm: expected {N} * {C} * {HxW} elements in {group} groups, got {list(input.shape)}"
         )
     out = F.group_norm(input, group, weight, bias, eps)
-    mean, scale = _statistics(input.reshape(N, group, -1), (-1,), eps)
+    mean, scale = _statistics(input.reshape(N, group, C // group * HxW), (-1,), eps)
     return out, mean.squeeze(-1), scale.squeeze(-1)
 
 

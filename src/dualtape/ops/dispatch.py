@@ -21,6 +21,7 @@ from ..arrays import Batched, as_array, is_array, module_of
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
 from ..arrays.bfloat16_dtype import cast, number
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
+from ..arrays.kernels.basics import in_parts
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.saved import output_entry
 from ..autograd.tangents import active, tangent
@@ -239,6 +240,8 @@ def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:
     module = module_of(other)
     # NumPy's arrays of any size may stand beside this kind, and become it
     takes_in = getattr(module, "takes_in", False)
+    if in_parts(other):
+        _refuse_plain(op, values)
     for place in op.tensor_places:
         value = values[place]
         if takes_in and type(raws[place]) is np.ndarray:
@@ -248,6 +251,18 @@ def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:
                 value.to(device_of(other)) if value.requires_grad else wrap(module_of(other).asarray(raws[place]))
             )
             raws[place] = values[place]._array
+
+
+def _refuse_plain(op: Op, values: list) -> None:
+    """Raise for a tensor of one process's own beside one that several have in parts: nobody knows that it is the same
+    for all of them.
+    """
+    for place in op.tensor_places:
+        given = values[place]
+        for value in given if isinstance(given, (list, tuple)) else (given,):
+            if isinstance(value, Tensor) and type(value._array) is np.ndarray and value._array.size > 1:
+                if value._array.dtype.kind not in "iu":  # classes and indices, which every rank has
+                    raise errors.MixedPlacements(op.name, value._array.shape)
 
 
 def _as_tensor(op: Op, place: int, value: Any) -> Tensor:
@@ -285,9 +300,17 @@ def _promote(op: Op, raws: list) -> None:
             if isinstance(value, list):
                 raws[place] = [v if v.dtype == dtype else cast(v, dtype) for v in value]
             elif value is not None:
+                checked = op.name in _BOUNDED or op.name == "pow" and place == 1
+                if checked and dtype.kind in "iu" and type(value) in (int, float):
+                    dtypes.number_as(value, dtype)
                 raws[place] = in_dtype(value, dtype, plain)
     finally:
         restore_fp_errors(before)
+
+
+# Beside the exponent of a power: ops that compare or give back a number, and do not compute with it modulo the range of
+# an integer type. PyTorch refuses a number that does not fit there.
+_BOUNDED = {"clamp", "clamp_min", "clamp_max", "where_op"}
 
 
 def in_dtype(value: Any, dtype: np.dtype, plain: bool) -> Any:
@@ -329,6 +352,10 @@ def compute(op: Op, raws: list) -> Any:
         raise NotImplementedError(
             f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first"
         ) from None
+    except OverflowError as error:
+        if "out of bounds for" not in str(error):
+            raise
+        raise RuntimeError(f"{op.name}: value cannot be converted without overflow: {error}") from None
     except np.exceptions.AxisError as error:
         raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
     except np.linalg.LinAlgError as error:
@@ -436,6 +463,8 @@ def _write(op: Op, values: list) -> Tensor:
     """Run ``op`` on bound arguments, in place."""
     target = values[0]
     name = _inplace_name(op)
+    if op.name == "abs" and isinstance(target, Tensor) and target._array.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors: the values are real, write x.abs()")
     if not isinstance(target, Tensor):
         raise errors.not_a_tensor(name, op.params[0], target)
     if active_overrides:

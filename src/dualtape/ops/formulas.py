@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor import dtypes
 from .._tensor.tensor import Tensor
 from ..arrays import zeros
 from ..arrays.bfloat16_dtype import cast
@@ -46,7 +47,12 @@ def times(factor: Any, value: Any) -> Any:
     """Return ``value`` times a number; integers stay integers, as in PyTorch."""
     if factor == 1:
         return value
-    return value * (int(factor) if value.dtype.kind in "iu" else factor)
+    kind = value.dtype.kind
+    if kind in "iu":
+        factor = int(factor)
+        if kind == "u" and factor < 0:  # modulo the range, as PyTorch's
+            factor = dtypes.number_as(factor, value.dtype)
+    return value * factor
 
 
 def times_checked(name: str, alpha: Any, value: Any) -> Any:
@@ -64,6 +70,8 @@ def times_checked(name: str, alpha: Any, value: Any) -> Any:
         )
     if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
         raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number, got {alpha}")
+    if kind == "u" and alpha < 0:  # modulo the range, as PyTorch's
+        alpha = dtypes.number_as(alpha, value.dtype)
     return value * (bool(alpha) if kind == "b" else alpha)
 
 

@@ -68,6 +68,16 @@ class Source:
             lambda p: self.rng.choice(n, count, replacement, p),
         )
 
+    def beside(self, name: str, parameters: tuple) -> Any:
+        """Draws from a distribution with parameters, which may differ from sample to sample."""
+        levels = {*self.levels, *levels_of(parameters)}
+        method = getattr(self.rng, name)
+        return self._each(
+            sorted(levels, key=lambda level: level.number),
+            parameters,
+            lambda each: np.asarray(method(*each, np.broadcast_shapes(*[p.shape for p in each]))),
+        )
+
     def _each(self, levels: list, given: Any, draw: Any) -> Any:
         """Return draws for the samples of ``levels`` in order: for batched parameters, and for levels that draw
         differently.
@@ -80,5 +90,8 @@ class Source:
         for i in range(level.size):
             if level not in self.levels:
                 self.rng.bit_generator.state = state  # the same for all samples
-            result.append(self._each(rest, sample_of(given, level, i), draw))
+            part = (
+                tuple([sample_of(p, level, i) for p in given]) if type(given) is tuple else sample_of(given, level, i)
+            )
+            result.append(self._each(rest, part, draw))
         return stacked(result, level)

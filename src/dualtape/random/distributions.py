@@ -10,6 +10,7 @@ from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor, new_tensor, raw
 from ..arrays.bfloat16_dtype import BFLOAT16, SINGLE, cast
+from ..arrays.kernels.basics import all_samples, on_host
 from ..autograd.function import Function
 from ..autograd.underived import underived
 from .generator import Generator, source
@@ -18,19 +19,24 @@ from .implicit_gradients import beta_slope, gamma_slope
 
 def _drawn(name: str, generator: Generator | None, draw: str, *parameters: Any) -> Tensor:
     """Return draws of NumPy's generator, for each of the parameters, in the dtype of the last."""
-    rng = source(generator)
-    if modes.current().batches:
-        raise NotImplementedError(f"{name}: not supported inside of vmap: draw outside of it")
+    rng: Any = source(generator)
     if (tracing := modes.current().tracing) is not None:
         from ..arrays.traced.array import plain
 
         tracing.tape.fail(f"it draws from a distribution whose shapes vary ({name})")
         parameters = plain(parameters)
+    if modes.current().batches:
+        given = tuple([p.astype(SINGLE) if p.dtype is BFLOAT16 else p for p in parameters])
+        return new_tensor(rng.beside(draw, given).astype(parameters[-1].dtype))
     if any(type(p) is not np.ndarray and p.dtype is not BFLOAT16 for p in parameters):
         raise NotImplementedError(f"{name}: the parameters must be NumPy's arrays")
     shape = np.broadcast_shapes(*[p.shape for p in parameters])
     values = getattr(rng, draw)(*[cast(p, SINGLE) if p.dtype is BFLOAT16 else p for p in parameters], shape)
     return new_tensor(cast(np.asarray(values), parameters[-1].dtype))
+
+
+def _probable(prob: Any) -> bool:
+    return bool(np.all((prob >= 0) & (prob <= 1)))
 
 
 def _floats(name: str, *tensors: Tensor) -> None:
@@ -62,7 +68,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     tensor([0., 0.])
     """
     _floats("poisson", input)
-    if not np.all(raw(input) >= 0):
+    if not np.all(all_samples(raw(input)) >= 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return Poisson.apply(input, generator)
 
@@ -79,7 +85,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     _floats("binomial", count, prob)
     if count.dtype != prob.dtype:
         raise RuntimeError(f"binomial: expected one dtype, got {count.dtype!r} and {prob.dtype!r}")
-    if not (np.all(raw(count) >= 0) and np.all((raw(prob) >= 0) & (raw(prob) <= 1))):
+    if not (np.all(all_samples(raw(count)) >= 0) and _probable(all_samples(raw(prob)))):
         raise RuntimeError("binomial: counts must not be negative, and probabilities lie between 0 and 1")
     drawn = _drawn("binomial", generator, "binomial", count._array.astype(np.int64), prob._array)
     return underived("binomial", drawn, count, prob)
@@ -97,7 +103,7 @@ class StandardGamma(Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         input, out = ctx.saved_tensors
-        slope = new_tensor(gamma_slope(input._array, out._array).astype(out._array.dtype))
+        slope = new_tensor(on_host(gamma_slope, input._array, out._array).astype(out._array.dtype))
         return g * underived("_standard_gamma_grad", slope, input, out), None
 
 
@@ -111,7 +117,7 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     True
     """
     _floats("_standard_gamma", input)
-    if not np.all(raw(input) >= 0):
+    if not np.all(all_samples(raw(input)) >= 0):
         raise RuntimeError("_standard_gamma: shapes must not be negative")
     return StandardGamma.apply(input, generator)
 
@@ -140,7 +146,7 @@ class Dirichlet(Function):
         input, out = ctx.saved_tensors
         alpha, x = input._array, out._array
         others = alpha.sum(-1, keepdims=True) - alpha
-        slope = new_tensor((x * beta_slope(alpha, others, x)).astype(x.dtype))
+        slope = new_tensor((x * on_host(beta_slope, alpha, others, x)).astype(x.dtype))
         slope = underived("_dirichlet_grad", slope, input, out)
         return slope * (g - (out * g).sum(-1, keepdim=True)), None
 
@@ -155,7 +161,7 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
     tensor(1.)
     """
     _floats("_sample_dirichlet", input)
-    if not input.dim() or not np.all(raw(input) > 0):
+    if not input.dim() or not np.all(all_samples(raw(input)) > 0):
         raise RuntimeError("_sample_dirichlet: expected positive concentrations along the last dimension")
     return Dirichlet.apply(input, generator)
 

@@ -484,6 +484,16 @@ def _uniform_(
     low, to = float(kwargs.pop("from", from_)), float(to)
     if low > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+    if self._array.dtype.kind == "f":
+        largest = float(limits(self._array.dtype).max)
+        for name, bound in (("from", low), ("to", to)):
+            if not abs(bound) <= largest:  # NaN is refused, too
+                raise RuntimeError(f"uniform_: {name} is out of bounds for {self.dtype!r}: {bound}")
+        if to - low > largest:
+            raise RuntimeError(
+                f"uniform_ expects to-from <= {largest}, the largest number of {self.dtype!r}, but found from={low} and"
+                f" to={to}"
+            )
     draw = _uniform_half if self._array.dtype.itemsize == 2 else _uniform_between
     return _fill(self, "uniform_", lambda shape, dtype: draw(source(generator), low, to, shape, dtype))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
+from ..autograd.finite_differences import GradcheckError
 from .compressed import CompressedTensor, compressed_of, to_layout
 from .coo import SparseTensor, sparse_of
 from .layouts import SparseLayout
@@ -22,12 +23,29 @@ def strided(func: Callable, inputs: Any, masked: bool) -> tuple[Callable, tuple]
     ways = [_way(x, masked) if isinstance(x, SparseLayout) and x.requires_grad else (x, _itself) for x in given]
 
     def on_dense(*args: Any) -> Any:
-        result = func(*[make(x) for x, (_, make) in zip(args, ways, strict=True)])
+        result = func(*[_observed(make(x)) for x, (_, make) in zip(args, ways, strict=True)])
         if isinstance(result, (tuple, list)):
             return type(result)(_dense(each) for each in result)
         return _dense(result)
 
     return on_dense, tuple(x for x, _ in ways)
+
+
+def _observed(x: Any) -> Any:
+    """A sparse input whose gradients, if they are sparse, must have its dimensions: values would not show it."""
+    if isinstance(x, SparseTensor) and x.requires_grad:
+        wanted = {"sparse_dim": x.sparse_dim(), "dense_dim": x.dense_dim()}
+
+        def check(g: Any) -> None:
+            for name, expected in wanted.items():
+                found = getattr(g, name)() if isinstance(g, SparseTensor) else expected
+                if found != expected:
+                    raise GradcheckError(
+                        f"grad is sparse tensor, but has incorrect {name} {found}, expected {expected}"
+                    )
+
+        x.register_hook(check)
+    return x
 
 
 def _itself(x: Any) -> Any:

@@ -23,11 +23,13 @@ from ..arrays.bfloat16_dtype import made
 from ..autograd.function import Function
 from ..overrides.subclass import disabled_function, of_class
 from . import invariants
-from .coo import OPS, ZERO_KEEPING, SparseTensor, at, from_dense, make_sparse
+from .coo import COMPOSITES, OPS, ZERO_KEEPING, SparseTensor, at, from_dense, make_sparse
 from .layouts import SparseLayout, no_other_memory, sparse_repr
 
 _BY_ROWS, _BLOCKS = {sparse_csr, sparse_bsr}, {sparse_bsr, sparse_bsc}
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
+# PyTorch has these of coordinates; a compressed tensor has to be converted first
+_COORDINATES_ALONE = {"index_select", "narrow_copy", "unsqueeze", "bmm"}
 _TURNS, _PRODUCTS = {"t", "transpose", "permute"}, {"matmul", "mm", "addmm"}
 
 
@@ -130,7 +132,10 @@ class CompressedTensor(SparseLayout):
     @classmethod
     def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         x: Any = args[0] if args else None
-        applies = getattr(func, "__name__", "") in ZERO_KEEPING and isinstance(x, CompressedTensor)
+        name = getattr(func, "__name__", "")
+        if name in COMPOSITES and name not in _COORDINATES_ALONE:
+            return COMPOSITES[name](*args, **(kwargs or {}))
+        applies = name in ZERO_KEEPING and isinstance(x, CompressedTensor)
         if applies and x.requires_grad:
             return compressed_of(x._parts, func(x.values(), *args[1:], **(kwargs or {})), x.shape, x._kind)
         return disabled_function(func, types, args, kwargs)

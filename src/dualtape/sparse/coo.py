@@ -63,6 +63,7 @@ ZERO_KEEPING = {
     "trunc",
 }
 OPS: dict[str, Callable] = {}  # what a sparse tensor answers beneath autograd, by name
+COMPOSITES: dict[str, Callable] = {}  # what is made of other functions, above autograd, by name
 
 
 class SparseTensor(SparseLayout):
@@ -199,7 +200,10 @@ class SparseTensor(SparseLayout):
     @classmethod
     def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         x: Any = args[0] if args else None
-        applies = getattr(func, "__name__", "") in ZERO_KEEPING - {"neg"} and isinstance(x, SparseTensor)
+        name = getattr(func, "__name__", "")
+        if name in COMPOSITES:
+            return COMPOSITES[name](*args, **(kwargs or {}))
+        applies = name in ZERO_KEEPING - {"neg"} and isinstance(x, SparseTensor)
         if applies and x.requires_grad:
             entries = x.coalesce()
             return sparse_of(entries._entries[0], func(entries.values(), *args[1:], **(kwargs or {})), x.shape, True)

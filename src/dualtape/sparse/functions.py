@@ -13,6 +13,7 @@ from .._tensor.device import sparse_csr
 from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays.lazy import scipy_sparse_linalg
 from ..autograd.function import Function
+from . import rearranging as rearranging
 from .compressed import CompressedTensor, compress, compressed_of, places, to_layout
 from .computing import matrix, product, summed_over
 from .coo import SparseTensor, at, sparse_of

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor import dtypes
 from .._tensor.device import device as Device
 from .._tensor.printing import _append_suffixes, _dtype_is_implied, _history, tensor_str
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, wrap
+from ..arrays.bfloat16_dtype import made as made_array
 
 
 class SparseLayout(Tensor):
@@ -26,6 +28,35 @@ class SparseLayout(Tensor):
 
     def tolist(self) -> Any:
         raise RuntimeError("a sparse tensor has no list of values: use to_dense().tolist()")
+
+    def get_device(self) -> int:
+        return -1
+
+    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None, **more: Any) -> Any:
+        """Zeros of this layout: no entries."""
+        from .compressed import to_layout
+        from .coo import sparse_coo_tensor
+
+        no_other_memory(device, bool(more.pop("pin_memory", False)))
+        shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+        dtype = self.dtype if dtype is None else dtype
+        requires_grad = more.pop("requires_grad", False)
+        layout = more.pop("layout", None)
+        if more:
+            raise TypeError(f"new_zeros() got an unexpected keyword argument {next(iter(more))!r}")
+        if layout is not None and layout.name == "strided":
+            return wrap(made_array(np.zeros, shape, dtypes.to_numpy(dtype))).requires_grad_(requires_grad)
+        made = sparse_coo_tensor(size=shape, dtype=dtype)
+        if not self.is_sparse:
+            made = to_layout(made, self.layout, self._blocksize() or None)  # type: ignore[attr-defined]
+        return made.requires_grad_(requires_grad)
+
+    new_empty = new_zeros
+
+    def new_ones(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"a {self.layout!r} tensor of other values than zeros is dense: make a strided one")
+
+    new_full = new_ones
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None) -> Any:
         from .compressed import to_layout

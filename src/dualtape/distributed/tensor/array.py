@@ -21,6 +21,7 @@ import numpy
 from ..._tensor.tensor import wrap
 from ...arrays import as_array, module_of
 from ...arrays.bfloat16_dtype import BFLOAT16, cast
+from ...errors import MixedPlacements
 from .redistribution import redistribute
 from .spec import Code, Spec, chunk, spec_of
 
@@ -101,6 +102,8 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         spec = self.spec
         if method == "__call__" and not kwargs and len(inputs) == 2:
             x, y = inputs
+            if type(x) is not type(y):
+                refuse_own(ufunc.__name__, inputs)
             if type(x) is Sharded and type(y) is Sharded:
                 found = direct.get((ufunc, x.spec, y.spec))
                 if found is not None:
@@ -137,6 +140,8 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         for kind in types:
             if kind is not Sharded and not issubclass(kind, _PLAIN) and not _is_bfloat16(kind):
                 return NotImplemented
+        if func in _JOINING:
+            refuse_own(func.__name__, args)
         rule = RULES.get(func)
         if rule is not None:
             return rule(self, *args, **kwargs) if func in CREATIONS else rule(*args, **kwargs)
@@ -352,6 +357,20 @@ def half(x: Sharded, local: Any) -> Sharded:
     found = part(x, local)
     found.steps = x.strides
     return found
+
+
+_JOINING = {numpy.dot, numpy.vdot, numpy.inner, numpy.tensordot, numpy.concatenate, numpy.stack, numpy.einsum}
+
+
+def refuse_own(name: str, values: Any) -> None:
+    """Raise for an array of numbers of one process's own beside one that several have in parts: nobody knows that it is
+    the same for all of them. Whole numbers are classes and indices, a single number is a constant.
+    """
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            refuse_own(name, value)
+        elif type(value) is numpy.ndarray and value.size > 1 and value.dtype.kind in "fc":
+            raise MixedPlacements(name, value.shape)
 
 
 def placed(x: Any, mesh: Any, codes: tuple[Code, ...]) -> Any:

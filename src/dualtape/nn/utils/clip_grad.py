@@ -24,12 +24,6 @@ def _listed(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor
     return listed
 
 
-def _check_foreach(foreach: bool | None) -> None:
-    """Accept ``foreach``, which only selects how PyTorch launches its kernels."""
-    if foreach:
-        raise RuntimeError("foreach=True was passed, but can't use the foreach API on cpu tensors: leave it out")
-
-
 @no_grad()
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
@@ -44,7 +38,7 @@ def get_total_norm(
     error_if_nonfinite : bool
         Raise if it is not finite.
     foreach : bool, optional
-        None or False.
+        How PyTorch launches its kernels; here the results are the same.
 
     Examples
     --------
@@ -52,7 +46,6 @@ def get_total_norm(
     >>> dt.nn.utils.get_total_norm([dt.tensor([3.0]), dt.tensor([4.0])])
     tensor(5.)
     """
-    _check_foreach(foreach)
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not listed:
@@ -82,7 +75,6 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
-    _check_foreach(foreach)
     listed = [parameters] if isinstance(parameters, Tensor) else parameters
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for parameter in listed:
@@ -161,7 +153,6 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     >>> x.grad
     tensor([ 1.0000, -0.5000])
     """
-    _check_foreach(foreach)
     for parameter in _listed("clip_grad_value_", parameters):
         if parameter.grad is not None:
             parameter.grad.clamp_(-float(clip_value), float(clip_value))

@@ -43,8 +43,8 @@ def _activation(name: str, forward: Any, doc: str, *, samples: Any, torch_name: 
         through = named(lambda g, *v: g * derivative(*v), ("g", *formula_names(derivative)))
         more["numpy_vjp"] = dict(x=_fused(through))
     forward = forward if hasattr(forward, "kernel") else fused(forward)
-    return op(name, forward, namespace="nn.functional", kind=ELEMENTWISE, samples=samples, complex=False, doc=doc,
-              torch_name=torch_name, **more)  # fmt: skip
+    return op(name, forward, namespace="nn.functional", kind=ELEMENTWISE, samples=samples, doc=doc,
+              torch_name=torch_name, **{"complex": False, **more})  # fmt: skip
 
 
 def _fused(formula: Any) -> Any:
@@ -94,6 +94,8 @@ def _gelu_derivative(x: Any, approximate: str) -> Any:
 
 def _gelu_gradient(g: Any, x: Any, approximate: str) -> Any:
     """Return g times the derivative, computed in blocks that stay in a cache."""
+    if x.dtype == np.float16:  # the cubes of which overflow
+        return (g * _gelu_derivative(x.astype(np.float32), approximate)).astype(np.float16)
     if x.size <= _MANY:
         return g * _gelu_derivative(x, approximate)
     out = np.empty(x.shape, np.result_type(g, x))
@@ -152,10 +154,19 @@ def _silu_derivative(x: Any) -> Any:
 def _silu(x: Any) -> Any:
     if x.dtype.kind in "biu":
         raise NotImplementedError(f"silu: not implemented for {x.dtype}: convert the tensor to a floating-point type")
+    if x.dtype.kind == "c":
+        return x / (1 + np.exp(-x))
     return (x * special.expit(x)).astype(x.dtype, copy=False)
 
 
-_activation("silu", _silu, derivative=_silu_derivative,
+_real_silu_gradient = _fused(named(lambda g, x: g * _silu_derivative(x), ("g", "x")))
+
+
+def _silu_gradient(g: Any, x: Any) -> Any:
+    return g * np.conj(_silu_derivative(x)) if x.dtype.kind == "c" else _real_silu_gradient(g, x)
+
+
+_activation("silu", _silu, derivative=_silu_derivative, numpy_vjp=dict(x=_silu_gradient), complex=True,
     samples=_SMOOTH,
    doc="""x times its sigmoid.
 

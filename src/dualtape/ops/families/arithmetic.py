@@ -49,13 +49,13 @@ def _product(g: Any, y: Any) -> Any:
 def _divided(g: Any, x: Any, y: Any) -> Any:
     """Return -g * x / y**2, the gradient of a divisor, allocating a single array."""
     if type(g) is not ndarray:
-        return -g * _conjugate(x / (y * y))
-    square = np.multiply(y, y)
-    if type(square) is not np.ndarray or square.shape != g.shape or square.dtype != g.dtype:
-        return -g * (x / square).conjugate()
-    np.true_divide(x if type(x) is np.ndarray else np.asarray(x, square.dtype), square, square)
-    np.multiply(g, square.conjugate(), square)
-    return np.negative(square, square)
+        return -g * _conjugate(x / y / y)
+    ratio = np.true_divide(np.asarray(x, y.dtype) if type(x) is not np.ndarray and type(y) is np.ndarray else x, y)
+    if type(ratio) is not np.ndarray or ratio.shape != g.shape or ratio.dtype != g.dtype:
+        return -g * (ratio / y).conjugate()
+    np.true_divide(ratio, y, ratio)
+    np.multiply(g, ratio.conjugate(), ratio)
+    return np.negative(ratio, ratio)
 
 
 def _power_gradient(g: Any, x: Any, exponent: Any) -> Any:
@@ -107,7 +107,7 @@ op("mul", np.multiply, kind=BROADCASTING, promote=COMMON, jvp=BILINEAR, also=("m
 _div = op("true_divide", np.true_divide, kind=BROADCASTING, promote=FLOAT, node="DivBackward0", public=False,
     method=False,
    inplace=True,
-   vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / (y * y)).conjugate()),
+   vjp=dict(x=lambda g, y: g / y.conjugate(), y=lambda g, x, y: -g * (x / y / y).conjugate()),
    numpy_vjp=dict(x=lambda g, y: g / (y.conjugate() if type(y) is ndarray else _conjugate(y)), y=_divided), numpy_scalars=True,
    jvp=dict(x=lambda t, y: t / y, y=lambda t, y, out: -t * out / y),
    samples=(sample(real(3, 4), positive(4)), sample(real(), positive()), sample(real(3), 2.0),

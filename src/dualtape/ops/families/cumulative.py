@@ -451,7 +451,8 @@ def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> tuple[Any, int]:
         )
     at = d - y.ndim  # x may have fewer dimensions: they line up at the end
     points = x._array.shape[at]
-    return sums * (x.narrow(at, 1, points - 1) - x.narrow(at, 0, points - 1)), d
+    gaps = max(points - 1, 0)
+    return sums * (x.narrow(at, min(1, points), gaps) - x.narrow(at, 0, gaps)), d
 
 
 _INTEGRALS = (

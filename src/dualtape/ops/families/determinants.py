@@ -18,9 +18,19 @@ from ..table import GENERAL, TABLE, composite, op
 from .linalg import _diagonal, _eye, _matrix
 
 
+def _undefined(x: Any, det: Any) -> Any:
+    """Which matrices have NaN although LAPACK has found them singular; None if that is no question."""
+    values = all_samples(det)
+    if not isinstance(values, (np.ndarray, np.generic)) or (values != 0).all():
+        return None
+    return (det == 0) & np.isnan(x).any(axis=(-2, -1))
+
+
 def _det(x: Any) -> Any:
     _matrix("linalg.det", x)
-    return np.linalg.det(x)
+    det = np.linalg.det(x)
+    undefined = _undefined(x, det)
+    return det if undefined is None else np.where(undefined, np.nan, det).astype(x.dtype, copy=False)
 
 
 def _products_without(s: Any, count: int) -> Any:
@@ -40,14 +50,19 @@ def _frame(x: Any) -> tuple:
 def _cofactors(x: Any) -> Any:
     """Return the matrix of the determinant's derivatives: det(x) * inv(x).T, and its limit where x is singular."""
     _matrix("linalg.det", x)
-    det = np.linalg.det(x)
+    det = _det(x)
     if det.size and (all_samples(det) != 0).all():
         try:
             return (det[..., None, None] * transposed(np.linalg.inv(x))).astype(x.dtype, copy=False)
         except np.linalg.LinAlgError:
             pass
+    undefined = np.isnan(det)[..., None, None]
+    some = all_samples(undefined).any()
+    if some:  # there are no singular values of NaN, nor of what is beside it
+        x = np.where(undefined, _eye(x.shape[-1], x).astype(x.dtype), x)
     u, s, vh, sign = _frame(x)
-    return (sign * np.matmul(u.conj() * _products_without(s, 1)[..., None, :], vh.conj())).astype(x.dtype, copy=False)
+    found = (sign * np.matmul(u.conj() * _products_without(s, 1)[..., None, :], vh.conj())).astype(x.dtype, copy=False)
+    return np.where(undefined, np.nan, found) if some else found
 
 
 def _cofactor_change(x: Any, along: Any) -> Any:
@@ -115,14 +130,16 @@ op("cofactor_change", _cofactor_change, kind=GENERAL, whole=True, public=False, 
 
 def _slogdet(x: Any) -> tuple:
     _matrix("linalg.slogdet", x)
-    return tuple(np.linalg.slogdet(x))
+    sign, logs = np.linalg.slogdet(x)
+    undefined = _undefined(x, sign)
+    return sign, logs if undefined is None else np.where(undefined, np.nan, logs).astype(logs.dtype, copy=False)
 
 
 def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:
     weight = g_logabsdet
     if x.dtype.kind == "c":
         weight = weight - 1j * (g_sign.conj() * sign).imag
-    return weight.reshape((*weight.shape, 1, 1)) * adjoint(use("inverse")(x))
+    return weight.reshape((*weight.shape, 1, 1)) * adjoint(use("inverse_anyway")(x))
 
 
 op("slogdet", _slogdet, also=("linalg.slogdet",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"),

@@ -47,6 +47,8 @@ def _getrf(A: np.ndarray) -> tuple:
     if not A.size:
         return A.copy(), np.zeros(min(A.shape), np.int32), np.zeros((), _INFO)
     factors, pivots, info = scipy_linalg.get_lapack_funcs(("getrf",), (A,))[0](A)
+    if info > 0 and np.isnan(A).any():
+        factors[:], info = np.nan, 0  # NaN is no zero, and nothing can be told of what it was divided by
     return factors, pivots.astype(np.int32) + np.int32(1), np.asarray(max(info, 0), _INFO)
 
 
@@ -272,7 +274,11 @@ def old_lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 def _potrf(A: np.ndarray) -> tuple:
-    info = scipy_linalg.get_lapack_funcs(("potrf",), (A,))[0](A, 1)[-1] if A.size else 0
+    if not A.size:
+        return (np.zeros((), _INFO),)
+    factor, info = scipy_linalg.get_lapack_funcs(("potrf",), (A,))[0](A, 1)
+    if not info and np.isnan(factor[-1, -1]):  # LAPACK calls NaN a success; it reaches the last element
+        info = np.isnan(np.diagonal(factor)).argmax() + 1
     return (np.asarray(info, _INFO),)
 
 
@@ -562,7 +568,8 @@ def householder_product(input: Any, tau: Any) -> Any:
             [-0.8000]])
     """
     _check_reflections("linalg.householder_product", input, tau)
-    return _reflected(_vectors(input), tau, ones_on_diagonal(input), False)
+    first = ones_on_diagonal(input)
+    return _reflected(_vectors(input), tau, first if tau.shape[-1] else first.expand(input.shape).clone(), False)
 
 
 @composite("orgqr", samples=(sample(real(3, 2), real(2)), sample(real(2, 3, 3), real(2, 3))))

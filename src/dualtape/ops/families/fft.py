@@ -315,7 +315,13 @@ _SHIFTED = (sample(real(2, 3)), sample(real(5), 0), sample(real(2, 3, 4), dim=(0
 
 
 def _shifted(name: str, input: Any, dim: Any, inverse: bool) -> Any:
-    dims = tuple(range(input.ndim)) if dim is None else normal_dims(dim, input.ndim) if dim != () else ()
+    dims = (
+        tuple(range(input.ndim))
+        if dim is None
+        else ()
+        if isinstance(dim, tuple) and not dim
+        else normal_dims(dim, input.ndim)
+    )
     if not dims:
         raise RuntimeError(f"{name}: `shifts` required: the tensor has no dimension to shift, or none was asked for")
     return FUNCTIONS["roll"](input, tuple((input.shape[d] + inverse) // 2 for d in dims), dims)

@@ -58,7 +58,7 @@ def at(dim: int, index: Any) -> tuple:
 
 def fitted(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     d = normal_dim(dim, x.ndim)
-    if index.ndim != x.ndim and max(index.ndim, 1) != max(x.ndim, 1):
+    if index.ndim != x.ndim and max(index.ndim, 1) != max(x.ndim, 1) and index.size:
         raise RuntimeError(
             f"{name}(): Index tensor must have the same number of dimensions as input tensor: {index.ndim} and {x.ndim}"
         )
@@ -134,6 +134,8 @@ def _gather_gradient(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: 
 
 def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     d = fitted("gather", x, dim, index)
+    if not index.size:
+        return zeros_like_shape(index.shape, x)
     if not x.ndim or not index.ndim:
         return _gather(line(x), 0, line(index)).reshape(index.shape)
     if type(x) is np.ndarray and index.size > FEW and x.flags.c_contiguous:
@@ -147,6 +149,8 @@ def _gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
 def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = fitted("scatter_add", x, dim, index)
     same_kind("scatter_add", x, src)
+    if not index.size:
+        return x.copy()
     if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
         return _scatter_add(line(x), 0, line(index), line(src)).reshape(x.shape)
     check_src("scatter_add", index, src)
@@ -179,6 +183,10 @@ def check_src(name: str, index: Any, src: Any) -> None:
 
 def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     d = fitted("scatter", x, dim, index)
+    if not index.size:
+        if hasattr(src, "dtype"):
+            same_kind("scatter", x, src)
+        return x.copy()
     if not x.ndim or not index.ndim:
         return _scatter(line(x), 0, line(index), src).reshape(x.shape)
     if hasattr(src, "dtype"):
@@ -197,6 +205,8 @@ def padded(g: Any, shape: tuple) -> Any:
     """Return ``g`` in the corner of zeros of ``shape``: the gradient of entries that were not read is zero."""
     if tuple(g.shape) == tuple(shape):
         return g
+    if 0 in g.shape:
+        return zeros_like_shape(shape, g)
     if len(shape) != g.ndim:  # a number stands for an array of length 1, or the other way round
         return padded(g.reshape(1), shape) if shape else g.sum().reshape(shape)
     for dim, (n, m) in enumerate(zip(g.shape, shape, strict=True)):

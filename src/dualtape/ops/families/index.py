@@ -88,7 +88,7 @@ NAMES = {
         " empty_permuted empty_strided from_file range to_dlpack"
     ),
     "linalg": (
-        " cholesky cholesky_solve inverse linalg_cholesky linalg_solve linalg_solve_adjoint"
+        " cholesky cholesky_solve inverse inverse_anyway linalg_cholesky linalg_solve linalg_solve_adjoint"
         " linalg_solve_triangular solve_triangular"
     ),
     "losses": (
@@ -126,7 +126,7 @@ NAMES = {
         " dist frobenius_norm linalg_vector_norm norm norm_except_dim nuclear_norm renorm"
     ),
     "orthogonal": (
-        " linalg_eigh linalg_eigvalsh linalg_qr linalg_svd linalg_svdvals qr_plain qr_tall svd"
+        " linalg_eigh linalg_eigvalsh linalg_qr linalg_svd linalg_svdvals qr_complete qr_right qr_tall svd"
     ),
     "pairs": (
         " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"

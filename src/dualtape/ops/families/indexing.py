@@ -153,8 +153,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     consumed = sum(_takes(k) for k in parts if k is not None and k is not ... and not isinstance(k, bool))
     if consumed > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}: the key {_shown(key)} takes {consumed}")
-    if sum(k is ... for k in parts) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+    parts = _without_further_ellipses(parts)
     indices: list = []
     dim = 0
     for position, k in enumerate(parts):
@@ -191,6 +190,18 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
     return x, tuple(slice(None) if i is None else i._array for i in indices if not (isinstance(i, tuple) and i == ()))
 
 
+def _without_further_ellipses(parts: list) -> list:
+    """``parts`` with one ellipsis at most: further ones at the end of a key stand for no dimension."""
+    found = [position for position, k in enumerate(parts) if k is ...]
+    if len(found) > 1:
+        if any([k is not ... for k in parts[found[1] :]]):
+            raise IndexError(
+                "an index can only have a single ellipsis ('...') before an integer, a slice, a tensor or None"
+            )
+        return parts[: found[1]]
+    return parts
+
+
 def _takes(k: Any) -> int:
     """Return how many dimensions of the tensor one part of a key indexes."""
     return k._array.ndim if isinstance(k, Tensor) and k._array.dtype.kind == "b" else 1
@@ -214,6 +225,8 @@ def _normal(k: Any) -> Any:
     """Return one part of a key as None, ..., bool, int, slice, or a tensor of integers or booleans."""
     if k is None or k is ... or isinstance(k, (bool, int)):
         return k
+    if isinstance(k, np.integer):  # a number, of whatever width; an array of uint8 would be a mask
+        return int(k)
     if isinstance(k, slice):
         _step(k)
         return k

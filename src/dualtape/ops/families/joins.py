@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,7 @@ def _repeat(x: Any, repeats: Any) -> Any:
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor:"
             f" {len(repeats)} repeats for {x.ndim} dimensions"
         )
+    repeats = tuple([index(n) for n in repeats])
     check_tile("repeat", x.shape, repeats)
     return np.tile(x, repeats)
 

@@ -423,8 +423,9 @@ def _bag_maximum(vectors: Any, bag: np.ndarray, counted: np.ndarray, count: int,
     places = np.zeros((count, max(longest, 1)), np.int64)
     there = np.arange(max(longest, 1)) < sizes[:, None]
     places[there] = np.flatnonzero(counted)
-    if not longest:
-        return new_tensor(zeros((count, vectors.shape[1]), raw(vectors).dtype, raw(vectors)))
+    if not longest:  # zeros, of which the weight has a gradient of zero
+        nothing = new_tensor(zeros((count, vectors.shape[1]), raw(vectors).dtype, raw(vectors)))
+        return nothing + vectors[:0].sum()
     chosen = vectors.index_select(0, beside(places.reshape(-1))).reshape(count, longest, vectors.shape[1])
     found = FUNCTIONS["where"](beside(there[..., None]), chosen, -np.inf).max(1).values
     return FUNCTIONS["where"](beside((sizes == 0)[:, None]), 0.0, found)
@@ -545,16 +546,18 @@ def multi_head_attention_forward(
         scores = scores + (pad(mask, (0, more)) if more else mask)
     if key_padding_mask is not None:
         mask = _as_added(key_padding_mask, scores)
-        mask = (pad(mask, (0, more)) if more else mask).reshape(batch, 1, 1, -1)
-        scores = (scores.reshape(batch, num_heads, length, -1) + mask).reshape(batch * num_heads, length, -1)
+        mask = (pad(mask, (0, more)) if more else mask).reshape(batch, 1, 1, k.shape[1])
+        shape = scores.shape
+        scores = (scores.reshape(batch, num_heads, length, k.shape[1]) + mask).reshape(shape)
     attention = FUNCTIONS["softmax"](scores, -1)
     if dropout_p and training:
         attention = dropout(attention, dropout_p)
     out = (attention @ v).transpose(0, 1).reshape(length * batch, size)
-    out = linear(out, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
+    out = linear(out, out_proj_weight, out_proj_bias)
+    out = out.reshape(length, batch, out.shape[-1])
     out = out if batched else out.squeeze(1)
     if not need_weights:
         return out, None
-    shown = attention.reshape(batch, num_heads, length, -1)
+    shown = attention.reshape(batch, num_heads, length, k.shape[1])
     shown = shown.mean(1) if average_attn_weights else shown
     return out, shown if batched else shown.squeeze(0)

@@ -18,7 +18,7 @@ from ...arrays.lazy import scipy_lapack, scipy_linalg
 from ...errors import warn
 from ..formulas import adjoint, transposed, use
 from ..linalg_error import LinAlgError
-from ..samples import edge, invertible, ours, real, sample, spd
+from ..samples import edge, exact, invertible, ours, real, sample, spd
 from ..table import GENERAL, composite, op
 
 
@@ -64,6 +64,36 @@ def _failed(name: str, x: Any, routine: str, say: Callable[[int], str]) -> LinAl
     return LinAlgError(f"{name}: {say(x.shape[-1])}")
 
 
+def _not_positive(k: int) -> str:
+    return (
+        "The factorization could not be completed because the input is not positive-definite (the leading"
+        f" minor of order {k} is not positive-definite)."
+    )
+
+
+def _singular_inverse(k: int) -> str:
+    return (
+        f"The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
+    )
+
+
+def _apart_from_nan(compute: Callable, x: Any, failure: Callable) -> Any:
+    """What ``compute`` makes of matrices that have an inverse, and NaN of those that have NaN: LAPACK may take such a
+    matrix for a singular one, which would fail the whole batch. ``failure`` makes the error of a singular matrix.
+    """
+    try:
+        return compute(x)
+    except np.linalg.LinAlgError:
+        undefined = np.isnan(x).any(axis=(-2, -1), keepdims=True)
+        if not all_samples(undefined).any():
+            raise failure(x) from None
+        x = np.where(undefined, _eye(x.shape[-1], x).astype(x.dtype), x)
+    try:
+        return np.where(undefined, np.nan, compute(x))
+    except np.linalg.LinAlgError:
+        raise failure(x) from None
+
+
 def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any:
     _matrix(name, x)
     if name == "cholesky":
@@ -72,15 +102,13 @@ def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any
     try:
         lower = np.linalg.cholesky(read)
     except np.linalg.LinAlgError:
-        raise _failed(
-            name,
-            read,
-            "potrf",
-            lambda k: (
-                "The factorization could not be completed because the input is not positive-definite (the leading"
-                f" minor of order {k} is not positive-definite)."
-            ),
-        ) from None
+        raise _failed(name, read, "potrf", _not_positive) from None
+    # LAPACK calls NaN a success; it reaches the last element from every other
+    values = all_samples(lower)
+    if type(values) is np.ndarray and values.size and not (last := values[..., -1, -1] == values[..., -1, -1]).all():
+        number = int(np.argmin(last))
+        k = int(np.isnan(_diagonal(values).reshape(-1, x.shape[-1])[number]).argmax()) + 1
+        raise LinAlgError(f"{name}: {f'(Batch element {number}): ' if values.ndim > 2 else ''}{_not_positive(k)}")
     return in_columns(adjoint(lower) if upper else lower)
 
 
@@ -129,18 +157,7 @@ for _name, _node, _torch in (
 
 def _inverse(x: Any) -> Any:
     _matrix("linalg.inv", x)
-    try:
-        return in_columns(np.linalg.inv(x))
-    except np.linalg.LinAlgError:
-        raise _failed(
-            "linalg.inv",
-            x,
-            "getrf",
-            lambda k: (
-                f"The diagonal element {k} is zero, the inversion could not be completed because the input matrix"
-                " is singular."
-            ),
-        ) from None
+    return in_columns(_apart_from_nan(np.linalg.inv, x, lambda x: _failed("linalg.inv", x, "getrf", _singular_inverse)))
 
 
 inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgInvExBackward0",
@@ -157,22 +174,66 @@ inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind
    """)  # fmt: skip
 
 
+def _trsm(A: np.ndarray, B: np.ndarray, upper: bool, unitriangular: bool = False) -> np.ndarray:
+    """The solutions of triangular systems by BLAS, which divides by a zero on the diagonal as by any number."""
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    A, B = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(B, (*batch, *B.shape[-2:]))
+    out = np.empty(B.shape, B.dtype)
+    if out.size:
+        (trsm,) = scipy_linalg.get_blas_funcs(("trsm",), (A, B))
+        for k in np.ndindex(*batch):
+            out[k] = trsm(1, A[k], B[k], lower=not upper, diag=unitriangular)
+    return out
+
+
+def _inverse_anyway(x: Any) -> Any:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        return on_host(_inverse_by_factors, x)
+
+
+def _inverse_by_factors(x: np.ndarray) -> np.ndarray:
+    out = np.empty(x.shape, x.dtype)
+    (getrf,) = scipy_linalg.get_lapack_funcs(("getrf",), (x,))
+    for k in np.ndindex(*x.shape[:-2]):
+        factors, pivots, _ = getrf(x[k])
+        exchanged = np.eye(x.shape[-1], dtype=x.dtype)
+        for i, j in enumerate(pivots.tolist()):
+            exchanged[[i, j]] = exchanged[[j, i]]
+        out[k] = _trsm(factors, _trsm(factors, exchanged, False, True), True)
+    return out
+
+
+op("inverse_anyway", _inverse_anyway, kind=GENERAL, whole=True, public=False, method=False, torch_name="-",
+   node="LinalgInvExBackward0",
+   vjp=dict(x=lambda g, out: -np.matmul(adjoint(out), np.matmul(g, adjoint(out)))),
+   jvp=dict(x=lambda t, out: -np.matmul(out, np.matmul(t, out))),
+   samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), edge(exact([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]]))),
+   doc="""The inverses of matrices; infinities and NaN of singular ones.""")  # fmt: skip
+
+
 def _is_vector(a_shape: tuple, b_shape: tuple) -> bool:
     """Return whether right sides are (batches of) vectors, by PyTorch's rule."""
     return len(b_shape) == 1 or (len(a_shape) - 1 == len(b_shape) and tuple(b_shape) == tuple(a_shape[:-1]))
 
 
-def _solved(A: Any, B: Any) -> Any:
-    """Return the solution for matrices B; CuPy's own takes batches of one shape only."""
+def _solve_systems(A: Any, B: Any) -> Any:
+    """The solution for matrices B; CuPy's own takes batches of one shape only."""
     if type(A) is not np.ndarray and A.shape[:-2] != B.shape[:-2]:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
         A, B = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(B, (*batch, *B.shape[-2:]))
-    try:
-        return np.linalg.solve(A, B)
-    except np.linalg.LinAlgError:
-        raise _failed(
+    return np.linalg.solve(A, B)
+
+
+def _solved(A: Any, B: Any) -> Any:
+    return _apart_from_nan(
+        lambda A: _solve_systems(A, B),
+        A,
+        lambda A: _failed(
             "linalg.solve", A, "getrf", lambda k: "The solver failed because the input matrix is singular."
-        ) from None
+        ),
+    )
 
 
 def _solve(A: Any, B: Any, left: bool = True) -> Any:
@@ -310,8 +371,12 @@ def _solve_triangular(A: Any, B: Any, upper: bool, left: bool = True, unitriangu
             )
             if trouble == 0:
                 return found
-        return scipy_linalg.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular, check_finite=False)
-    return _solved(_triangle(A, upper, unitriangular).astype(A.dtype, copy=False), B)
+        return _trsm(A, B, upper, unitriangular)
+    triangle = _triangle(A, upper, unitriangular).astype(A.dtype, copy=False)
+    try:
+        return _solve_systems(triangle, B)
+    except np.linalg.LinAlgError:
+        return on_host(lambda a, b: _trsm(a, b, upper, unitriangular), triangle, B)
 
 
 def _triangular_gradient(g_b: Any, x: Any, upper: bool, left: bool, unitriangular: bool) -> Any:

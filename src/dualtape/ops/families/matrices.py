@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
-from ...arrays.kernels.basics import asarray_like, full_like_shape, on_host
+from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape, on_host
 from ...arrays.kernels.memory_order import in_columns
 from ...errors import warn
 from ..dispatch import FUNCTIONS
@@ -20,7 +20,7 @@ from ..linalg_error import LinAlgError
 from ..samples import edge, exact, invertible, ours, real, sample, spd
 from ..table import GENERAL, TABLE, _result_type, composite, op
 from .factorisations import ones_on_diagonal
-from .linalg import _diagonal, _matrix
+from .linalg import _diagonal, _matrix, _singular_inverse
 from .orthogonal import _gaps, _on_diagonal, _over
 from .orthogonal import qr as orthogonal
 
@@ -42,6 +42,8 @@ def _eig(x: Any) -> Any:
 
 def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     """Return the gradient of the matrix.
+
+    Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
 
     Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
     """
@@ -125,6 +127,12 @@ def cholesky_inverse(input: Any, upper: bool = False) -> Any:
     """
     _matrix("cholesky_inverse", raw(input))
     lower = input.mH if upper else input
+    zeros = all_samples(np.diagonal(raw(input), 0, -2, -1)) == 0
+    if zeros.any():
+        number, k = np.argwhere(zeros.reshape(-1, zeros.shape[-1]))[0].tolist()
+        raise LinAlgError(
+            f"cholesky_inverse: {f'(Batch element {number}): ' if input.ndim > 2 else ''}{_singular_inverse(k + 1)}"
+        )
     half = TABLE["linalg_solve_triangular"].function(lower, ones_on_diagonal(input), False)
     return half.mH @ half
 

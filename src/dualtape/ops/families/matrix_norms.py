@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim
 from ..samples import invertible, ours, real, sample
 from ..table import TABLE, composite
-from .linalg import inverse
+from .factorisations import inv_ex
 from .orthogonal import svdvals
 from .products import as_tensor
 from .reductions import numpy_names
+
+
+def _largest(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """The largest of numbers that are not negative: 0 of none."""
+    return x.amax(dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
+
 
 _ORDERS = (1, -1, 2, -2, float("inf"), -float("inf"))
 
@@ -39,6 +48,7 @@ def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool
         raise RuntimeError(
             f"linalg.matrix_norm: expected floating point or complex matrices, got {list(input.shape)} of {input.dtype}"
         )
+    ord = ord.item() if isinstance(ord, np.generic) else ord
     rows, columns = (normal_dim(d, input.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}")
@@ -47,7 +57,7 @@ def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool
         return vector_norm(input, 2, (rows, columns), keepdim)
     if ord == "nuc" or (isinstance(ord, (int, float)) and abs(ord) == 2):
         values = svdvals(input.movedim((rows, columns), (-2, -1)))
-        out = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+        out = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord > 0 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 out = out.unsqueeze(d)
@@ -60,7 +70,7 @@ def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool
     if not keepdim and second > first:
         second -= 1
     sums = vector_norm(input, 1, first, keepdim)
-    return sums.amax(second, keepdim) if ord > 0 else sums.amin(second, keepdim)
+    return _largest(sums, second, keepdim) if ord > 0 else sums.amin(second, keepdim)
 
 
 @composite("linalg_norm", namespace="linalg", samples=(
@@ -80,6 +90,7 @@ def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
     tensor(5.)
     """
     input = as_tensor("linalg.norm", "input", input) if dtype is None else input.to(dtype)
+    ord = ord.item() if isinstance(ord, np.generic) else ord
     if ord is None:
         return TABLE["linalg_vector_norm"].function(input, 2, dim, keepdim)
     if dim is None and input.ndim not in (1, 2):
@@ -110,7 +121,19 @@ def cond(input: Any, p: Any = None) -> Any:
     >>> dt.linalg.cond(dt.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(1.3333)
     """
+    input = as_tensor("linalg.cond", "input", input)
     if p is None or p in (2, -2):
         values = svdvals(input)
+        if not values.shape[-1]:
+            return values.sum(-1)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-    return matrix_norm(input, p) * matrix_norm(inverse(input), p)
+    if p == "nuc":
+        if input.shape[-1] == input.shape[-2]:
+            values = svdvals(input)
+            return values.sum(-1) * values.reciprocal().sum(-1)
+    if not input.shape[-1] and input.shape[-2:] == (0, 0):
+        return input.sum((-2, -1)).abs()
+    inverted, info = inv_ex(input)
+    # a matrix without an inverse is infinitely far from having a reliable one, and so is one with NaN, as in PyTorch
+    inverted = FUNCTIONS["where"](info.reshape((*info.shape, 1, 1)) != 0, float("inf"), inverted)
+    return (matrix_norm(input, p) * matrix_norm(inverted, p)).nan_to_num(float("inf"), float("inf"), -float("inf"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import modes
+from ..._tensor import dtypes
 from ..._tensor.tensor import new_tensor, raw, wrap
 from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import add_at, all_samples, arange_like, asarray_like
@@ -139,7 +140,7 @@ def _embedding_sum(x: Any, indices: Any, rows: int, padding_idx: int, scale_grad
     """Return the rows of ``x`` summed by their index."""
     width = x.shape[-1]
     out = zeros_like_shape((rows, width), x)
-    flat, values = indices.reshape(-1), x.reshape(-1, width)
+    flat, values = indices.reshape(-1), x.reshape(indices.size, width)
     if padding_idx >= 0:
         keep = flat != padding_idx
         if type(x) is np.ndarray:
@@ -241,6 +242,8 @@ def _renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         table = weight.detach()
         rows = table._array[used]
         size = np.absolute(rows)
+        if size.dtype == np.float16:  # whose powers overflow
+            size = size.astype(np.float32)
         if norm_type == np.inf:
             length = size.max(axis=1, keepdims=True)
         else:
@@ -386,7 +389,7 @@ def _constant_pad(x: Any, pad: Any, value: float = 0) -> Any:
         )
     out = zeros_like_shape(shape, x)
     if value:
-        out[...] = value
+        out[...] = dtypes.number_as(value, x.dtype) if x.dtype.kind in "iu" else value
     target = tuple(slice(max(a, 0), max(n + a + min(b, 0), 0)) for n, (a, b) in zip(x.shape, sides, strict=True))
     source = tuple(slice(max(-a, 0), max(n + min(b, 0), 0)) for n, (a, b) in zip(x.shape, sides, strict=True))
     out[target] = x[source]
@@ -566,7 +569,10 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key = FUNCTIONS["repeat_interleave"](key, query.shape[-3] // key.shape[-3], -3)
         value = FUNCTIONS["repeat_interleave"](value, query.shape[-3] // value.shape[-3], -3)
-    factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
+    dtype = query.dtype
+    if query._array.dtype.itemsize == 2:  # scores of half precision overflow, and are rounded once at the end
+        query, key, value = query.float(), key.float(), value.float()
+    factor = 1 / sqrt(max(query.shape[-1], 1)) if scale is None else scale
     scores = FUNCTIONS["matmul"](query * factor, key.mT)
     hidden = None
     if is_causal:
@@ -585,4 +591,4 @@ def scaled_dot_product_attention(
     attention = FUNCTIONS["softmax"](scores, -1)
     if sees_nothing:
         attention = FUNCTIONS["masked_fill"](attention, blind, 0.0)
-    return FUNCTIONS["matmul"](dropout(attention, dropout_p) if dropout_p else attention, value)
+    return FUNCTIONS["matmul"](dropout(attention, dropout_p) if dropout_p else attention, value).to(dtype)

@@ -607,6 +607,10 @@ def batch_norm(
             raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")
         return _batch_norm_eval(input, weight, bias, running_mean.detach(), running_var.detach(), view, eps)
     n = input.numel() // c if c else 0
+    if not input.numel():
+        # nothing to normalise, and nothing to learn of; weight and bias get gradients of zero
+        scaled = input if weight is None else input * weight.reshape(view)
+        return scaled.clone() if bias is None else scaled + bias.reshape(view)
     if n <= 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     out, mean, variance = _native_norm(input, weight, bias, shape, view, (0, *range(2, len(shape))), eps, "batch")
@@ -635,8 +639,8 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000]]])
     """
     n, c = input.shape[:2]
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if not use_input_stats or not input.numel():
+        return batch_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
     repeated = [None if v is None else v.repeat(n) for v in (running_mean, running_var, weight, bias)]
     out = batch_norm(input.reshape((1, n * c, *input.shape[2:])), *repeated, True, momentum, eps)
     with modes.no_grad():
@@ -665,9 +669,11 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
             f"rms_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got"
             f" {list(input.shape)}"
         )
-    small = float(limits(input._array.dtype).eps) if eps is None else eps
-    out = input * ((input * input).mean(tuple(range(-len(tail), 0)), keepdim=True) + small).rsqrt()
-    return out if weight is None else (out * weight).type_as(input)
+    # the squares of half precision overflow in it, and its eps would be larger than many means
+    wide = input.float() if input._array.dtype.itemsize == 2 else input
+    small = float(limits(wide._array.dtype).eps) if eps is None else eps
+    out = wide * ((wide * wide).mean(tuple(range(-len(tail), 0)), keepdim=True) + small).rsqrt()
+    return (out if weight is None else out * weight).type_as(input)
 
 
 # --- by a vector's length -------------------------------------------------------------------------

@@ -123,7 +123,14 @@ vector_norm = op("linalg_vector_norm", _vector_norm, namespace="linalg", kind=RE
 
 
 @composite(
-    "norm", samples=(*_NORMS, sample(real(3, 4), "fro"), sample(real(3, 4), "fro", (0, 1)), sample(real(3, 4), None, 0))
+    "norm",
+    samples=(
+        *_NORMS,
+        sample(real(3, 4), "fro"),
+        sample(real(3, 4), "fro", (0, 1)),
+        sample(real(3, 4), None, 0),
+        sample(real(3, 4), "nuc"),
+    ),
 )
 @numpy_names
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
@@ -139,7 +146,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     more = {} if out is None else {"out": out}
     if p == "nuc":
         return COMPOSITES["linalg_matrix_norm"].function(
-            input, p, (-2, -1) if dim is None else dim, keepdim, dtype, **more
+            input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, **more
         )
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"norm: order {p!r} is not supported: it is a number, 'fro' or 'nuc'")

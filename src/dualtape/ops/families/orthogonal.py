@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.memory_order import in_columns
+from ...autograd.underived import underived
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, use
 from ..linalg_error import LinAlgError
@@ -198,15 +199,31 @@ _qr_op = op("qr_tall", _qr, kind=GENERAL, whole=True, public=False, method=False
    vjp=dict(x=_qr_gradient),
    samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 3, 2))),
    doc="The reduced QR of a matrix with no more columns than rows.")  # fmt: skip
-_qr_plain = op("qr_plain", lambda x, mode: tuple(np.linalg.qr(x, mode)) if mode != "r" else (x.reshape(-1)[:0] * 0, np.linalg.qr(x, mode)), kind=GENERAL, whole=True,
-   public=False,
-   method=False, outputs=("Q", "R"), constants=("x",), torch_name="-", samples=(edge(invertible(3, 3), "complete"),),
-   doc="The complete QR, without a gradient.")  # fmt: skip
+
+
+def _right_factor(x: Any) -> Any:
+    _matrix("linalg.qr", x, square=False)
+    return in_columns(np.linalg.qr(x, "r"))
+
+
+def _right_gradient(g: Any, x: Any) -> Any:
+    q, r = use("qr_tall")(x)
+    return _qr_gradient(q * 0, g, q, r)
+
+
+_right_factor_op = op("qr_right", _right_factor, kind=GENERAL, whole=True, public=False, method=False, node="LinalgQrBackward0",
+   torch_name="-", vjp=dict(x=_right_gradient),
+   samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 3, 2))),
+   doc="R of a matrix with no more columns than rows.")  # fmt: skip
+_qr_complete = op("qr_complete", lambda x: tuple(np.linalg.qr(x, "complete")), kind=GENERAL, whole=True, public=False,
+   method=False, outputs=("Q", "R"), constants=("x",), torch_name="-", samples=(edge(real(3, 2)),),
+   doc="The complete QR, without a derivative.")  # fmt: skip
 
 
 @composite("linalg_qr", namespace="linalg", samples=(
     sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 4)), sample(real(2, 3, 2)),
-    sample(invertible(3, 3), "complete"),
+    sample(invertible(3, 3), "complete"), sample(real(2, 4), "complete"),
+    ours(real(4, 2), "r"), ours(real(2, 4), "r"),
 ))  # fmt: skip
 def qr(A: Any, mode: str = "reduced") -> Any:
     """The factors of ``A = Q @ R``: Q with orthonormal columns, R upper triangular.
@@ -223,13 +240,13 @@ def qr(A: Any, mode: str = "reduced") -> Any:
     if A.ndim < 2:
         raise RuntimeError(f"linalg.qr: the input tensor must have at least 2 dimensions, got shape {list(A.shape)}")
     m, n = A.shape[-2:]
-    if mode == "r" or (mode == "complete" and m != n):
-        if A.requires_grad:
-            raise RuntimeError(
-                f"linalg.qr: the derivative of mode={mode!r} is not implemented for {m} by {n} matrices; use 'reduced'"
-            )
-        return _qr_plain(A, mode)
+    result_type: Any = TABLE["qr_tall"].result_type
+    if mode == "complete" and m > n:
+        q, r = _qr_complete(A.detach())
+        return result_type([underived("linalg.qr(mode='complete') of more rows than columns", x, A) for x in (q, r)])
+    if mode == "r":
+        return result_type([A.new_empty(0), _right_factor_op(A) if m >= n else qr(A)[1]])
     if m >= n:
         return _qr_op(A)
     q, r = _qr_op(A[..., :m])  # the columns beyond a square follow from it
-    return TABLE["qr_tall"].result_type([q, FUNCTIONS["cat"]([r, matmul(q.mH, A[..., m:])], -1)])  # type: ignore[misc]
+    return result_type([q, FUNCTIONS["cat"]([r, matmul(q.mH, A[..., m:])], -1)])

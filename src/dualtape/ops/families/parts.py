@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.tensor import raw
 from ..formulas import is_whole, normal_dim, use, zeros_like_shape
 from ..samples import real, sample
 from ..table import GENERAL, LINEAR, LISTED, composite, op
@@ -104,7 +105,7 @@ op("select_zero", _select_zero, kind=GENERAL, public=False, method=False, jvp=LI
 
 
 @composite("narrow", samples=(sample(real(5, 3), 0, 1, 2), sample(real(5, 3), 1, -2, 2)))
-def narrow(input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` entries along a dimension, from ``start``.
 
     Examples
@@ -115,8 +116,13 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if hasattr(start, "ndim") and (start.ndim or raw(start).dtype.kind not in "iu"):
+        raise RuntimeError(
+            f"narrow: start must be a 0-dim integral tensor, got shape {list(start.shape)} of {start.dtype}"
+        )
     n = input._array.shape[normal_dim(dim, input.ndim)]
-    first = int(start) + n if start < 0 else int(start)
+    start, length = int(start), index(length)  # integers of NumPy's may be too narrow for their sum
+    first = start + n if start < 0 else start
     if length < 0 or first < 0 or first + length > n:
         raise RuntimeError(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n})")
     return slice_of(input, dim, first, first + length, 1)

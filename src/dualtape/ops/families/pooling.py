@@ -31,6 +31,22 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
 
 
 @lru_cache(maxsize=256)
+def is_kernel(stride: Any) -> bool:
+    """Whether windows begin one kernel after the other, for want of a stride."""
+    return stride is None or isinstance(stride, (list, tuple)) and not stride
+
+
+def check_batch(name: str, input: Any, dims: int) -> None:
+    """Refuse what is no batch of signals of so many dimensions, nor a single one. A batch alone may be empty."""
+    shape = input.shape
+    if len(shape) not in (dims + 1, dims + 2):
+        raise RuntimeError(
+            f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {list(shape)}"
+        )
+    if 0 in shape[len(shape) - dims - 1 :]:
+        raise RuntimeError(f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(shape)}")
+
+
 def _pooled_sizes(
     name: str, shape: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool
 ) -> tuple:
@@ -219,10 +235,9 @@ def max_pool2d(
     tensor([[[[ 5.,  7.],
               [13., 15.]]]])
     """
-    if input.ndim not in (3, 4):
-        raise RuntimeError(f"max_pool2d: expected 3D (unbatched) or 4D (batched) input, got {list(input.shape)}")
+    check_batch("max_pool2d", input, 2)
     kernel = each(kernel_size, 2, "max_pool2d", "kernel_size")
-    steps = kernel if stride is None or stride == [] else each(stride, 2, "max_pool2d", "stride")
+    steps = kernel if is_kernel(stride) else each(stride, 2, "max_pool2d", "stride")
     values, indices = _max_pool_op(
         input,
         kernel,
@@ -254,10 +269,9 @@ def max_pool1d(
     >>> dt.nn.functional.max_pool1d(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[3., 2.]])
     """
-    if input.ndim not in (2, 3):
-        raise RuntimeError(f"max_pool1d: expected 2D (unbatched) or 3D (batched) input, got {list(input.shape)}")
+    check_batch("max_pool1d", input, 1)
     (k,) = each(kernel_size, 1, "max_pool1d", "kernel_size")
-    (s,) = (k,) if stride is None or stride == [] else each(stride, 1, "max_pool1d", "stride")
+    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "max_pool1d", "stride")
     (p,), (d,) = each(padding, 1, "max_pool1d", "padding"), each(dilation, 1, "max_pool1d", "dilation")
     values, indices = _max_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), (1, d), ceil_mode)
     return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
@@ -405,10 +419,9 @@ def avg_pool2d(
     tensor([[[[ 2.5000,  4.5000],
               [10.5000, 12.5000]]]])
     """
-    if input.ndim not in (3, 4):
-        raise RuntimeError(f"avg_pool2d: expected 3D (unbatched) or 4D (batched) input, got {list(input.shape)}")
+    check_batch("avg_pool2d", input, 2)
     kernel = each(kernel_size, 2, "avg_pool2d", "kernel_size")
-    steps = kernel if stride is None or stride == [] else each(stride, 2, "avg_pool2d", "stride")
+    steps = kernel if is_kernel(stride) else each(stride, 2, "avg_pool2d", "stride")
     return _avg_pool_op(
         input, kernel, steps, each(padding, 2, "avg_pool2d", "padding"), ceil_mode, count_include_pad, divisor_override
     )
@@ -433,10 +446,9 @@ def avg_pool1d(
     >>> dt.nn.functional.avg_pool1d(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
-    if input.ndim not in (2, 3):
-        raise RuntimeError(f"avg_pool1d: expected 2D (unbatched) or 3D (batched) input, got {list(input.shape)}")
+    check_batch("avg_pool1d", input, 1)
     (k,) = each(kernel_size, 1, "avg_pool1d", "kernel_size")
-    (s,) = (k,) if stride is None or stride == [] else each(stride, 1, "avg_pool1d", "stride")
+    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "avg_pool1d", "stride")
     (p,) = each(padding, 1, "avg_pool1d", "padding")
     return _avg_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), ceil_mode, count_include_pad, None).squeeze(-2)
 

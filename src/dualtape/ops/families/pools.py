@@ -21,21 +21,36 @@ from ..formulas import is_whole
 from ..samples import apart, edge, exact_index, ours, positive, real, sample
 from ..table import composite
 from .convolution import each
-from .pooling import _adaptive_op, _avg_pool_op, _max_pool_op, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from .pooling import (
+    _adaptive_op,
+    _avg_pool_op,
+    _max_pool_op,
+    avg_pool1d,
+    avg_pool2d,
+    check_batch,
+    is_kernel,
+    max_pool1d,
+    max_pool2d,
+)
 from .shapes import in_format_of
 
 _F = "nn.functional"
 
 
 def _batched(name: str, input: Any, dims: int) -> None:
+    """As :func:`check_batch` but, as in PyTorch, what has no channels is taken for an empty batch of signals."""
     if input.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(
             f"{name}: Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) tensor, got {list(input.shape)}"
         )
+    if 0 in input.shape[-dims if name == "adaptive_avg_pool1d" else 1 :]:
+        raise RuntimeError(
+            f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(input.shape)}"
+        )
 
 
 def _or_kernel(name: str, stride: Any, kernel: tuple) -> tuple:
-    return kernel if stride is None or stride == [] else each(stride, len(kernel), name, "stride")
+    return kernel if is_kernel(stride) else each(stride, len(kernel), name, "stride")
 
 
 # --- volumes --------------------------------------------------------------------------------------
@@ -45,7 +60,7 @@ def _max_pool3d(
     input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Any]:
     name = "max_pool3d"
-    _batched(name, input, 3)
+    check_batch(name, input, 3)
     kernel = each(kernel_size, 3, name, "kernel_size")
     steps, pads, gaps = (
         _or_kernel(name, stride, kernel),
@@ -158,7 +173,7 @@ def avg_pool3d(
     tensor([[[[[3.5000]]]]])
     """
     name = "avg_pool3d"
-    _batched(name, input, 3)
+    check_batch(name, input, 3)
     kernel = each(kernel_size, 3, name, "kernel_size")
     steps, pads = _or_kernel(name, stride, kernel), each(padding, 3, name, "padding")
     whole = None if divisor_override is None else 1  # sums, divided at the end
@@ -181,10 +196,6 @@ def _sizes(name: str, input: Any, output_size: Any, dims: int) -> tuple[int, ...
     sizes = tuple(n if m is None else index(m) for n, m in zip(input.shape[-dims:], asked, strict=True))
     if min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {sizes}")
-    if 0 in input.shape[-dims:] or input.ndim == dims + 1 and not input.shape[0]:
-        raise RuntimeError(
-            f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(input.shape)}"
-        )
     return sizes
 
 
@@ -332,12 +343,11 @@ def _fractional(
         u = samples[..., dims - 1 - d] if dims == 2 else samples[..., d]
         starts = _starts(u, sizes[d], new[d], kernel[d])
         steps = new_tensor(arange_like(kernel[d], raw(x)))
-        places = (starts.unsqueeze(-1) + steps).reshape(*starts.shape[:2], -1)
+        count = starts.shape[-1] * kernel[d]
         shape = list(values.shape)
-        shape[dim] = places.shape[-1]
-        places = places.reshape(*places.shape[:2], *(-1 if e == dim else 1 for e in range(2, values.ndim))).expand(
-            shape
-        )
+        shape[dim] = count
+        places = starts.unsqueeze(-1) + steps
+        places = places.reshape(*shape[:2], *(count if e == dim else 1 for e in range(2, values.ndim))).expand(shape)
         split = (*shape[:dim], new[d], kernel[d], *shape[dim + 1 :])
         values, chosen = values.gather(dim, places).reshape(split).max(dim + 1, keepdim=True)
         indices = indices.gather(dim, places).reshape(split).gather(dim + 1, chosen).squeeze(dim + 1)
@@ -445,12 +455,13 @@ def _unpooled(
         ):
             raise ValueError(f"{name}: invalid output_size {output_size}: it must be near {usual}")
     lead, plane = tuple(input.shape[:-dims]), prod(sizes)
-    flat = indices.reshape(*lead, -1)
+    size = prod(input.shape[-dims:])
+    flat = indices.reshape(*lead, size)
     seen = all_samples(raw(flat))
     if seen.size and (seen.min() < 0 or seen.max() >= plane):
         raise RuntimeError(f"{name}: found an invalid max index: indices must be from 0 to {plane - 1}")
     nothing = new_tensor(zeros((*lead, plane), raw(input).dtype, raw(input)))
-    return nothing.scatter(-1, flat, input.reshape(*lead, -1)).reshape(*lead, *sizes)
+    return nothing.scatter(-1, flat, input.reshape(*lead, size)).reshape(*lead, *sizes)
 
 
 def _unpool(dims: int, indices: Any, shape: tuple) -> None:

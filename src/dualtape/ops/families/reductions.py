@@ -205,6 +205,8 @@ def _place(x: Any, shape: tuple, dim: int, indices: Any, keepdim: bool) -> Any:
     d = normal_dim(dim, len(shape))
     if type(indices) is np.ndarray and type(x) is np.ndarray:
         out = np.zeros(shape, x.dtype)
+        if not indices.size:
+            return out
         out.reshape(-1)[_memory(shape, d, indices)] = x.reshape(-1)
         return out
     out = zeros_like_shape(shape, x)

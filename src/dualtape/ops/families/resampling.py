@@ -241,7 +241,9 @@ def _new_sizes(
             raise ValueError(f"interpolate: size must have {dims} entries for this input, got {size}")
         factors = None
     else:
-        factors = (scale_factor,) * dims if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+        factors = (
+            (float(scale_factor),) * dims if isinstance(scale_factor, (int, float, np.number)) else tuple(scale_factor)
+        )
         if len(factors) != dims:
             raise ValueError(f"interpolate: scale_factor must have {dims} entries for this input, got {scale_factor}")
         new = tuple(floor(n * float(f)) for n, f in zip(old, factors, strict=True))

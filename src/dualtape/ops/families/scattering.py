@@ -46,6 +46,8 @@ def _neutral(reduce: str, dtype: np.dtype) -> Any:
 def _combine(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
     d = fitted(name, x, dim, index)
     same_kind(name, x, src)
+    if not index.size:
+        return x.copy()
     if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
         return _combine(name, line(x), 0, line(index), line(src), reduce, include_self).reshape(x.shape)
     check_src(name, index, src)
@@ -192,7 +194,10 @@ def _declare(name: str, forward: Any, source: str, places: Any, doc: str, sample
 
     def formula(gradients: Any, which: int) -> Any:
         def either(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool) -> Any:
-            found = gradients(g, x, dim, places(index, src, x, dim), src, out, reduce, include_self)[which]
+            where = places(index, src, x, dim)
+            if 0 in where.shape:
+                return zeros_like_shape(tuple(src.shape), g) if which else g
+            found = gradients(g, x, dim, where, src, out, reduce, include_self)[which]
             return padded(found, src.shape) if which else found
 
         return named(either, names)

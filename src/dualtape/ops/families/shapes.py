@@ -28,7 +28,7 @@ from ..table import GENERAL, LINEAR, composite, op
 
 def resolve(shape: Any, size: int, name: str = "view") -> tuple[int, ...]:
     """Return ``shape`` with its -1 filled in; raise if it does not fit ``size`` elements."""
-    sizes = tuple(int(n) for n in ((shape,) if isinstance(shape, int) else shape))
+    sizes = tuple(int(n) for n in ((shape,) if isinstance(shape, (int, np.integer)) else shape))
     if sizes.count(-1) > 1:
         raise RuntimeError(f"{name}: only one dimension can be inferred, got shape {list(sizes)}")
     for n in sizes:
@@ -140,7 +140,7 @@ def reshape(input: Any, *shape: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    if len(shape) == 1 and not isinstance(shape[0], int):
+    if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
         shape = tuple(shape[0])
     array = input._array
     if type(array) is np.ndarray and array.flags.c_contiguous and shape:  # most are viewed without further question

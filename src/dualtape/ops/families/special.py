@@ -8,6 +8,7 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from ...arrays.bfloat16_dtype import limits
 from ...arrays.kernels import accurate
@@ -19,6 +20,7 @@ from ..formulas import in_dtype_of, use
 from ..samples import above_one, apart, edge, exact, positive, probability, real, sample
 from ..table import BROADCASTING, ELEMENTWISE, FLOAT, composite, op
 from .elementwise import PLAIN, UNIT, function_row, in_kind
+from .reductions import HALF, SINGLE
 
 function_row("asinh", np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1), PLAIN, """The inverse hyperbolic sine.
 
@@ -51,11 +53,14 @@ function_row("atanh", np.arctanh, lambda x: 1 / (1 - x * x), UNIT, """The invers
 
 
 def _sinc(x: Any) -> Any:
-    return np.sinc(x)
+    # pi * x in half precision is another argument, or infinite
+    return np.sinc(x.astype(SINGLE)).astype(x.dtype) if x.dtype == HALF else np.sinc(x)
 
 
 def _sinc_derivative(x: Any) -> Any:
     """Return (cos(pi x) - sinc(x)) / x, and near 0 its series, correct at every order."""
+    if type(x) is ndarray and x.dtype == HALF:
+        return _sinc_derivative(x.astype(SINGLE)).astype(x.dtype)
     y = x * np.pi
     small = np.absolute(y) < 0.1
     safe = np.where(small, 1, y)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy
 
-from ...._tensor.tensor import Tensor
+from ...._tensor.tensor import Tensor, wrap
 from ....arrays import module_of
 from ....nn import functional as F
 from ....overrides import TorchFunctionMode
 from ...linear_ops import linear_op
-from ..array import Sharded, placed
+from ..array import Sharded, placed, whole_like
 from ..spec import Code, Spec, spec_of
 
 np: Any = numpy
@@ -62,6 +62,11 @@ _spread_back: Any = linear_op(
 )
 
 
+def _on_every_rank(x: Tensor, mesh: Any) -> Tensor:
+    """A constant that every rank has: classes and their weights."""
+    return x if type(x._array) is Sharded or x.requires_grad else wrap(whole_like(x._array, mesh))
+
+
 def _cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -78,6 +83,9 @@ def _cross_entropy(
     classes = kept * target
     if bool(((classes < 0) | (classes >= input.shape[dim])).any()):
         raise IndexError(f"cross_entropy: a target is out of bounds for {input.shape[dim]} classes")
+    kept = _on_every_rank(kept, spec.mesh)
+    if weight is not None:
+        weight = _on_every_rank(weight, spec.mesh)
     counts = kept.to(input.dtype) if weight is None else weight.detach()[classes] * kept
     losses = -_picked(logs, classes, dim, spec) * counts
     if label_smoothing:
