@@ -53,12 +53,10 @@ def first_of(grad: Any) -> Any:
 
 
 def added(held: Any, grad: Any) -> Any:
-    """The sum of what a leaf holds and what arrives, at least one of which is no array."""
+    """The sum of what a leaf holds and what arrives, which NumPy's ``add`` refuses to write into the first."""
     from .._tensor.tensor import Tensor, wrap
 
     arriving = grad if isinstance(grad, Tensor) else wrap(as_array(grad))
-    if not isinstance(arriving._array, Absent) and not isinstance(held._array, Absent):
-        return None
     if not isinstance(held._array, Absent):
         return held.add_(arriving)
     if held.is_sparse:
