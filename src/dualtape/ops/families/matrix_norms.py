@@ -112,5 +112,7 @@ def cond(input: Any, p: Any = None) -> Any:
     """
     if p is None or p in (2, -2):
         values = svdvals(input)
+        if not values.shape[-1]:
+            return values.sum(-1)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     return matrix_norm(input, p) * matrix_norm(inverse(input), p)

@@ -141,7 +141,7 @@ def _embedding_sum(x: Any, indices: Any, rows: int, padding_idx: int, scale_grad
     """The rows of ``x`` added up by their index."""
     width = x.shape[-1]
     out = zeros_like_shape((rows, width), x)
-    flat, values = indices.reshape(-1), x.reshape(-1, width)
+    flat, values = indices.reshape(-1), x.reshape(indices.size, width)
     if padding_idx >= 0:
         keep = flat != padding_idx
         if type(x) is np.ndarray:
