@@ -69,9 +69,19 @@ class device:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        from .. import modes
         from ..overrides import devices
 
-        devices.leave(self)
+        inside = None
+        try:
+            inside = modes.current()
+            devices.leave(self)
+        except RuntimeError:
+            raise
+        except BaseException:  # an interrupt, which may have come before it was left
+            if inside is None or modes.current() is inside:
+                devices.leave(self)
+            raise
 
 
 class layout:

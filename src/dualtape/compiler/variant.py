@@ -248,10 +248,15 @@ def trace(
         except Exception as error:  # a defect of the compiler's, and no reason for the call to fail
             variant = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
     finally:
-        session.tape.close()
-        session.end()
-        if collecting:
-            gc.enable()
+        try:
+            session.tape.close()
+            session.end()
+        except BaseException:  # an interrupt: what it left is put back
+            session.end()
+            raise
+        finally:
+            if collecting:
+                gc.enable()
     if isinstance(variant, str):
         result = _settled(result)
         _settle_others(session.tape)
