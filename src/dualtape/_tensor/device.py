@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import modes
 from ..arrays import Batched, module_of
 from . import naming
 
@@ -69,7 +70,6 @@ class device:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        from .. import modes
         from ..overrides import devices
 
         inside = None

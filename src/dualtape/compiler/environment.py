@@ -44,7 +44,7 @@ from .._tensor.tensor import Tensor
 from ..ops.table import Op
 from ..pytree import TreeSpec, is_registered
 from ..random import Generator
-from .code import GLOBALS, LOADS, STORES, STORES_NAMED, VARIABLE, Chain, chains_of, imports_of, names_of
+from .code import GLOBALS, LOADS, STORES, STORES_NAMED, VARIABLE, Chain, chains_of, imports_of, names_of, writes_text
 from .purity import (
     described,
     entropy_can_be_watched,
@@ -59,7 +59,7 @@ from .purity import (
     is_pure_module,
     is_source,
 )
-from .states import decimal_settings, level_of, stream_of
+from .states import decimal_settings, level_of, numpys_printing, stream_of
 
 PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), Size, dtypes.dtype, np.dtype, np.generic,
@@ -134,6 +134,7 @@ class Environment:
         self.may_ask_for_entropy = False  # by a generator that is made with a seed that only the run knows
         self._asks_classes = False  # whether a class is met that others can be registered with
         self._decimals = False
+        self._writes_text = False  # whether there is code that may ask for the text of an array
         self._builtins: dict[int, tuple[dict, set[str]]] = {}  # by dictionary: those that are used
         self._stored: set[str] = set()  # attributes that are set
         self.every_name = False
@@ -157,7 +158,9 @@ class Environment:
             self.places.append(Place(f"{path}.keys().isdisjoint({self._key(frozenset(names))})", True))
 
     def _add_states(self) -> None:
-        """Add what is compared by value: builtins, the context of decimal numbers, the registrations of classes."""
+        """Add what is compared by value: builtins, the context of decimal numbers, NumPy's settings of printing, the
+        registrations of classes.
+        """
         for space, names in self._builtins.values():
             if not names:
                 continue
@@ -166,6 +169,9 @@ class Environment:
             self.places.append(Place(f"({same})", True))
         if self._decimals:
             self.places.append(Place(f"{self._key(decimal_settings)}()", decimal_settings()))
+        if self._writes_text:
+            printing = self._key(numpys_printing)
+            self.places.append(Place(f"({printing}() is {self._key(numpys_printing())})", True))
         if self._asks_classes:
             self.places.append(Place(f"{self._key(get_cache_token)}()", get_cache_token()))
 
@@ -538,6 +544,7 @@ class Environment:
             return
         self._codes.add(code)
         self.names.update(code.co_names)
+        self._writes_text |= writes_text(code)
         before: str = ""
         constant: Any = None
         for i in dis.get_instructions(code):
