@@ -84,15 +84,17 @@ class _Tracer:
             raise Interrupted
 
 
-def interrupted(make: Callable[[], Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
-    """Interrupt the result of ``make()``, a new one each time, at each of its points in turn, the first and the last time
-    that it comes there: where that was, and what came out, an exception or None.
+def interrupted(make: Callable[[], Callable[[], Any]], within: str = "") -> Iterator[tuple[str, Any]]:
+    """Interrupt the result of ``make()``, a new one each time, at each of its points, the first and the last time that
+    it comes there. Yield the point and the exception, or None. ``within`` is a part of the names of the files whose
+    points count.
     """
     make()()  # what is made on first use is there
     places = _run(make(), None)[0].places
     first = {place: number for number, place in reversed(list(enumerate(places)))}
     last = {place: number for number, place in enumerate(places)}
-    for wanted in sorted({*first.values(), *last.values()}):
+    numbers = {number for found in (first, last) for (code, _), number in found.items() if within in code.co_filename}
+    for wanted in sorted(numbers):
         tracer, error = _run(make(), wanted)
         if tracer.where:
             yield tracer.where, error

@@ -229,6 +229,7 @@ def test_functions_of_other_modules_are_not(module: Any) -> None:
 
 # --- what is compared by value --------------------------------------------------------------------
 
+TEXT = "%s"
 stream = np.random.default_rng(0)
 legacy = random.Random(0)
 logger = logging.getLogger("dualtape.tests.surroundings")
@@ -262,6 +263,18 @@ COMPARED: dict[str, tuple[Callable, Restored]] = {
     "the level of a logger": (
         lambda x: x * (2 if logger.isEnabledFor(logging.DEBUG) else 3),
         Restored(lambda: logger.setLevel(logging.DEBUG), lambda: logger.setLevel(logging.NOTSET)),
+    ),
+    "how NumPy prints arrays": (
+        lambda x: x * len(str(np.arange(3) / 7)),
+        Restored(lambda: np.set_printoptions(precision=3), lambda: np.set_printoptions(precision=8)),
+    ),
+    "how NumPy prints arrays, in an f-string": (
+        lambda x: x * len(f"{np.arange(3) / 7}"),
+        Restored(lambda: np.set_printoptions(precision=3), lambda: np.set_printoptions(precision=8)),
+    ),
+    "how NumPy prints arrays, by %": (
+        lambda x: x * len(TEXT % (np.arange(3) / 7,)),
+        Restored(lambda: np.set_printoptions(precision=3), lambda: np.set_printoptions(precision=8)),
     ),
     "the precision of decimal numbers": (
         lambda x: x * float(decimal.Decimal(1) / 3),

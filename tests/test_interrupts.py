@@ -19,6 +19,7 @@ from dualtape.arrays.sparsity.dependent import detecting
 from dualtape.autograd import checkpoint as checkpointing
 from dualtape.autograd.engine import current_task
 from dualtape.func.sparse import hessian_pattern, jacobian_pattern
+from dualtape.utils.data import DataLoader, TensorDataset
 from tests.interrupting import Interrupted, interrupted
 
 pytestmark = pytest.mark.skipif(
@@ -115,6 +116,45 @@ def with_a_gradient() -> None:
     dt.func.grad(lambda t: t.sin().sum())(dt.ones(3))
 
 
+def with_a_sparse_jacobian() -> None:
+    dt.func.sparse_jacobian(lambda t: t * t)(dt.ones(2))
+
+
+def with_an_optimizer() -> None:
+    w = dt.tensor([0.5, -1.0], requires_grad=True)
+    optimizer = dt.optim.Adam([w])
+    w.sum().backward()
+    optimizer.step()
+
+
+def with_autocast() -> None:
+    with dt.autocast("cpu", dtype=dt.bfloat16):
+        dt.ones(2, 2) @ dt.ones(2, 2)
+
+
+def with_a_profile() -> None:
+    with dt.profiler.profile():
+        dt.ones(2) * 2
+
+
+def with_a_device() -> None:
+    with dt.device("cpu"):
+        dt.ones(2)
+
+
+def with_a_loader() -> None:
+    list(DataLoader(TensorDataset(dt.arange(4.0)), batch_size=2))
+
+
+LAYER = dt.nn.Linear(3, 2)
+
+
+def with_a_module() -> None:
+    handle = LAYER.register_forward_hook(lambda *given: None)
+    LAYER(dt.ones(1, 3))
+    handle.remove()
+
+
 PROGRAMS = [
     step,
     hooked,
@@ -127,6 +167,13 @@ PROGRAMS = [
     with_a_pattern_of_the_gradient,
     with_a_batch,
     with_a_gradient,
+    with_a_sparse_jacobian,
+    with_an_optimizer,
+    with_autocast,
+    with_a_profile,
+    with_a_device,
+    with_a_loader,
+    with_a_module,
 ]
 
 
@@ -168,6 +215,53 @@ def test_an_interrupted_functional_call_gives_the_module_its_tensors_back() -> N
     for where, error in interrupted(lambda: lambda: dt.func.functional_call(line, others, (dt.ones(2),))):
         assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
         assert all(line.__dict__[name] is value for name, value in own.items()), where
+
+
+@pytest.mark.parametrize(
+    "within", ["compiler/session", "compiler/variant", "compiler/compiled", "traced/tape", "modes"]
+)
+def test_an_interrupted_trace_leaves_tensors_and_the_function_as_they_were(within: str) -> None:
+    total = dt.ones(3)
+    now: list = []
+
+    def add(x: dt.Tensor) -> dt.Tensor:
+        total.add_(x)
+        return total * 2
+
+    def make() -> Callable:
+        total.fill_(1.0)
+        now[:] = [dt.compile(add, backend="numpy")]
+        return lambda: now[0](dt.ones(3))
+
+    before = surroundings()[:-1]
+    for where, error in interrupted(make, within):
+        assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
+        assert surroundings()[:-1] == before, where
+        total.fill_(1.0)
+        assert [now[0](dt.ones(3)).tolist()[0] for _ in range(3)] == [4.0, 6.0, 8.0], where
+
+
+def test_a_step_that_ended_early_can_be_made_again() -> None:
+    w = dt.tensor([0.5, -1.0], requires_grad=True)
+    now: list = []
+
+    def make() -> Callable:
+        now[:] = [dt.optim.LBFGS([w], max_iter=2)]
+        return lambda: now[0].step(closure)
+
+    def closure() -> dt.Tensor:
+        now[0].zero_grad()
+        loss = ((w - 1) ** 2).sum()
+        loss.backward()
+        return loss
+
+    for where, error in interrupted(make, "optim"):
+        assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
+        for _ in range(3):
+            now[0].step(closure)
+        assert dt.allclose(w, dt.ones(2), atol=1e-2), where
+        with dt.no_grad():
+            w.copy_(dt.tensor([0.5, -1.0]))
 
 
 def test_an_interrupted_fork_of_the_random_numbers_leaves_them_as_they_were() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -165,3 +168,40 @@ def test_what_cannot_be_joined_says_why() -> None:
         dt.bmm(tensors(dt)["volume"], tensors(dt)["volume"])
     with pytest.raises(IndexError, match="index contains 7 that is out of range"):
         s.index_select(0, dt.tensor([7]))
+
+
+WITH_MEMBERS_ASKING = """
+import json, sys, warnings
+import dualtape as dt
+from dualtape.overrides.subclass import activate_overrides
+
+warnings.simplefilter("ignore")
+x = dt.tensor([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0], [4.0, 0.0, 0.0]], requires_grad=True)
+calls = ["x[1]", "x[0, 1]", "x[:, 1]", "x[None]", "x[..., 0]", "x.unsqueeze(0)", "x.select(0, 1)", "x.T", "x.mT", "x.t()",
+         "list(x)", "x.unbind()", "x + x", "x * 2", "2 * x", "-x", "abs(x)", "x @ x", "x.sum()", "x.abs()", "len(x)", "x.size()",
+         "x.chunk(3)", "x.split(1)", "x.flatten()", "x.reshape(9)", "x.narrow(0, 0, 1)", "x.index_select(0, dt.tensor([1]))",
+         "x.norm()", "x.to(dt.float64)", "x.double()", "x.clone()", "x.detach()", "x.is_sparse", "x / 2", "x.new_zeros(2, 2)"]
+
+
+def told(call, space):
+    try:
+        result = eval(call, {"dt": dt, "x": space})
+    except Exception as error:
+        return type(error).__name__
+    return repr(result)
+
+
+def all_told():
+    return {f"{layout} {call}": told(call, x.to_sparse(layout=layout)) for layout in (dt.sparse_coo, dt.sparse_csr) for call in calls}
+
+
+before = all_told()
+activate_overrides(members=True)
+after = all_told()
+print(json.dumps({k: [before[k], after[k]] for k in before if before[k] != after[k]}))
+"""
+
+
+def test_methods_do_the_same_once_methods_can_be_overridden() -> None:
+    told = subprocess.run([sys.executable, "-c", WITH_MEMBERS_ASKING], capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout) == {}

@@ -79,6 +79,36 @@ class F(torch.autograd.Function):
     forward = staticmethod(lambda ctx, x: x * 2); backward = staticmethod(lambda ctx, g: g.double())
 F.apply(x).sum().backward(); first = x.grad; F.apply(x).sum().backward()
 first.dtype, x.grad.dtype, x.grad
+---
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, dtype): ctx.dtype = dtype; return x * 2
+    @staticmethod
+    def backward(ctx, g): return g.to(ctx.dtype), None
+def sums(leaf, dtypes, record):
+    x = torch.ones(2, dtype=leaf, requires_grad=True); x.grad_dtype = None
+    for dtype in dtypes: F.apply(x, dtype).sum().backward(create_graph=record)
+    return x.grad.dtype, x.grad.detach().to(torch.complex64)
+kinds = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.bool]
+[(leaf, a, b, record, raises(lambda: sums(leaf, (a, b), record))) for leaf in (torch.float32, torch.bfloat16, torch.complex64) for a in kinds for b in kinds for record in (False, True)]
+---
+x = torch.ones(2, requires_grad=True); x.grad_dtype = None; wide = torch.ones(2, dtype=torch.float64)
+def gradient(y, record): return torch.autograd.grad(y, x, create_graph=record)[0].detach()
+[gradient(y(), r) for r in (False, True) for y in (lambda: (x * (1 + 2j)).sum().abs(), lambda: (x * wide).sum() + (x * (1 + 2j)).sum().abs())]
+---
+x = torch.ones(2, requires_grad=True); x.grad_dtype = None
+x.register_hook(lambda g: g * 2); x.register_hook(lambda g: g.double() if len(seen) else None); seen = []
+(x * 3).sum().backward(); first = x.grad; seen.append(1)
+first, raises(lambda: (x * 3).sum().backward())
+---
+cp = torch.utils.checkpoint; seen = []; w = torch.ones(3, requires_grad=True); c = torch.full((3,), 2.0)
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, c): ctx.save_for_backward(x, w, c); return x * w * c
+    @staticmethod
+    def backward(ctx, g): x, v, d = ctx.saved_tensors; seen.append((v is w, d is c, v.data_ptr() == w.data_ptr())); return g, g, None
+x = torch.ones(3, requires_grad=True); cp.checkpoint(lambda x: F.apply(x * 2, w, c), x, use_reentrant=False).sum().backward()
+seen
 """
 RAISES = """
 def raises(function, kind=RuntimeError):

@@ -106,18 +106,56 @@ _RAW = re.compile(
     "has no attribute|object is not|object cannot be|not supported between|unsupported operand|must be real number"
     "|to unpack|index out of range|by zero|object can't be|can't multiply"
 )  # what Python itself says
+_NUMPYS = re.compile(
+    "out of bounds for a(xis|rray)|invalid index to scalar|too many indices for array|boolean index did not match"
+    "|cannot do a non-empty take|only integers, slices|dimensional array given|shape mismatch: (value|indexing)"
+    "|did not contain a loop|could not be promoted|Cannot cast|cannot convert float|signed integer is"
+    "|too large to convert|too big to convert|failed for .* argument|is shorter than argument"
+)  # what NumPy says of its own arguments, and Python of those of its functions
+_NAMED = re.compile(r"(?!axis|source|destination)[\w.]+(\(\))?: ")  # an error that says whose it is
+_INDEXING = ("index", "index_put", "index_put_", "__getitem__", "__setitem__")  # whose errors are IndexErrors
+UNWORDED = (
+    AttributeError, TypeError, IndexError, KeyError, AssertionError, ZeroDivisionError, OverflowError, ValueError,
+    StopIteration,
+)  # fmt: skip
+_SAYS_NOTHING = (KeyError, AssertionError, StopIteration)  # the key, or nothing, is all that they say
+
+
+def _of_the_library(error: Exception) -> bool:
+    """Whether the library, or what it is built on, raised an error, rather than a function that it was given."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__") or ""
+    return name.partition(".")[0] in ("dualtape", "numpy", "scipy") or name == __name__
+
+
+def _unworded(name: str, error: Exception) -> bool:
+    """Whether an error says what went wrong inside of a function, and not what is wrong with its arguments."""
+    text = str(error)
+    if isinstance(error, _SAYS_NOTHING):
+        return (type(error) is KeyError or " " not in text) and _of_the_library(error)
+    if type(error).__module__.partition(".")[0] == "dualtape":
+        return False
+    if _NAMED.match(text):
+        return not isinstance(error, IndexError) and bool(_RAW.search(text))
+    return bool(_RAW.search(text)) or bool(_NUMPYS.search(text)) and _of_the_library(error)
 
 
 def explained(name: str, error: Exception, parameters: Sequence[str], values: Sequence[Any]) -> Exception:
     """Return an error in Python's wording from inside an operation as one that names its arguments; others
     unchanged.
     """
-    if not _RAW.search(str(error)) or "(): " in str(error) or str(error).startswith((f"{name}(", f"{name}:")):
+    text = str(error)
+    if "(): " in text or text.startswith((f"{name}(", f"{name}:")) or not _unworded(name, error):
         return error
     given = ", ".join([f"{p}={_described(v)}" for p, v in zip(parameters, values, strict=False)])
-    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else type(error)
-    kind = RuntimeError if kind in (ZeroDivisionError, ValueError) else kind
-    return kind(f"{name}(): invalid arguments ({given}): {error}")
+    kind: type[Exception] = RuntimeError
+    if isinstance(error, (TypeError, AttributeError)):
+        kind = TypeError
+    elif isinstance(error, IndexError) and (name in _INDEXING or text.startswith("index ")):
+        kind = IndexOutOfBounds
+    return kind(f"{name}(): invalid arguments ({given}): {text or type(error).__name__}")
 
 
 def explained_call(name: str, error: Exception, function: Callable, args: tuple, kwargs: dict) -> Exception:

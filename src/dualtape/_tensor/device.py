@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import modes
 from ..arrays import Batched, module_of
 from . import naming
 
@@ -71,7 +72,16 @@ class device:
     def __exit__(self, *error: Any) -> None:
         from ..overrides import devices
 
-        devices.leave(self)
+        inside = None
+        try:
+            inside = modes.current()
+            devices.leave(self)
+        except RuntimeError:
+            raise
+        except BaseException:  # an interrupt, which may have come before it was left
+            if inside is None or modes.current() is inside:
+                devices.leave(self)
+            raise
 
 
 class layout:

@@ -87,7 +87,7 @@ def _set_grad_dtype(tensor: Tensor, value: Any) -> None:
         )
     tensor._more().grad_dtype = value
     if tensor._grad_accumulator is not None:
-        tensor._grad_accumulator._dtype = None if value is None else value.numpy
+        tensor._grad_accumulator._dtype = tensor._more().gradient_dtype(tensor._array.dtype)
 
 
 def _volatile(tensor: Tensor) -> bool:

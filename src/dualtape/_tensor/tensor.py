@@ -17,6 +17,7 @@ from .. import errors
 from ..arrays import Absent, Batched, module_of
 from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
+from ..autograd.unbroadcast import ANY_COMPLEX, ANY_REAL
 from ..autograd.versions import UNTRACKED
 from ..autograd.views import replay, untrack
 from ..errors import warn
@@ -46,9 +47,11 @@ class TensorExtra:
         self.retains = False
         self.tangents: Any = None  # in forward mode, by level
 
-    def gradient_dtype(self, dtype: np.dtype) -> np.dtype | None:
+    def gradient_dtype(self, dtype: np.dtype) -> Any:
         """Return the dtype to which gradients of a leaf of ``dtype`` are cast; None: they are not."""
-        return dtype if self.grad_dtype is SAME else None if self.grad_dtype is None else self.grad_dtype.numpy
+        if self.grad_dtype is None:
+            return ANY_COMPLEX if dtype.kind == "c" else ANY_REAL
+        return dtype if self.grad_dtype is SAME else self.grad_dtype.numpy
 
 
 class Tensor(Memory, Layouts, Protocols):

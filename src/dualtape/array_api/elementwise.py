@@ -8,6 +8,9 @@ promote as others do.
 
 Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
 promote as others do.
+
+Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
+promote as others do.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from .._locks import renew_in_child
 from .._tensor.tensor import wrap
 from ..arrays import Absent, Batched, as_array
 from ..arrays.batched.array import holds
+from ..arrays.bfloat16_dtype import made
 from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import edge_of
 from .other_gradients import added, first_of, is_other, shown_gradient, summed
@@ -120,7 +121,7 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
         if type(grad) is not np.ndarray and is_other(grad) or type(variable._array) is Absent:
             grad = first_of(grad)
         else:
-            grad = np.empty_like(variable._array, dtype=grad.dtype)
+            grad = made(np.empty_like, variable._array, grad.dtype)
             grad[...] = buffer[0]
         variable._grad = shown_gradient(grad)
     elif held._version_counter is UNTRACKED and not modes.current().inference:
@@ -130,12 +131,9 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
         try:
             counter[0] += 1  # first: an interrupt may find a write counted that was not done, never one not counted
             np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-        except TypeError:  # one of them may be no array
+        except TypeError:  # one of them is no array, or they have dtypes that NumPy does not add
             counter[0] -= 1
-            total = added(held, buffer[0])
-            if total is None:
-                raise
-            variable._grad = total
+            variable._grad = added(held, buffer[0])
 
 
 def _reshaped(grad: Any) -> bool:
@@ -172,4 +170,4 @@ def _copied(grad: Any, leaf: Any) -> Any:
     """Return a copy of a gradient with history, in the memory order of its leaf."""
     if isinstance(leaf._array, Absent) or isinstance(grad._array, Absent):
         return grad.clone()
-    return shown_gradient(np.empty_like(leaf._array, dtype=grad._array.dtype)).copy_(grad)
+    return shown_gradient(made(np.empty_like, leaf._array, grad._array.dtype)).copy_(grad)

@@ -20,6 +20,7 @@ from .engine import GraphTask, run, wants_tensors
 from .graph import GradientEdge
 from .node import AccumulateGrad, Edge, edge_of
 from .other_gradients import raw_gradient, shown_gradient
+from .unbroadcast import AnyDtype
 
 
 def backward(
@@ -220,7 +221,7 @@ def _zeros(target: Any) -> Tensor:
     if isinstance(target, Tensor):
         return zeros_for(target)
     shape, dtype = target.node._outputs[target.output_nr]
-    return wrap(np.zeros(shape, dtype))
+    return wrap(np.zeros(shape, target.node.variable._array.dtype if type(dtype) is AnyDtype else dtype))
 
 
 def _batched(
@@ -348,7 +349,7 @@ def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
 def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
     """Return the gradient that a root starts with: the user's, checked, or one for a single element."""
     shape, dtype = edge[0]._outputs[edge[1]]
-    if dtype is None:  # a leaf that takes gradients of any dtype
+    if type(dtype) is AnyDtype:
         dtype = (
             edge[0].variable._array.dtype if grad is None else grad._array.dtype if isinstance(grad, Tensor) else None
         )

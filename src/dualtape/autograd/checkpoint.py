@@ -82,6 +82,8 @@ class set_checkpoint_debug_enabled:
 
     None leaves the choice to the argument.
 
+    None leaves the choice to the argument.
+
     Examples
     --------
     >>> import dualtape as dt
@@ -374,7 +376,8 @@ class _Frame:
                     f" there were {len(self.places)}"
                 )
             place = self.places[number]()
-            kept = same_values(tensor)
+            # what the function takes from outside comes back as it is, unless its history would be kept with it
+            kept = same_values(tensor) if tensor.requires_grad else tensor
             if place is not None:
                 found[place] = _as_before(kept, self.batches[number])
             if self.early and number + 1 == len(self.places):

@@ -28,7 +28,7 @@ from .hook_calls import post_hooks, pre_hooks, tensor_hooks
 from .node import AccumulateGrad, Edge, Freed, Node
 from .other_gradients import raw_gradient, shown_gradient, summed
 from .plan import reach
-from .unbroadcast import fit, fit_recorded
+from .unbroadcast import AnyDtype, fit, fit_recorded
 from .versions import caller
 
 _DEEP = 30  # runs inside runs that share one stack
@@ -325,7 +325,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
                             state[place] = held + grad
                         else:
                             state[place] = summed(held, grad) if record else add(held, grad)
-                    elif references(held) <= HELD and held.base is None:
+                    elif references(held) <= HELD and held.base is None and type(dtype) is not AnyDtype:
                         add(held, grad, held)  # nothing else holds the array: it takes the sum
                     else:
                         state[place] = add(held, grad)

@@ -10,7 +10,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from .node import AccumulateGrad, Node
 from .other_gradients import is_other, raw_gradient, shown_gradient, summed
-from .unbroadcast import fit, fit_recorded
+from .unbroadcast import AnyDtype, fit, fit_recorded
 
 if TYPE_CHECKING:
     from .engine import GraphTask
@@ -21,7 +21,7 @@ def _shown(grad: Any, task: GraphTask) -> Any:
     return grad if task.record or grad is None else shown_gradient(grad)
 
 
-def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
+def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable, given: Any) -> Any:
     """Return a hook's result in the form that the engine keeps."""
     name = getattr(hook, "__qualname__", repr(hook))
     if not isinstance(value, Tensor):
@@ -30,6 +30,9 @@ def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable) -> Any:
             " for each gradient"
         )
     shape, dtype = meta
+    if type(dtype) is AnyDtype:
+        like = value if given is None else given
+        dtype = dtype.chosen(getattr(like, "_array", like).dtype, hook)
     if value._array.dtype != dtype:
         raise RuntimeError(
             f"hook '{name}' has changed the type of value (was {dtype} got {value._array.dtype}): convert it back"
@@ -67,7 +70,9 @@ def pre_hooks(node: Any, buffer: list, task: GraphTask) -> None:
         if result is not None:
             result = _as_tuple(result, len(buffer), f"a pre-hook of {node._title()}")
             for number, value in enumerate(result):
-                buffer[number] = None if value is None else _taken(value, task, node._outputs[number], hook)
+                buffer[number] = (
+                    None if value is None else _taken(value, task, node._outputs[number], hook, buffer[number])
+                )
 
 
 def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: GraphTask) -> None:
@@ -77,7 +82,7 @@ def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: Gr
             raise RuntimeError(
                 f"can't replace a None gradient with a non-None value: output {number} of {node._title()} was not used"
             )
-        buffer[number] = _taken(result, task, node._outputs[number], hook)
+        buffer[number] = _taken(result, task, node._outputs[number], hook, buffer[number])
 
 
 def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
@@ -112,8 +117,8 @@ def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
         if result is not None:
             result = _as_tuple(result, len(node._edges), f"a hook of {node._title()}")
             grads = [
-                None if edge is None or value is None else _taken(value, task, edge[0]._outputs[edge[1]], hook)
-                for edge, value in zip(node._edges, result, strict=True)
+                None if edge is None or value is None else _taken(value, task, edge[0]._outputs[edge[1]], hook, grad)
+                for edge, grad, value in zip(node._edges, grads, result, strict=True)
             ]
     return grads
 

@@ -255,6 +255,8 @@ def check_not_freed(node: Node) -> Any:
     They are read once, since another thread may run the same graph.
 
     They are read once, since another thread may run the same graph.
+
+    They are read once, since another thread may run the same graph.
     """
     saved = node._saved
     if type(saved) is Freed:

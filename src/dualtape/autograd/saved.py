@@ -277,6 +277,8 @@ class SavedVariable:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
                 f" {type(value).__name__}"
             )
+        if self._origin is None and self._tangents is None and not self.is_output and not value.requires_grad:
+            return value  # as PyTorch, where there is no history to drop or to attach
         result = same_values(value)
         self._attach(result, node)
         return result

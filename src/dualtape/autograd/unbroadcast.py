@@ -16,6 +16,30 @@ from ..arrays.kernels.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient
 
 
+class AnyDtype:
+    """Stands for the dtype of a leaf's gradient where ``grad_dtype`` is None: it arrives in the one it has.
+
+    A real leaf still takes the real part of a complex gradient, and no gradient is an integer.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def chosen(self, dtype: Any, source: Any) -> Any:
+        """The dtype in which a gradient of ``dtype`` arrives that ``source``, a node or a hook, has computed."""
+        if dtype.kind not in "fc":
+            name = source._title() if hasattr(source, "_title") else f"hook '{source!r}'"
+            raise RuntimeError(
+                f"{name} returned a gradient of {dtype}: a gradient must be of a floating or complex dtype"
+            )
+        return np.empty(0, dtype).real.dtype if dtype.kind == "c" != self.kind else dtype
+
+
+ANY_REAL, ANY_COMPLEX = AnyDtype("f"), AnyDtype("c")
+
+
 def fit(grad: Any, meta: tuple, node: Any) -> Any:
     """Return a raw gradient with the shape and dtype of ``meta``."""
     shape, dtype = meta
@@ -26,7 +50,9 @@ def fit(grad: Any, meta: tuple, node: Any) -> Any:
         return raw_gradient(fit_recorded(grad, meta, node))
     elif grad.shape != shape:
         grad = sum_to(grad, shape, node)
-    if grad.dtype is not dtype and dtype is not None and grad.dtype != dtype:
+    if type(dtype) is AnyDtype:
+        dtype = dtype.chosen(grad.dtype, node)
+    if grad.dtype is not dtype and grad.dtype != dtype:
         if grad.dtype.kind == "c" and dtype.kind != "c":
             grad = grad.real
         grad = cast(grad, dtype)
@@ -62,7 +88,9 @@ def fit_recorded(grad: Any, meta: tuple, node: Any) -> Any:
     if array.shape != shape:
         grad = sum_to(grad, shape, node)
         array = grad._array
-    if dtype is not None and array.dtype != dtype:
+    if type(dtype) is AnyDtype:
+        dtype = dtype.chosen(array.dtype, node)
+    if array.dtype != dtype:
         if array.dtype.kind == "c" and dtype.kind != "c":
             grad = grad.real
         grad = grad.to(dtype)

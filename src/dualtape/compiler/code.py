@@ -80,6 +80,17 @@ def imports_of(code: types.CodeType, space: dict) -> set[str]:
     return names
 
 
+_TEXTS = frozenset({"str", "repr", "format", "print", "ascii", "format_map", "__str__", "__repr__", "__format__"})
+_FORMATS = frozenset({"FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"})
+
+
+def writes_text(code: types.CodeType) -> bool:
+    """Whether ``code`` may ask something for its text: by a name, in an f-string, or by the operator ``%``."""
+    return not _TEXTS.isdisjoint(code.co_names) or any(
+        i.opname in _FORMATS or i.opname == "BINARY_OP" and i.argrepr in ("%", "%=") for i in dis.get_instructions(code)
+    )
+
+
 def names_of(code: types.CodeType, kinds: frozenset[str]) -> set[str]:
     """Return the names in instructions of these kinds, of ``code`` and of the functions inside it."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in kinds}

@@ -44,7 +44,7 @@ from .._tensor.tensor import Tensor
 from ..ops.table import Op
 from ..pytree import TreeSpec, is_registered
 from ..random import Generator
-from .code import GLOBALS, LOADS, STORES, STORES_NAMED, VARIABLE, Chain, chains_of, imports_of, names_of
+from .code import GLOBALS, LOADS, STORES, STORES_NAMED, VARIABLE, Chain, chains_of, imports_of, names_of, writes_text
 from .purity import (
     described,
     entropy_can_be_watched,
@@ -59,7 +59,7 @@ from .purity import (
     is_pure_module,
     is_source,
 )
-from .states import decimal_settings, level_of, stream_of
+from .states import decimal_settings, level_of, numpys_printing, stream_of
 
 PLAIN = (
     int,
@@ -196,6 +196,7 @@ class Dependencies:
         self.may_ask_for_entropy = False  # by a generator that is made with a seed that only the run knows
         self._asks_classes = False  # whether a class is met that others can be registered with
         self._decimals = False
+        self._writes_text = False  # whether there is code that may ask for the text of an array
         self._builtins: dict[int, tuple[dict, set[str]]] = {}  # by dictionary: those that are used
         self._stored: set[str] = set()  # attributes that are set
         self.every_name = False
@@ -228,6 +229,9 @@ class Dependencies:
             self.found.append(Dependency(f"({same})", True))
         if self._decimals:
             self.found.append(Dependency(f"{self._key(decimal_settings)}()", decimal_settings()))
+        if self._writes_text:
+            printing = self._key(numpys_printing)
+            self.found.append(Dependency(f"({printing}() is {self._key(numpys_printing())})", True))
         if self._asks_classes:
             self.found.append(Dependency(f"{self._key(get_cache_token)}()", get_cache_token()))
 
@@ -604,6 +608,7 @@ class Dependencies:
             return
         self._codes.add(code)
         self.names.update(code.co_names)
+        self._writes_text |= writes_text(code)
         before: str = ""
         constant: Any = None
         for i in dis.get_instructions(code):

@@ -263,10 +263,15 @@ def trace(
         except Exception as error:  # a defect of the compiler's, and no reason for the call to fail
             specialization = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
     finally:
-        tracer.tape.close()
-        tracer.end()
-        if collecting:
-            gc.enable()
+        try:
+            tracer.tape.close()
+            tracer.end()
+        except BaseException:  # an interrupt: what it left is put back
+            tracer.end()
+            raise
+        finally:
+            if collecting:
+                gc.enable()
     if isinstance(specialization, str):
         result = _settled(result)
         _settle_others(tracer.tape)

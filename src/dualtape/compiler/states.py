@@ -5,9 +5,21 @@ from __future__ import annotations
 import decimal
 import logging
 import random
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+try:  # a dictionary that every change replaces
+    from numpy._core.printoptions import format_options as _printing
+
+    numpys_printing: Callable[[], Any] = _printing.get
+except ImportError:  # of another NumPy: its contents
+
+    def numpys_printing() -> Any:
+        """Return how NumPy prints arrays, as one object for each of the settings."""
+        return sys.intern(repr(np.get_printoptions()))
 
 
 def stream_of(value: Any) -> str | None:

@@ -97,11 +97,13 @@ class Tracer:
             if isinstance(thing, Tensor):
                 edge_of(thing)  # of a view: what its base has become since
                 slots = [getattr(thing, name) for name in _SLOTS]
-                self._before.append((*slots, _hooks(thing), thing._grad, version(thing), dict(thing.__dict__)))
+                edge = thing._edge
+                if edge is not None and thing.requires_grad:
+                    edge = (InputBackward(thing, self._passed), 0)
+                before = (*slots, _hooks(thing), thing._grad, version(thing), dict(thing.__dict__), edge)
+                self._before.append(before)  # first: an interrupt may come after it
                 thing._array = traced
-                if thing._edge is not None and thing.requires_grad:
-                    thing._edge = (InputBackward(thing, self._passed), 0)
-                self._before[-1] = (*self._before[-1], thing._edge)
+                thing._edge = edge
             else:
                 self._before.append(None)
 
@@ -110,7 +112,7 @@ class Tracer:
 
     def end(self) -> None:
         """Restore the tensors' own arrays."""
-        for thing, traced, before in zip(self.inputs, self.traced, self._before, strict=True):
+        for thing, traced, before in zip(self.inputs, self.traced, self._before, strict=False):
             if not isinstance(thing, Tensor):
                 continue
             if thing._array is traced:
@@ -133,11 +135,13 @@ class Tracer:
             modes._set(inside)
             return function()
         finally:
-            now = modes._set(outside).old_value
+            try:
+                now = modes._set(outside).old_value
+            finally:
+                becoming.set(creating)
             if not modes.alike(now, inside):
                 self.tape.fail("it changes a mode and leaves it changed")
                 modes.keep(now, outside, "tracing")
-            becoming.set(creating)
 
     def _became(self, array: Any) -> Any:
         return constant(array, self.tape) if type(array) is np.ndarray and self.tape.open else array

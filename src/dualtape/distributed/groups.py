@@ -406,6 +406,8 @@ def new_group(
 
     All processes of the world call it, in the same order; with ``use_local_synchronization`` its members alone.
 
+    All processes of the world call it, in the same order; with ``use_local_synchronization`` its members alone.
+
     Parameters
     ----------
     ranks : sequence of int, optional

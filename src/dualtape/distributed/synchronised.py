@@ -1,4 +1,4 @@
-"""Batch normalisation over the batches of several processes: the training mode of :class:`nn.SyncBatchNorm`.
+"""Batch normalisation over the batches of several processes: the training mode of :class:`dualtape.nn.SyncBatchNorm`.
 
 The processes sum, for each channel, the number of values, the values, and their squares about the common mean. The sums
 have derivatives of any order, so that the gradients, too, are those of one process with all batches.

@@ -72,6 +72,8 @@ def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
     ``n`` is their number along the first dimension.
 
     ``n`` is their number along the first dimension.
+
+    ``n`` is their number along the first dimension.
     """
     found = parts[0] if len(parts) == 1 else FUNCTIONS["cat"](list(parts))
     return found if mesh is None else mesh._together(found.reshape(-1, *shape), n)

@@ -81,6 +81,8 @@ def assign(x: Any, key: Any, value: Any) -> bool:
     Return False, with nothing done, if a case is unusual.
 
     Return False, with nothing done, if a case is unusual.
+
+    Return False, with nothing done, if a case is unusual.
     """
     mode = modes.current()
     if type(x) is not Tensor and type(x) not in plain_types or not mode.plain:

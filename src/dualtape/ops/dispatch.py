@@ -343,7 +343,9 @@ def compute(op: Op, raws: list) -> Any:
         if type(error) is DynamicShape and op.name in DYNAMIC:
             raise
         return per_sample(lambda *each: compute(op, list(each)), newest(raws), raws, {}, op.name)
-    except (AttributeError, ZeroDivisionError) as error:
+    except (AttributeError, ZeroDivisionError, LookupError, AssertionError, OverflowError) as error:
+        if isinstance(error, np.exceptions.AxisError):
+            raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
         raise errors.explained(op.name, error, op.params, raws) from None
     except TypeError as error:
         if "ufunc" not in str(error) and "numpy boolean" not in str(error):
@@ -352,12 +354,6 @@ def compute(op: Op, raws: list) -> Any:
         raise NotImplementedError(
             f"{op.name} is not implemented for {kinds}: convert the tensor with .to(...) first"
         ) from None
-    except OverflowError as error:
-        if "out of bounds for" not in str(error):
-            raise
-        raise RuntimeError(f"{op.name}: value cannot be converted without overflow: {error}") from None
-    except np.exceptions.AxisError as error:
-        raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
     except np.linalg.LinAlgError as error:
         from .linalg_error import LinAlgError
 

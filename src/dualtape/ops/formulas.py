@@ -88,11 +88,19 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) or hasattr(value, "__index__") and not getattr(value, "ndim", 1)
 
 
+def _as_dim(dim: Any) -> int:
+    if dim is True or dim is False:
+        raise TypeError(f"argument 'dim' must be int, not bool: got {dim}, did you mean keepdim={dim}?")
+    if not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
+    return index(dim)
+
+
 def normal_dim(dim: int, ndim: int) -> int:
     """Return ``dim`` counted from the front; a 0-d tensor counts as having one dimension."""
     bound = max(ndim, 1)
-    if dim is True or dim is False:
-        raise TypeError(f"argument 'dim' must be int, not bool: got {dim}, did you mean keepdim={dim}?")
+    if type(dim) is not int:
+        dim = _as_dim(dim)
     if not -bound <= dim < bound:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
     return dim % bound

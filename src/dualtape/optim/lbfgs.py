@@ -175,7 +175,7 @@ class LBFGS(Optimizer):
 
     def _direction(self, state: dict, gradient: Tensor, last: Any, distance: Any, most: int) -> Tensor:
         """Return Newton's direction, estimated from the stored differences."""
-        if state["n_iter"] == 1:
+        if state["n_iter"] == 1 or last is None:  # a closure that raised has ended the first step
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return gradient.neg()
         changes, moves, factors = state["old_dirs"], state["old_stps"], state["ro"]

@@ -423,7 +423,8 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
     @functools.wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with modes.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        # not set_grad_enabled: that acts before the block begins, and an interrupt in between would leave it on
+        with modes.enable_grad() if self.defaults.get("differentiable") else modes.no_grad():
             return func(self, *args, **kwargs)
 
     return step

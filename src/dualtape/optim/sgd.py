@@ -240,6 +240,8 @@ def _descended(params: list, grads: list, lr: float, where: Any) -> tuple[list, 
     Written out, as calls would take longer than the two operations.
 
     Written out, as calls would take longer than the two operations.
+
+    Written out, as calls would take longer than the two operations.
     """
     others: tuple[list, list] = ([], [])
     ndarray, multiply, subtract = np.ndarray, np.multiply, np.subtract

@@ -15,7 +15,7 @@ from .. import modes
 from .._tensor.tensor import Tensor
 from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
-from ..errors import explained_call
+from ..errors import UNWORDED, explained_call
 
 active_overrides: list[bool] = []
 profiling: list[Any] = []  # the recorders of profiles that are being taken, in any thread
@@ -98,13 +98,14 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
         except Exception as error:
             if not active_overrides and activate_for(args, kwargs):
                 return public(*args, **kwargs)
-            if not isinstance(error, (AttributeError, TypeError, IndexError, ZeroDivisionError, ValueError)):
+            if not isinstance(error, UNWORDED):
                 raise
             found = explained_call(composite or function.__name__, error, function, args, kwargs)
             if found is error or not (composite or leaf):
                 raise
             raise found from None
 
+    public.is_made_of_others = not leaf and composite is None  # type: ignore[attr-defined]
     return update_wrapper(public, function)
 
 
@@ -114,7 +115,7 @@ def explaining(function: Callable, name: str) -> Callable:
     def method(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (AttributeError, TypeError, IndexError, ZeroDivisionError) as error:
+        except UNWORDED as error:
             found = explained_call(name, error, function, args, kwargs)
             if found is error:
                 raise

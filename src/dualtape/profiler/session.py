@@ -155,11 +155,19 @@ class profile:
     # --- from when to when --------------------------------------------------------------------------
 
     def __enter__(self) -> profile:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # an interrupt: nobody will leave it
+            self._switch(None)
+            raise
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except BaseException:
+            self._switch(None)
+            raise
 
     def start(self) -> None:
         """Begin."""
@@ -209,8 +217,8 @@ class profile:
             modes._set(mode.replace(profiler=recorder))
         elif recorder is None and self._before is not None:
             modes._set(mode.replace(profiler=self._before[0]))
-            profiling.pop()
             self._before = None
+            profiling.pop()
 
     def _finish(self) -> None:
         """Make the recorded events available."""

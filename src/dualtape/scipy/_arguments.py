@@ -43,6 +43,8 @@ def on_arrays(function: Callable, name: str) -> Callable:
     A result with history has it from outside of args, which raises.
 
     A result with history has it from outside of args, which raises.
+
+    A result with history has it from outside of args, which raises.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

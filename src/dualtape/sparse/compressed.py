@@ -21,10 +21,10 @@ from .._tensor.tensor import Tensor, raw, wrap
 from ..arrays import Absent
 from ..arrays.bfloat16_dtype import made
 from ..autograd.function import Function
-from ..overrides.subclass import disabled_function, of_class
+from ..overrides.subclass import of_class
 from . import invariants
 from .coo import COMPOSITES, OPS, ZERO_KEEPING, SparseTensor, at, from_dense, make_sparse
-from .layouts import SparseLayout, no_other_memory, sparse_repr
+from .layouts import SparseLayout, no_other_memory, sparse_repr, without_asking
 
 _BY_ROWS, _BLOCKS = {sparse_csr, sparse_bsr}, {sparse_bsr, sparse_bsc}
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
@@ -138,7 +138,7 @@ class CompressedTensor(SparseLayout):
         applies = name in ZERO_KEEPING and isinstance(x, CompressedTensor)
         if applies and x.requires_grad:
             return compressed_of(x._parts, func(x.values(), *args[1:], **(kwargs or {})), x.shape, x._kind)
-        return disabled_function(func, types, args, kwargs)
+        return without_asking(func, types, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:

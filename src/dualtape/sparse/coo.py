@@ -23,9 +23,9 @@ from ..arrays import Absent
 from ..arrays.bfloat16_dtype import made
 from ..autograd.function import Function
 from ..ops.formulas import use
-from ..overrides.subclass import disabled_function, of_class
+from ..overrides.subclass import of_class
 from . import invariants
-from .layouts import SparseLayout, no_other_memory, sparse_repr
+from .layouts import SparseLayout, no_other_memory, sparse_repr, without_asking
 
 ZERO_KEEPING = {
     "abs",
@@ -207,7 +207,7 @@ class SparseTensor(SparseLayout):
         if applies and x.requires_grad:
             entries = x.coalesce()
             return sparse_of(entries._entries[0], func(entries.values(), *args[1:], **(kwargs or {})), x.shape, True)
-        return disabled_function(func, types, args, kwargs)
+        return without_asking(func, types, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:

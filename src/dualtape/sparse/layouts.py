@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._tensor.device import device as Device
 from .._tensor.printing import _append_suffixes, _dtype_is_implied, _history, tensor_str
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.bfloat16_dtype import made as made_array
+from ..overrides.subclass import disabled_function
 
 
 class SparseLayout(Tensor):
@@ -67,6 +69,17 @@ class SparseLayout(Tensor):
                 " to_dense() first"
             )
         return self if layout is None and self.is_sparse else to_layout(self, layout, blocksize)
+
+
+def without_asking(func: Callable, types: tuple, args: tuple, kwargs: dict | None) -> Any:
+    """Run a function that sparse tensors do not override.
+
+    A method that is made of others, such as ``x[key]``, runs such that those ask: with ``select``, which sparse tensors
+    override, they have ``x[key]``. Any other function runs without asking ``__torch_function__`` again.
+    """
+    if getattr(func, "is_made_of_others", False):
+        return func.__wrapped__(*args, **(kwargs or {}))  # type: ignore[attr-defined]
+    return disabled_function(func, types, args, kwargs)
 
 
 def sparse_repr(tensor: Any, parts: dict[str, np.ndarray], count: int) -> str:

@@ -1,8 +1,8 @@
 """Sparse tensors indexed and joined: entries keep their values, with their history, and get other indices.
 
-These are the functions that PyTorch has for coordinate tensors: ``x[i]``, ``select``, ``index_select``, ``narrow_copy``,
-``unbind``, ``unsqueeze``, ``cat``, ``stack``; and products composed of others, ``bmm`` and
-``linear``. They run above autograd, so that each of them has the derivatives of what it calls.
+The functions are those that PyTorch has for coordinate tensors: ``x[i]``, ``select``, ``index_select``,
+``narrow_copy``, ``unbind``, ``unsqueeze``, ``cat``, ``stack``; and ``bmm`` and ``linear``, by other products. They run
+above autograd, so that each of them has the derivatives of the functions that it calls.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _like(name: str, number: float = 0) -> Callable:
-    """``ones_like`` and the other ``*_like`` functions: dense if ``layout`` says so, and of a compressed tensor the same pattern."""
+    """Return ``ones_like`` or another ``*_like`` function: dense if ``layout`` says so, else of the same pattern."""
 
     def like(x: Any, fill_value: Any = number, *, layout: Any = None, dtype: Any = None, **kwargs: Any) -> Any:
         wanted = x._array.dtype if dtype is None else dtypes.to_numpy(dtype)

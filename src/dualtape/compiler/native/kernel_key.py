@@ -62,6 +62,8 @@ def _members(
     A slot is the number of a pointer, or the name of a buffer on the stack.
 
     A slot is the number of a pointer, or the name of a buffer on the stack.
+
+    A slot is the number of a pointer, or the name of a buffer on the stack.
     """
     nodes = schedule.nodes
     local = {i: k for k, i in enumerate(cluster.members)}

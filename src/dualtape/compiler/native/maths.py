@@ -501,6 +501,8 @@ def _exp(b: Lanes, x: str) -> str:
     The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
 
     The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
+
+    The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
     """
     if b.kind == FLOAT:
         y = b.select(b.compare("olt", x, -104.0), -104.0, b.select(b.compare("ogt", x, 89.0), 89.0, x))

@@ -215,6 +215,8 @@ class Program:
         Raises :class:`Mismatch` where a checked value has changed.
 
         Raises :class:`Mismatch` where a checked value has changed.
+
+        Raises :class:`Mismatch` where a checked value has changed.
         """
         outputs = [np.empty(shape, dtype) for shape, dtype, _ in self._shapes]
         if watching and (recorder := watching.get(get_ident())) is not None:

@@ -86,6 +86,8 @@ class Calls:
         With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
 
         With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
+
+        With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
         """
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return RemovableHandle.add(self._forward_pre_hooks, hook, marks, prepend)
@@ -94,6 +96,8 @@ class Calls:
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after the forward; a result that is not None replaces the output.
+
+        With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also after an exception.
 
         With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also after an exception.
 

@@ -153,6 +153,10 @@ def _conv(
             " input of size"
             f" {list(input.shape)} and weight of size {list(weight.shape)}"
         )
+    if not weight.shape[0]:
+        raise RuntimeError(
+            f"{name}: expected weight to be at least 1 at dimension 0, but got weight of size {list(weight.shape)}"
+        )
     stride, dilation = each(stride, dims, name, "stride"), each(dilation, dims, name, "dilation")
     _check_steps(name, weight.shape[2:], stride, dilation, groups)
     if padding == "same":
@@ -207,6 +211,11 @@ def _conv_transposed(
             input.shape[-dims:], stride, padding, dilation, weight.shape[2:], extra, strict=True
         )
     )
+    if bias is not None and tuple(bias.shape) != (weight.shape[1] * groups,):
+        raise RuntimeError(
+            f"{name}: expected bias to be 1-dimensional with {weight.shape[1] * groups} elements, but got"
+            f" {list(bias.shape)}"
+        )
     if min(sizes) < 1:
         raise RuntimeError(
             f"{name}: given input size per channel {list(input.shape[-dims:])}, the calculated output size per channel"

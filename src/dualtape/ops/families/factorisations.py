@@ -446,8 +446,25 @@ def ldl_factor(input: Any, *, hermitian: bool = False) -> Any:
     return _LdlFactor((LD, pivots))
 
 
+def _check_ldl_pivots(pivots: np.ndarray, n: int) -> None:
+    """Raise unless rows may be exchanged as ``pivots`` says: LAPACK believes it, and writes outside of the matrix."""
+    number = np.cumsum(np.pad(pivots < 0, [(0, 0)] * (pivots.ndim - 1) + [(1, 0)]), -1)
+    # A negative entry stands for a block of two: between two entries that are not, there is an even number of them.
+    ends = np.pad(pivots > 0, [(0, 0)] * (pivots.ndim - 1) + [(0, 1)], constant_values=True)
+    if not ((np.abs(pivots) >= 1) & (np.abs(pivots) <= n)).all() or (number[ends] % 2).any():
+        raise RuntimeError(
+            f"linalg.ldl_solve: pivots must be those of linalg.ldl_factor: numbers from 1 to {n}, or pairs of negative"
+            " ones"
+        )
+
+
 def _ldl_solved(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     _matrix("linalg.ldl_solve", LD)
+    if tuple(pivots.shape) != tuple(LD.shape[:-1]) or pivots.dtype.kind != "i":
+        raise RuntimeError(
+            "linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, and pivots to be integers, got"
+            f" {list(LD.shape[:-1])} and {list(pivots.shape)} of {pivots.dtype}"
+        )
     if LD.dtype != B.dtype:
         raise RuntimeError(f"linalg.ldl_solve: expected LD and B of one dtype, got {LD.dtype} and {B.dtype}")
     if B.shape[-2] != LD.shape[-1]:
@@ -460,6 +477,7 @@ def _ldl_solved(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     name = "hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs"
 
     def solution(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray) -> tuple:
+        _check_ldl_pivots(pivots[0], LD.shape[-1])
         return (scipy_linalg.get_lapack_funcs((name,), (LD, B))[0](LD, pivots[0], B, lower=1)[0],)
 
     return on_host(lambda a, p, b: _each_matrix(solution, a, p[..., None, :], b)[0], LD, pivots, B)

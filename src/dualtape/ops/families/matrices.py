@@ -46,6 +46,8 @@ def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eig
     Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
 
     Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
+
+    Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
     """
     v_h = adjoint(eigenvectors)
     along = np.matmul(v_h, g_eigenvectors)

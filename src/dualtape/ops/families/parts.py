@@ -44,6 +44,10 @@ slice_of = op("slice", _slice, kind=GENERAL, view=True, public=False, method=Fal
 
 
 def _select(x: Any, dim: int, index: int) -> Any:
+    if type(index) is not int:
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeError(f"select(): argument 'index' must be int, not {type(index).__name__}")
+        index = index.__index__()
     if dim == 0 and x.ndim and -x.shape[0] <= index < x.shape[0]:
         return x[index, ...]
     return x[(slice(None),) * normal_dim(dim, x.ndim) + (_checked(index, x, dim), ...)]

@@ -327,7 +327,7 @@ def _fractional(
         ratios = (output_ratio,) * dims if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
         output_size = tuple(int(n * r) for n, r in zip(sizes, ratios, strict=True))
     new = each(output_size, dims, name, "output_size")
-    if any(m + k - (dims == 2) > n or m < 1 for n, m, k in zip(sizes, new, kernel, strict=True)):
+    if any(m + k - (dims == 2) > n or m < 1 or k < 1 for n, m, k in zip(sizes, new, kernel, strict=True)):
         raise RuntimeError(f"{name}: pool of {kernel} into {new} too large relative to input of {sizes}")
     x = input if input.ndim == dims + 2 else input.unsqueeze(0)
     refuse_history(name, random_samples=samples)
@@ -335,6 +335,18 @@ def _fractional(
         from ...random import rand
 
         samples = rand(x.shape[0], x.shape[1], dims, dtype=input.dtype)
+    elif (
+        samples.ndim != 3
+        or samples.shape[0] < x.shape[0]
+        or samples.shape[1:] != (x.shape[1], dims)
+        or samples.dtype != x.dtype
+    ):
+        raise RuntimeError(
+            f"{name}: Expect _random_samples to have shape {[x.shape[0], x.shape[1], dims]} and dtype {x.dtype!r}, got"
+            f" {list(samples.shape)} and {samples.dtype!r}"
+        )
+    else:
+        samples = samples[: x.shape[0]]
     values = x
     indices = new_tensor(arange_like(prod(sizes), raw(x)).reshape(sizes)).expand(tuple(x.shape))
     for d in reversed(range(dims)):

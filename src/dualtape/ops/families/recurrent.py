@@ -161,9 +161,12 @@ def _layers(
     each, ways = (4 if has_biases else 2) + projects, (2 if bidirectional else 1)
     if len(params) != each * ways * num_layers:
         raise RuntimeError(f"{kind}: expected {each * ways * num_layers} weights, got {len(params)}")
-    count = (hx[0] if kind == "lstm" else hx).shape[0]
-    if count != ways * num_layers:
-        raise RuntimeError(f"{kind}: expected states of {ways * num_layers} layers, got {count}")
+    first = hx[0] if kind == "lstm" else hx
+    samples = x.shape[1] if sizes is None else sizes[0]
+    if first.ndim != 3 or first.shape[0] != ways * num_layers:
+        raise RuntimeError(f"{kind}: expected states of {ways * num_layers} layers, got {list(first.shape)}")
+    if first.shape[1] != samples:
+        raise RuntimeError(f"{kind}: expected states of {samples} samples, got {list(first.shape)}")
     last = []
     for layer in range(num_layers):
         found = []

@@ -170,6 +170,8 @@ place: Callable = use("place")
 
 def _memory(shape: tuple, d: int, indices: Any) -> Any:
     """Return the flat indices of the entries at ``indices`` along axis ``d`` of an array of ``shape``."""
+    if not indices.size:
+        return indices.reshape(-1)
     if d == 1 and len(shape) == 2 and indices.size == shape[0]:
         return indices.reshape(-1) + np.arange(0, shape[0] * shape[1], max(shape[1], 1))
     lead, tail = product(shape[:d]), product(shape[d + 1 :])

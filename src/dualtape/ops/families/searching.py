@@ -159,6 +159,8 @@ def _insertion_order(rows: list[list]) -> list[int]:
     With NaN the comparison is no order, so the algorithm decides.
 
     With NaN the comparison is no order, so the algorithm decides.
+
+    With NaN the comparison is no order, so the algorithm decides.
     """
     order: list[int] = []
     for new, row in enumerate(rows):

@@ -6,6 +6,7 @@ Views of a part, or of several, are in ``parts``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -28,7 +29,9 @@ from ..table import GENERAL, LINEAR, composite, op
 
 def resolve(shape: Any, size: int, name: str = "view") -> tuple[int, ...]:
     """Return ``shape`` with its -1 filled in; raise if it does not fit ``size`` elements."""
-    sizes = tuple(int(n) for n in ((shape,) if isinstance(shape, (int, np.integer)) else shape))
+    sizes = tuple(int(n) for n in islice((shape,) if isinstance(shape, int) else shape, 65))
+    if len(sizes) > 64:  # whoever gives it may have no end
+        raise RuntimeError(f"{name}: a shape may have 64 dimensions at most")
     if sizes.count(-1) > 1:
         raise RuntimeError(f"{name}: only one dimension can be inferred, got shape {list(sizes)}")
     for n in sizes:

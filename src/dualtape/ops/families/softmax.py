@@ -37,6 +37,8 @@ def _exponents(name: str, x: Any, dim: int, dtype: Any) -> tuple:
         and (x.dtype is SINGLE or x.dtype is DOUBLE)
         and x.size
         and -x.ndim <= dim < x.ndim
+        and dim is not True
+        and dim is not False
     ):
         d = dim % x.ndim
         return np.subtract(x, _max(x, d, None, None, True), order="C"), (d,), x.dtype
@@ -53,6 +55,7 @@ def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
         dtype is None
         and type(x) is np.ndarray
         and (dim == -1 or dim == 1)
+        and dim is not True
         and x.ndim == 2
         and x.size
         and (x.dtype is SINGLE or x.dtype is DOUBLE)
@@ -95,7 +98,7 @@ def _by_rows(x: Any, dim: int) -> bool:
     """Return whether ``x`` is a large contiguous NumPy array, and ``dim`` the dimension of its rows."""
     if type(x) is not np.ndarray or x.size < _FEWEST or x.shape[-1] < _LONG:
         return False
-    return x.dtype.char in "fd" and dim in (-1, x.ndim - 1) and x.flags.c_contiguous
+    return x.dtype.char in "fd" and type(dim) is int and dim in (-1, x.ndim - 1) and x.flags.c_contiguous
 
 
 def _log_softmax_rows(x: np.ndarray) -> np.ndarray:

@@ -147,6 +147,8 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool
     is the position between sorted elements.
 
     is the position between sorted elements.
+
+    is the position between sorted elements.
     """
     if isinstance(q, Tensor) and q.requires_grad:
         raise RuntimeError(f"np.{name} has no derivative with respect to q here: give it as numbers")
