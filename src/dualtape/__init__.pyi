@@ -917,9 +917,9 @@ def nanquantile(input: Any, q: Any, dim: _int | None = ..., keepdim: _bool = ...
     """The ``q``-th quantiles along ``dim`` of what is a number."""
 def nansum(input: Any, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The sum over ``dim`` of what is a number."""
-def narrow(input: Any, dim: _int, start: _int, length: _int) -> Tensor:
+def narrow(input: Any, dim: _int, start: Any, length: _int) -> Tensor:
     """``length`` entries along a dimension, from ``start``."""
-def narrow_copy(input: Any, dim: _int, start: _int, length: _int, *, out: Any = ...) -> Tensor:
+def narrow_copy(input: Any, dim: _int, start: Any, length: _int, *, out: Any = ...) -> Tensor:
     """What :func:`narrow` shows, in memory of its own."""
 def native_channel_shuffle(input: Any, groups: _int) -> Tensor:
     """Channels (N, C, ...) of each group in turn."""

@@ -811,9 +811,9 @@ class Methods:
         """The ``q``-th quantiles along ``dim`` of what is a number."""
     def nansum(self, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The sum over ``dim`` of what is a number."""
-    def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
+    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """``length`` entries along a dimension, from ``start``."""
-    def narrow_copy(self, dim: _int, start: _int, length: _int, *, out: Any = ...) -> Tensor:
+    def narrow_copy(self, dim: _int, start: Any, length: _int, *, out: Any = ...) -> Tensor:
         """What :func:`narrow` shows, in memory of its own."""
     def ne(self, other: Any, *, out: Any = ...) -> Tensor:
         """Where x != y, as booleans."""
