@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -151,6 +153,25 @@ def test_gradients_of_batched_products_are_whole() -> None:
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
     second, expected = (dt.autograd.grad(g[0].square().sum(), y)[0] for g in (mine, plain))
     np.testing.assert_allclose(second.numpy(), expected.numpy(), rtol=1e-12)
+
+
+def test_keys_are_answered_whether_or_not_something_else_overrides_functions() -> None:
+    program = """if True:
+        import sys, dualtape as dt
+        if sys.argv[1] == "autocast":
+            with dt.autocast("cpu"):
+                dt.ones(2, 2) @ dt.ones(2, 2)
+        s = dt.eye(3).to_sparse()
+        print(s[1].to_dense().tolist(), s[0, 0].item(), s[None].shape[0], s[:, 1].shape[0], len(list(s)), s[..., 1].ndim)
+        for key in (slice(1), dt.tensor([0]), ...):
+            try:
+                s[key]
+            except NotImplementedError as error:
+                print("refused")
+    """
+    for first in ("nothing", "autocast"):
+        done = subprocess.run([sys.executable, "-c", program, first], capture_output=True, text=True, check=False)
+        assert done.stdout == "[0.0, 1.0, 0.0] 1.0 1 3 3 1\n" + "refused\n" * 3, done.stderr
 
 
 def test_what_cannot_be_joined_says_why() -> None:

@@ -53,6 +53,30 @@ def _at_position(x: Any, dim: int, index: Any) -> Any:
     return sparse_of(np.delete(indices, d, 0)[:, chosen], values, shape, True)
 
 
+def _at_key(x: Any, key: Any) -> Any:
+    """``x[key]``: integers, None and whole dimensions."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if key is ... or key == ():
+        raise NotImplementedError("Could not run 'alias' on a sparse tensor: use it as it is")
+    dim = 0
+    for position, k in enumerate(parts):
+        if k is None:
+            x = x.unsqueeze(dim)
+            dim += 1
+        elif k is ...:
+            dim = x.ndim - len([rest for rest in parts[position + 1 :] if rest is not None])
+        elif isinstance(k, slice) and k == slice(None):
+            dim += 1
+        elif hasattr(k, "__index__") and not isinstance(k, bool) and not getattr(k, "ndim", 0):
+            if dim >= x.ndim:
+                raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+            x = x.select(dim, integer(k))
+        else:
+            kind = "slice" if isinstance(k, slice) else "index"
+            raise NotImplementedError(f"Could not run '{kind}' on a sparse tensor: call to_dense() first")
+    return x
+
+
 def _index_select(x: Any, dim: int, index: Any) -> Any:
     x, indices, values = _entries(x.to_sparse_coo().coalesce())
     d, wanted = normal_dim(dim, x.ndim), np.asarray(raw(index))
@@ -289,6 +313,8 @@ def _like(name: str, number: float = 0) -> Callable:
 
 
 COMPOSITES |= {
+    "__getitem__": _at_key,
+    "__iter__": lambda x: iter(_unbind(x)),
     "select": _at_position,
     "index_select": _index_select,
     "narrow_copy": _narrow_copy,
