@@ -58,7 +58,8 @@ def test_layer_normalisation_to_third_order() -> None:
 
 
 def test_batch_and_group_normalisation_to_second_order() -> None:
-    x, d = dt.randn(4, 2, 3, dtype=F64), dt.randn(4, 2, 3, dtype=F64)
+    draw = dt.Generator().manual_seed(3)  # of numbers that lie close together a difference quotient is not exact enough
+    x, d = (dt.randn(4, 2, 3, dtype=F64, generator=draw) for _ in range(2))
     for f in (
         lambda t: (dt.nn.functional.batch_norm(x + t * d, None, None, training=True) ** 3).sum(),
         lambda t: (dt.nn.functional.group_norm(x + t * d, 2) ** 3).sum(),

@@ -170,6 +170,25 @@ def test_what_cannot_be_joined_says_why() -> None:
         s.index_select(0, dt.tensor([7]))
 
 
+def test_keys_are_answered_whether_or_not_something_else_overrides_functions() -> None:
+    program = """if True:
+        import sys, dualtape as dt
+        if sys.argv[1] == "autocast":
+            with dt.autocast("cpu"):
+                dt.ones(2, 2) @ dt.ones(2, 2)
+        s = dt.eye(3).to_sparse()
+        print(s[1].to_dense().tolist(), s[0, 0].item(), s[None].shape[0], s[:, 1].shape[0], len(list(s)), s[..., 1].ndim)
+        for key in (slice(1), dt.tensor([0]), ...):
+            try:
+                s[key]
+            except NotImplementedError as error:
+                print("refused")
+    """
+    for first in ("nothing", "autocast"):
+        done = subprocess.run([sys.executable, "-c", program, first], capture_output=True, text=True, check=False)
+        assert done.stdout == "[0.0, 1.0, 0.0] 1.0 1 3 3 1\n" + "refused\n" * 3, done.stderr
+
+
 WITH_MEMBERS_ASKING = """
 import json, sys, warnings
 import dualtape as dt

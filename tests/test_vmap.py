@@ -784,3 +784,17 @@ def test_one_gradient_for_all_samples_makes_room_for_each_behind_a_write_to_a_vi
 
     factors = dt.tensor([2.0, 3.0])
     assert dt.vmap(gradient)(factors).tolist() == [gradient(s).tolist() for s in factors]
+
+
+@pytest.mark.parametrize("strides", [(3, 1), (1, 2)])
+def test_memory_with_strides_is_made_for_each_sample(strides: tuple[int, int]) -> None:
+    x = dt.arange(8.0).reshape(4, 2)
+    made = dt.vmap(lambda p: p.new_empty_strided((2, 3), strides).fill_(2.0) + p.sum())(x)
+    assert dt.equal(made, (x.sum(1) + 2).reshape(4, 1, 1).expand(4, 2, 3))
+    written = dt.vmap(lambda p: p.new_empty_strided((2, 3), strides).copy_(p[:, None].expand(2, 3)))(x)
+    assert dt.equal(written, x[:, :, None].expand(4, 2, 3))
+    nested = dt.vmap(lambda p: dt.vmap(lambda q: q.new_empty_strided((2, 3), strides).copy_(q.expand(2, 3)))(p))(x)
+    assert dt.equal(nested, x[:, :, None, None].expand(4, 2, 2, 3))
+    assert dt.vmap(lambda p: p.new_empty_strided((0, 3), (3, 1)))(x).shape == (4, 0, 3)
+    with_gradient = dt.func.vmap(dt.func.grad(lambda p: (p.new_empty_strided((2,), (1,)).copy_(p) * p).sum()))(x)
+    assert dt.equal(with_gradient, 2 * x)

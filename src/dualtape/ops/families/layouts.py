@@ -16,6 +16,7 @@ from ..._tensor import dtypes
 from ..._tensor.creation import _finished, in_dtype_of, plain_memory
 from ..._tensor.legacy import _made
 from ..._tensor.tensor import Tensor
+from ...arrays.batched.array import batch, levels_of
 from ...arrays.kernels.basics import in_parts
 from ...errors import warn
 from ...overrides.active_overrides import overridable
@@ -84,7 +85,15 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None
     >>> dt.ones(1, dtype=dt.int8).new_empty_strided((2,), (3,)).stride()
     (3,)
     """
+    levels = levels_of([self._array])
+    if levels:  # memory for each sample, one after the other
+        extent = 1 + sum([(n - 1) * step for n, step in zip(size, stride, strict=True)]) if prod(size) else 0
+        sizes = [level.size for level in levels]
+        size = (*sizes, *size)
+        stride = (*[extent * prod(sizes[k + 1 :]) for k in range(len(sizes))], *stride)
     result = empty_strided(size, stride, dtype=dtype or self.dtype, **{"device": self.device, **more})
+    for level in levels:
+        result._array = batch(result._array, level, 0)
     if in_parts(self._array):
         result._array = self._array.sharing(result._array)
     return result
