@@ -14,8 +14,11 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 # The quick part of the tests: with the oldest versions that pyproject.toml allows, on other interpreters, from the sdist.
-QUICK := $(addprefix tests/test_,$(addsuffix .py,compile_native compile_cache scipy hips array_api numpy_functions \
-          numpy_namespace engine views forward_ad func nn_module optim serialization random special))
+QUICK := $(addprefix tests/,$(addsuffix .py,compiler/test_compile_native compiler/test_compile_cache \
+          numpy_users/test_scipy numpy_users/test_hips numpy_users/test_array_api numpy_users/test_numpy_functions \
+          numpy_users/test_numpy_namespace autograd/test_engine autograd/test_views autograd/test_forward_ad \
+          func/test_func nn/test_nn_module optim/test_optim serialization/test_serialization \
+          random_numbers/test_random ops/test_special))
 
 .PHONY: run generate test test-oldest test-others test-sdist coverage lint docs bench bench-scaling bench-peers oracle \
         clean help
@@ -72,7 +75,8 @@ test-sdist: $(STAMPS)/dev
 	$(BIN)/python -m build --no-isolation --sdist --outdir build/sdist .
 	tar -xzf build/sdist/*.tar.gz -C build/sdist --strip-components=1
 	cd build/sdist && PYTHONPATH=src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider \
-	    tests/test_import.py tests/test_layers.py tests/test_stubs.py tests/test_pages.py tests/test_engine.py
+	    tests/project/test_import.py tests/project/test_layers.py tests/project/test_stubs.py tests/project/test_pages.py \
+	    tests/autograd/test_engine.py
 	$(MAKE) --no-print-directory -C build/sdist help > build/sdist/help.txt
 
 coverage: $(STAMPS)/test $(STAMPS)/dev

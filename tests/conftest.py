@@ -24,8 +24,8 @@ def default_dtype():
 _PLAIN = frozenset(
     f"test_{name}"
     for name in """
-    edges fastpath_net forward_ad forward_generated history indexing library mixed_dtypes ops_generated out quick_ways
-    quick_writes saved views vmap vmap_generated
+    edges fastpath_net forward_ad forward_generated history indexing library mixed_dtypes ops_generated out fast_paths
+    fast_writes saved views vmap vmap_generated
 """.split()
 )
 _OVERRIDING = pytest.StashKey[bool]()  # of a module of tests: whether its own classes override operations

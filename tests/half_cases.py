@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import dualtape as dt
-from op_cases import arrays, cases, converted, first_samples, leaves
+from op_cases import arrays, cases, converted, first_samples, leaves, oracle
 
 try:
     import torch
@@ -19,8 +19,6 @@ KINDS = ("bfloat16", "float16")
 
 def half_cases(most: int) -> list:
     """The first samples of each op that PyTorch has and computes with real numbers."""
-    from test_ops_generated import oracle
-
     found = [c for c in cases() if c[2].torch and c[1].complex != "only" and c[1].torch_name != "-"]
     return [c for c in first_samples(found, most) if torch is not None and oracle(c[1]) is not None]
 
@@ -114,8 +112,6 @@ def difference_from_pytorch(
     ``run`` takes a library, a function, a sample and the name of a half type, and gives a list of tensors. Where
     PyTorch refuses, there is nothing to compare.
     """
-    from test_ops_generated import oracle
-
     torch.manual_seed(0)
     theirs = outcome(run, torch, oracle(row), sample, kind)
     if isinstance(theirs, Exception):

@@ -15,6 +15,11 @@ from dualtape.ops import load_all
 from dualtape.ops.samples import Array, Sample
 from dualtape.ops.table import COMPOSITES, TABLE
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 DEEP = os.environ.get("DUALTAPE_DEEP") == "1"  # everything, however long that takes
 
 
@@ -80,6 +85,27 @@ def leaves(value: Any) -> list:
     if isinstance(value, (list, tuple)):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]
+
+
+def oracle(row: Any) -> Any:
+    """PyTorch's function for a row, or None if it has none."""
+    if row.torch_name == "-":
+        return None
+    found: Any = torch
+    for part in row.torch_name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def cotangents(outputs: list, seed: int = 3) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    result = []
+    for out in outputs:
+        g = rng.normal(size=tuple(out.shape))
+        if out.is_complex():
+            g = g + 1j * rng.normal(size=tuple(out.shape))
+        result.append(np.asarray(g).astype(out.detach().numpy().dtype))
+    return result
 
 
 UP_TO_SIGN = {"linalg_eigh", "linalg_svd", "svd"}  # the sign (phase) of their vectors is the library's choice

@@ -1,4 +1,4 @@
-"""A program as users write them, in which checkers of types shall find nothing: tests/test_stubs.py lets them look.
+"""A program as users write them, in which checkers of types shall find nothing: tests/project/test_stubs.py lets them look.
 
 It is never run: what it says of types is all that counts.
 """

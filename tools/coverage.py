@@ -1,7 +1,7 @@
 """``python -m tools.coverage``: writes ``docs/coverage.md``, what each op of the table was found to do.
 
 Nothing is declared: each op is called on its first sample in each dtype, differentiated once and twice, pushed
-forward, and mapped over a batch. ``tests/test_table.py`` holds the page to list every op.
+forward, and mapped over a batch. ``tests/ops/test_table.py`` holds the page to list every op.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write ``docs/dev/generated-code.md``: the functions that the library generates for ``mul``, as it runs them.
 
-``make generate`` runs it; ``tests/test_pages.py`` fails where the page and the library differ.
+``make generate`` runs it; ``tests/project/test_pages.py`` fails where the page and the library differ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The layers of the package, from the bottom up, and the diagram of them in ``docs/architecture.md``.
 
-``tests/test_layers.py`` holds every import to them; ``python -m tools.layers`` writes the diagram.
+``tests/project/test_layers.py`` holds every import to them; ``python -m tools.layers`` writes the diagram.
 """
 
 from __future__ import annotations

@@ -33,13 +33,24 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src/dualtape")
 # of every op it would take minutes
 _OPS = ("[mul]", "[exp]", "[sum]", "[max]", "[select]", "[expand]", "[unbind]", "[where]", "[cumsum]", "[mm]", "[cat]")
-_NET = ["tests/test_fastpath_net.py", "-k", " or ".join(_OPS)]
-_WRITES, _WAYS, _VIEWS = ["tests/test_quick_writes.py"], ["tests/test_quick_ways.py"], ["tests/test_views.py"]
-_SAVED, _INDEXING, _FORWARD = ["tests/test_saved.py"], ["tests/test_indexing.py"], ["tests/test_forward_ad.py"]
-_HISTORY, _BATCHES = ["tests/test_history.py", "tests/test_edges.py"], ["tests/test_vmap.py"]
-_NUMBERS = ["tests/test_mixed_dtypes.py", "-k", "a_number_beside"]
-_SPREAD = ["tests/test_vmap_generated.py", "-k", "one_gradient and (mul- or pow- or div- or exp- or layer_norm)"]
-_REFUSED, _DECLARED = ["tests/test_complex_refused.py"], ["tests/test_library.py", "tests/test_subclass.py"]
+_NET = ["tests/ops/test_fastpath_net.py", "-k", " or ".join(_OPS)]
+_WRITES, _WAYS, _VIEWS = (
+    ["tests/ops/test_fast_writes.py"],
+    ["tests/ops/test_fast_paths.py"],
+    ["tests/autograd/test_views.py"],
+)
+_SAVED, _INDEXING, _FORWARD = (
+    ["tests/autograd/test_saved.py"],
+    ["tests/ops/test_indexing.py"],
+    ["tests/autograd/test_forward_ad.py"],
+)
+_HISTORY, _BATCHES = ["tests/autograd/test_history.py", "tests/ops/test_edges.py"], ["tests/func/test_vmap.py"]
+_NUMBERS = ["tests/ops/test_mixed_dtypes.py", "-k", "a_number_beside"]
+_SPREAD = ["tests/ops/test_vmap_generated.py", "-k", "one_gradient and (mul- or pow- or div- or exp- or layer_norm)"]
+_REFUSED, _DECLARED = (
+    ["tests/ops/test_complex_refused.py"],
+    ["tests/ops/test_library.py", "tests/overrides/test_subclass.py"],
+)
 
 # The tests meant for each module, the likeliest to notice first.
 TESTS: dict[str, list[list[str]]] = {

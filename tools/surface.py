@@ -1,7 +1,7 @@
 """``python -m tools.surface``: for each namespace of PyTorch what is here, missing, or left out, and why.
 
 Needs torch. ``docs/left-out.md`` lists what is left out on purpose, with the reason: a line for each reason, patterns
-in backquotes, under a heading for each namespace. ``tests/test_surface.py`` holds that list to be complete.
+in backquotes, under a heading for each namespace. ``tests/project/test_surface.py`` holds that list to be complete.
 """
 
 from __future__ import annotations
