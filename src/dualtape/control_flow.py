@@ -8,6 +8,7 @@ loop becomes as many instructions as it has iterations; ``scan``, ``map`` and ``
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from .arrays.batched.array import NotBatchable
 from .autograd.checkpoint import checkpoint as _checkpoint
 from .func import vmap  # type: ignore[no-redef]
 from .ops import FUNCTIONS
+from .overrides.active_overrides import among_arrays, numpy_kind
 from .pytree import tree_flatten, tree_unflatten
 
 _UNROLLED = 8  # steps up to which a loop is traced step by step: what is next to one another is computed together
@@ -25,6 +27,19 @@ _UNROLLED = 8  # steps up to which a loop is traced step by step: what is next t
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 
+def _over_arrays(function: Callable) -> Callable:
+    """Return a loop that runs on plain tensors, and whose steps get tensors with NumPy's methods if it was given
+    such.
+    """
+
+    @functools.wraps(function)
+    def loop(*args: Any, **kwargs: Any) -> Any:
+        return among_arrays(function, args, kwargs) if numpy_kind else function(*args, **kwargs)
+
+    return loop
+
+
+@_over_arrays
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
     """``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``.
 
@@ -64,6 +79,7 @@ def _of_each_sample(pred: Tensor, taken: Any, other: Any) -> Any:
     return tree_unflatten([where(pred, a, b) for a, b in zip(leaves, tree_flatten(other)[0], strict=True)], spec)
 
 
+@_over_arrays
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | list) -> tuple:
     """Repeat ``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)`` holds.
 
@@ -102,6 +118,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
     return tree_unflatten(begun.state if begun.ended else each(begun.state, begun.results)[0], spec)
 
 
+@_over_arrays
 def scan(
     combine_fn: Callable, init: Any, xs: Any, *, dim: int = 0, reverse: bool = False, checkpoint: int | bool = False
 ) -> tuple[Any, Any]:
@@ -184,6 +201,7 @@ def _through(step: Callable, first: list, xs: list, reverse: bool, every: int) -
     return (begun.state, begun.results) if begun.ended else each(begun.state, xs, begun.results)
 
 
+@_over_arrays
 def map(f: Callable, xs: Any, *args: Any) -> Any:
     """``f(x, *args)`` for each ``x`` along the first dimension of ``xs``, stacked.
 
@@ -208,6 +226,7 @@ def map(f: Callable, xs: Any, *args: Any) -> Any:
     return tree_unflatten(ys, given[0])
 
 
+@_over_arrays
 def associative_scan(
     combine_fn: Callable, xs: Any, dim: int = 0, reverse: bool = False, combine_mode: str = "pointwise"
 ) -> Any:

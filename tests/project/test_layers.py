@@ -22,6 +22,8 @@ UPWARDS = {
     ("_tensor.layouts", "sparse.compressed"): "x.to_sparse() makes another kind of tensor",
     ("_tensor.layouts", "sparse.coo"): "x.to_sparse() makes another kind of tensor",
     ("_tensor.layouts", "sparse.functions"): "x.sparse_mask(mask), x.smm(y) do too",
+    ("autograd.gradcheck", "ops.numpy_tensor"): "a function gets tensors with NumPy's methods for arrays",
+    ("overrides.active_overrides", "ops.numpy_tensor"): "functions of PyTorch's get plain tensors for those of NumPy's",
     ("autograd.gradcheck", "sparse.checks"): "of a sparse tensor, a check moves the values",
     ("_tensor.protocols", "ops.numpy_entries"): "NumPy's functions on tensors are ops",
     ("_tensor.protocols", "array_api"): "the array API's namespace is made of ops",

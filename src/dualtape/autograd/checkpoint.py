@@ -76,14 +76,6 @@ class set_checkpoint_debug_enabled:
 
     None leaves the choice to the argument.
 
-    None leaves the choice to the argument.
-
-    None leaves the choice to the argument.
-
-    None leaves the choice to the argument.
-
-    None leaves the choice to the argument.
-
     Examples
     --------
     >>> import dualtape as dt

@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
 from ..errors import warn
-from ..overrides.active_overrides import active_overrides
+from ..overrides.active_overrides import active_overrides, numpy_kind
 from . import function_batching
 from . import saved as saving
 from .function_once import once_differentiable
@@ -430,6 +430,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it."""
+        if numpy_kind:
+            args, kwargs = numpy_kind[0](args, kwargs)
         if kwargs:
             args = _by_position(cls, args, kwargs)
         elif cls.setup_context is not Function.setup_context:

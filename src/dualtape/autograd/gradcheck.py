@@ -108,7 +108,7 @@ def gradcheck(
     _require(check_forward_ad or check_backward_ad, "check_forward_ad or check_backward_ad", "gradcheck")
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad", "check_batched_grad")
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad", "check_batched_forward_grad")
-    func, inputs = _dense_check(func, inputs, bool(masked))
+    func, inputs = _dense_check(*_from_arrays(func, inputs), bool(masked))
     try:
         check = _Check(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode, mesh)
         check.progress = progress
@@ -133,6 +133,24 @@ def gradcheck(
             raise
         return False
     return True
+
+
+def _from_arrays(func: Callable, inputs: Any) -> tuple[Callable, Any]:
+    """Return ``func`` and ``inputs`` with leaves for NumPy's floating-point arrays and numbers, if there is no tensor
+    among them: the function then gets tensors whose methods are NumPy's.
+    """
+    given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    places = [k for k, x in enumerate(given) if isinstance(x, (np.ndarray, np.floating, np.complexfloating, float))]
+    places = [k for k in places if np.asarray(given[k]).dtype.kind in "fc"]
+    if not places or any(isinstance(x, dt.Tensor) for x in given):
+        return func, inputs
+    from ..ops.numpy_tensor import entering
+
+    def of_arrays(*args: Any) -> Any:
+        return func(*[entering(x) if k in places else x for k, x in enumerate(args)])
+
+    leaves = [dt.tensor(np.asarray(x)).requires_grad_() if k in places else x for k, x in enumerate(given)]
+    return of_arrays, tuple(leaves)
 
 
 def gradgradcheck(
@@ -187,7 +205,8 @@ def gradgradcheck(
     _require(check_fwd_over_rev or check_rev_over_rev, "check_fwd_over_rev or check_rev_over_rev", "gradgradcheck")
     _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev", "check_undefined_grad")
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev", "check_batched_grad")
-    func, inputs = _dense_check(func, _as_tuple(inputs), masked)
+    func, inputs = _from_arrays(func, _as_tuple(inputs))
+    func, inputs = _dense_check(func, inputs, masked)
     outputs = _requiring_grad(func(*inputs))
     if not outputs:  # then neither are there gradients: the function has to be constant
         return gradcheck(

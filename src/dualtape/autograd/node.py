@@ -251,12 +251,6 @@ def check_not_freed(node: Node) -> Any:
     """Return the saved values of ``node``; raise if they were released.
 
     They are read once, since another thread may run the same graph.
-
-    They are read once, since another thread may run the same graph.
-
-    They are read once, since another thread may run the same graph.
-
-    They are read once, since another thread may run the same graph.
     """
     saved = node._saved
     if type(saved) is Freed:

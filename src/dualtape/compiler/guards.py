@@ -18,6 +18,7 @@ import numpy as np
 from .. import nn
 from .._tensor.tensor import Tensor
 from ..arrays.traced.number import INTEGER_BOUND, array_of_number
+from ..ops.numpy_tensor import NumpyTensor
 from .dependencies import IN_BYTES, PLAIN, Dependencies, Dependency, is_spelled
 from .purity import is_library
 from .states import stream_of
@@ -108,7 +109,12 @@ class Guard:
         """
         self.used = sorted(used)
         body: list[str] = []
-        space: dict[str, Any] = {**self._keys, "_Tensor": Tensor, "_ndarray": np.ndarray, "_Parameter": nn.Parameter}
+        space: dict[str, Any] = {
+            **self._keys,
+            "_Tensor": Tensor,
+            "_ndarray": np.ndarray,
+            **{name: kind for kind, name in _KINDS.items()},
+        }
         names: dict[str, str] = {}
         named: dict[int, str] = {}
         objects: dict[int, str] = {}
@@ -344,9 +350,12 @@ def _distinct(names: list[str]) -> list[str]:
     return [f"if len({{{', '.join(f'id({name})' for name in names)}}}) != {len(names)}: return None"]
 
 
+_KINDS: dict[type, str] = {Tensor: "_Tensor", nn.Parameter: "_Parameter", NumpyTensor: "_NumpyTensor"}
+
+
 def kinds() -> tuple[type, ...]:
     """Return the classes of tensors that programs support."""
-    return Tensor, nn.Parameter
+    return tuple(_KINDS)
 
 
 def _shorter(path: str, names: dict[str, str]) -> str:
@@ -387,7 +396,7 @@ def _tensor_checks(name: str, state: dict[str, Any], grad: bool, space: dict, st
     dtype = f"d{state['dtype'][1:]}"
     space[dtype] = np.dtype(state["dtype"])
     asked = f"{name}.requires_grad" if state["view"] else f"{name}._requires_grad"
-    kind = "_Tensor" if state["kind"] is Tensor else "_Parameter"
+    kind = _KINDS[state["kind"]]
     wrong = [
         f"type({name}) is not {kind}",
         f"type(a := {name}._array) is not _ndarray",

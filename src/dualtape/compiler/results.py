@@ -11,6 +11,7 @@ from ..arrays.traced.array import Traced
 from ..arrays.traced.number import is_traced
 from ..arrays.traced.tape import Value
 from ..autograd.views import DEFAULT, MULTI_OUTPUT
+from ..ops.numpy_tensor import NumpyTensor
 from ..pytree import tree_flatten, tree_holds_all
 from .dependencies import PLAIN
 from .records import as_tree, is_record
@@ -49,14 +50,16 @@ def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list
             values.append(tensor._array.value)
         return known[id(tensor)]
 
-    for leaf in found:
+    for place, leaf in enumerate(found):
+        if type(leaf) is NumpyTensor and id(leaf) not in numbers:
+            specialization.of_numpy.append(place)
         if id(leaf) in numbers:
             specialization.results.append((INPUT, numbers[id(leaf)]))
         elif id(leaf) in arrays:
             specialization.results.append((INPUT, arrays[id(leaf)]))
         elif isinstance(leaf, (Tensor, Traced)):
             array = leaf._array if isinstance(leaf, Tensor) else leaf
-            if isinstance(leaf, Tensor) and (type(leaf) is not Tensor or type(array) is not Traced):
+            if isinstance(leaf, Tensor) and (type(leaf) not in (Tensor, NumpyTensor) or type(array) is not Traced):
                 raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
             if isinstance(leaf, Tensor):
                 _check_bare(leaf)
@@ -145,7 +148,7 @@ def _array_of(leaf: Any) -> Any:
 def _from_base(leaf: Tensor) -> list | None:
     """Return the view ops from the base of ``leaf`` to it, if they reproduce it."""
     view = leaf._view
-    if view is None or type(view.base) is not Tensor or type(view.base._array) is not Traced:
+    if view is None or type(view.base) not in (Tensor, NumpyTensor) or type(view.base._array) is not Traced:
         return None
     if view.creation not in (DEFAULT, MULTI_OUTPUT) and view.base.requires_grad:
         return None

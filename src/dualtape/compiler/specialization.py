@@ -26,6 +26,7 @@ from ..autograd.api import grad
 from ..autograd.function import FunctionCtx
 from ..autograd.node import AccumulateGrad, Freed
 from ..autograd.versions import caller
+from ..ops.numpy_tensor import marked
 from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_holds_all, tree_nodes, tree_unflatten
 from . import backends, replay
 from .backward import BackwardProgram, Derivative, InputBackward, cut_off, free, hooks_hidden
@@ -80,6 +81,7 @@ class Specialization:
         self.differentiable: list[int] = []  # the arrays that have a history
         self.freed: list[int] = []  # and those whose history a backward inside has freed
         self.numbers: dict[int, Any] = {}  # by index: the numbers among the arguments that are constants
+        self.of_numpy: list[int] = []  # the results that have NumPy's methods
         self.count = 0
         self.spread: list[int] = []  # where arrays that stand for several results are among what the program gives
         self.linked: list[tuple[int, int]] = []  # results that count their writes together
@@ -186,6 +188,8 @@ class Specialization:
             else what
             for kind, what in self.results
         ]
+        for k in self.of_numpy:
+            marked(given[k])
         return given[0] if self.spec is None else tree_unflatten(given, self.spec)
 
     def pick(self, result: Any) -> list[Tensor]:
@@ -440,7 +444,9 @@ def _built(
         or specialization.own_grads
         or specialization.freed
     )
-    specialization.single = specialization.spec is None and specialization.results[0][0] is TENSOR
+    specialization.single = (
+        specialization.spec is None and specialization.results[0][0] is TENSOR and not specialization.of_numpy
+    )
     specialization.facts |= {
         "kept": len(forward),
         "backward": len(backwards[0].instructions) if backwards else 0,

@@ -404,10 +404,6 @@ def new_group(
 
     All processes of the world call it, in the same order; with ``use_local_synchronization`` its members alone.
 
-    All processes of the world call it, in the same order; with ``use_local_synchronization`` its members alone.
-
-    All processes of the world call it, in the same order; with ``use_local_synchronization`` its members alone.
-
     Parameters
     ----------
     ranks : sequence of int, optional

@@ -19,6 +19,7 @@ from .scope import (
     as_tensors,
     check_argnums,
     named_as,
+    of_kind,
     only_tensors,
     speaks_numpy,
     split_aux,
@@ -66,12 +67,6 @@ def _chunks(n: int, size: int | None, mesh: Any) -> list[tuple[int, int]]:
 
 def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
     """Return the results of chunks, concatenated; with a mesh, those of all processes.
-
-    ``n`` is their number along the first dimension.
-
-    ``n`` is their number along the first dimension.
-
-    ``n`` is their number along the first dimension.
 
     ``n`` is their number along the first dimension.
     """
@@ -158,6 +153,7 @@ def jacrev(
                 _joined(column, x.shape, output.numel(), mesh).reshape(*output.shape, *x.shape)
                 for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)
             ]
+            columns = [of_kind(column, leaf) for column, leaf in zip(columns, pulled.given, strict=True)]
             nested = tree_unflatten(columns, pulled.spec)
             rows.append(nested if isinstance(argnums, tuple) else nested[0])
         result = tree_unflatten(rows, pulled.out_spec)
@@ -232,7 +228,7 @@ def _by_columns(
         who = "jacfwd(f)(*args)"
         places = check_argnums(argnums, len(args))
         numpy = speaks_numpy(args, kwargs)
-        points, spec = as_tensors(tuple([args[n] for n in places]), who)
+        points, spec = as_tensors(tuple([args[n] for n in places]), who, primal=True)
         _check_real("jacfwd", points, "inputs")
         for x in points:
             if x._array.dtype.kind != "f":
@@ -263,7 +259,10 @@ def _by_columns(
         rows = []
         for i, shape in enumerate(shapes):
             nested = tree_unflatten(
-                [column[i].movedim(0, -1).reshape(*shape, *x.shape) for column, x in zip(columns, points, strict=True)],
+                [
+                    of_kind(column[i].movedim(0, -1).reshape(*shape, *x.shape), x)
+                    for column, x in zip(columns, points, strict=True)
+                ],
                 spec,
             )
             rows.append(nested if isinstance(argnums, tuple) else nested[0])

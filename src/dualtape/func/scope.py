@@ -26,6 +26,8 @@ from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
 from ..autograd.tangents import active, set_tangent, tangent
 from ..pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
 
+_numpy: Any = None  # dualtape.ops.numpy_tensor, once an array has entered
+
 # --- NumPy in, NumPy out --------------------------------------------------------------------------
 
 
@@ -36,9 +38,10 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (float, complex)) or (isinstance(value, np.generic) and value.dtype.kind in "fc")
 
 
-def as_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
-    """Return the leaves of ``tree``, with arrays and numbers as tensors, and its spec; raise for leaves of other
-    types.
+def as_tensors(tree: Any, who: str, primal: bool = False) -> tuple[list, TreeSpec]:
+    """Return the leaves of ``tree``, with arrays and numbers as tensors, and its spec; raise for leaves of other types.
+
+    Those of ``primal`` arguments, which a function receives, have NumPy's methods.
     """
     leaves, spec = tree_flatten(tree)
     for k, leaf in enumerate(leaves):
@@ -48,8 +51,35 @@ def as_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
                     f"{who}: Thing passed to transform API must be Tensor (or an array or a float), got {type(leaf)}"
                     + _hint(leaf)
                 )
-            leaves[k] = as_tensor(leaf if is_array(leaf) else np.asarray(leaf))
+            leaves[k] = from_array(leaf) if primal else as_tensor(leaf if is_array(leaf) else np.asarray(leaf))
     return leaves, spec
+
+
+def from_array(leaf: Any) -> Tensor:
+    """Return an array or a number as the tensor that functions receive for it, whose methods are NumPy's."""
+    global _numpy
+    if _numpy is None:
+        from ..ops import numpy_tensor as _numpy
+    return _numpy.marked(as_tensor(leaf if is_array(leaf) else np.asarray(leaf)))
+
+
+def entered(tensor: Tensor) -> Any:
+    """Return ``tensor``, which stands for an array, as the function receives it."""
+    return as_given(tensor, from_array(np.zeros(())))
+
+
+def as_given(inside: Tensor, leaf: Tensor) -> Tensor:
+    """Return ``inside``, which stands for the argument ``leaf`` in a transform, as the function receives it."""
+    if _numpy is None or type(leaf) is not _numpy.NumpyTensor:
+        return inside
+    return _numpy.entering(inside)
+
+
+def of_kind(value: Any, model: Any, shared: Any = ()) -> Any:
+    """Return ``value``, a new tensor, of NumPy's kind if ``model`` is; as another object if it is among ``shared``."""
+    if _numpy is None or type(model) is not _numpy.NumpyTensor or type(value) is not Tensor:
+        return value
+    return _numpy.like(value, True) if any([value is one for one in shared]) else _numpy.marked(value)
 
 
 def _hint(leaf: Any) -> str:
@@ -200,7 +230,7 @@ class Scope:
                 " or leave it out of argnums"
             )
         if tensor.requires_grad and not tensor.is_inference():
-            return tensor.view_as(tensor)
+            return Tensor.view_as(tensor, tensor)
         new = cut_off(tensor)
         if new.is_inference():  # its writes are counted from here on: the function is recorded
             new._version_counter = new._view = None
@@ -253,7 +283,7 @@ class Scope:
             return value
         if value.requires_grad and reaches is None:
             reaches = self.values_reach(value)
-        new = value if not value.requires_grad or reaches else cut_off(value)
+        new = value if not value.requires_grad or reaches else of_kind(cut_off(value), value)
         for level in levels:
             t = tangent(value, level)
             if t is not None and t.requires_grad:

@@ -21,6 +21,7 @@ from ..arrays.protocol import becoming
 from ..autograd import forward_ad
 from ..autograd.api import grad
 from .colouring import colour_columns, star_colouring
+from .scope import entered
 
 __all__ = ["SparseDerivative", "hessian_pattern", "jacobian_pattern", "sparse_hessian", "sparse_jacobian"]
 
@@ -491,7 +492,7 @@ def _called(
     func: Callable, argnums: int, x: Tensor, args: tuple, kwargs: dict, has_aux: bool, name: str
 ) -> tuple[Tensor, Any]:
     replaced = list(args)
-    replaced[argnums] = x
+    replaced[argnums] = x if isinstance(args[argnums], Tensor) else entered(x)
     out = func(*replaced, **kwargs)
     aux = None
     if has_aux:

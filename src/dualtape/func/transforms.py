@@ -19,11 +19,13 @@ from ..autograd.tangents import ForwardLevel, tangent
 from ..pytree import tree_map, tree_structure, tree_unflatten
 from .scope import (
     Scope,
+    as_given,
     as_numpy,
     as_tensors,
     check_argnums,
     has_history,
     named_as,
+    of_kind,
     only_tensors,
     speaks_numpy,
     split_aux,
@@ -51,10 +53,12 @@ class RecordedCall:
     """A function recorded at a point: its results, and their backward."""
 
     def __init__(self, func: Callable, primals: tuple, has_aux: bool, who: str) -> None:
-        leaves, self.spec = as_tensors(primals, who)
+        leaves, self.spec = as_tensors(primals, who, primal=True)
         with Scope() as self.scope:
+            self.given = leaves
             self.inputs = [self.scope.inward(leaf) for leaf in leaves]
-            output, self.aux = split_aux(func(*tree_unflatten(self.inputs, self.spec)), has_aux, who)
+            seen = [as_given(x, leaf) for x, leaf in zip(self.inputs, leaves, strict=True)]
+            output, self.aux = split_aux(func(*tree_unflatten(seen, self.spec)), has_aux, who)
         self.output = output
         self.reaching: bool | None = None
 
@@ -78,7 +82,7 @@ class RecordedCall:
             if o.requires_grad and not (partial and c is None)
         ]
         if not pairs:
-            return [zeros_for(x, batch) for x in self.inputs]
+            return [of_kind(zeros_for(x, batch), leaf) for x, leaf in zip(self.inputs, self.given, strict=True)]
         outputs, starts = zip(*pairs, strict=True)
         found = gradients(
             list(outputs),
@@ -89,10 +93,11 @@ class RecordedCall:
             allow_unused=True,
             is_grads_batched=batched,
         )
-        return [
+        results = [
             zeros_for(x, batch) if g is None else self.scope.outward(g) if create else g
             for x, g in zip(self.inputs, found, strict=True)
         ]
+        return [of_kind(g, leaf, cotangents) for g, leaf in zip(results, self.given, strict=True)]
 
     def reaches(self) -> bool:
         """Return whether the results depend on differentiable tensors outside; called while grad mode is on."""
@@ -328,7 +333,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     if not spec.num_leaves:
         raise RuntimeError(f"{who}: Expected primals to contain at least one Tensor.")
     numpy = speaks_numpy(primals, tangents)
-    points = as_tensors(primals, who)[0]
+    points = as_tensors(primals, who, primal=True)[0]
     directions = as_tensors(tangents, who)[0]
     for x, t in zip(points, directions, strict=True):
         if x._array.dtype.kind not in "fc" or t._array.dtype.kind not in "fc":
@@ -349,7 +354,10 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
         )
     result = (
         output,
-        tree_unflatten([zeros_for(o) if t is None else t for o, t in zip(leaves, moved, strict=True)], out_spec),
+        tree_unflatten(
+            [of_kind(zeros_for(o) if t is None else t, o, directions) for o, t in zip(leaves, moved, strict=True)],
+            out_spec,
+        ),
     )
     result = (*result, aux) if has_aux else result  # type: ignore[assignment]
     return as_numpy(result) if numpy else result
@@ -414,7 +422,10 @@ def linearize(func: Callable, *primals: Any) -> tuple:
         else:
             found = iter(gradients([total], asked, None, True, create, allow_unused=True))
         moved = [None if s is None else next(found) for s in starts]
-        result = [zeros_for(o) if t is None else scope.outward(t) for o, t in zip(outputs, moved, strict=True)]
+        result = [
+            of_kind(zeros_for(o) if t is None else scope.outward(t), o, leaves)
+            for o, t in zip(outputs, moved, strict=True)
+        ]
         return convert(tree_unflatten(result, pulled.out_spec))
 
     return convert(pulled.shown(pulled.output)), jvp_fn

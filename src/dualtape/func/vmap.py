@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import modes
-from .._tensor.creation import as_tensor
 from .._tensor.tensor import Tensor, wrap
 from ..arrays import is_array
 from ..arrays.batched.array import Batched, BatchLevel, extent, innermost, is_batched
 from ..ops import FUNCTIONS
 from ..ops.batching import batch, reveal, unbatch
 from ..pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
-from .scope import named_as
+from .scope import from_array, named_as, of_kind
 
 __all__ = ["chunk_vmap", "debug_unwrap", "vmap"]
 
@@ -157,7 +156,7 @@ def _name(func: Callable) -> str:
 
 def _seen(leaf: Any) -> Any:
     """Return a leaf as the function receives it: arrays become tensors."""
-    return as_tensor(leaf) if is_array(leaf) else leaf
+    return from_array(leaf) if is_array(leaf) else leaf
 
 
 def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list, Any]:
@@ -236,7 +235,10 @@ def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_di
     inside = mode.replace(batches=(*mode.batches, level))
     try:
         modes._set(inside)
-        seen = [leaf if dim is None else batch(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
+        seen = [
+            leaf if dim is None else of_kind(batch(leaf, level, dim), leaf)
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ]
         given = {(id(one), dim): leaf for one, leaf, dim in zip(seen, leaves, dims, strict=True) if one is not leaf}
         return _outputs(func(*tree_unflatten(seen, spec)), out_dims, level, func, given)
     finally:
@@ -285,7 +287,7 @@ def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable, given:
         dim %= leaf.ndim + 1
         shown = given.get((id(leaf), dim))
         if shown is None or shown.requires_grad != leaf.requires_grad:
-            shown = given[id(leaf), dim] = _shown_anew(leaf, dim, level, bases)
+            shown = given[id(leaf), dim] = of_kind(_shown_anew(leaf, dim, level, bases), leaf)
         return shown
     name = _name(func)
     if dim is None:
@@ -332,7 +334,7 @@ def _spread(
     start, stop = mesh._share(size)
     count = max(stop - start, 1)  # who has none runs one, to know what comes out
     part = [
-        leaf if dim is None else FUNCTIONS["narrow"](leaf, dim, min(start, size - 1), count)
+        leaf if dim is None else of_kind(FUNCTIONS["narrow"](leaf, dim, min(start, size - 1), count), leaf)
         for leaf, dim in zip(leaves, dims, strict=True)
     ]
     run = _flat if chunk_size is None or chunk_size >= count else _chunked
@@ -360,7 +362,7 @@ def _chunked(
     for start in range(0, size, chunk_size):
         count = min(chunk_size, size - start)
         part = [
-            leaf if dim is None else FUNCTIONS["narrow"](leaf, dim, start, count)
+            leaf if dim is None else of_kind(FUNCTIONS["narrow"](leaf, dim, start, count), leaf)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
         if state is not None:

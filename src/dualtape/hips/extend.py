@@ -9,6 +9,7 @@ from .._tensor.tensor import Tensor
 from ..autograd.function import Function
 from ..func import scope
 from ..ops.numpy_entries.registry import tensor as _tensor
+from ..ops.numpy_tensor import as_plain
 
 __all__ = ["defvjp", "primitive"]
 
@@ -25,7 +26,13 @@ class Primitive:
         places = [k for k, a in enumerate(args) if isinstance(a, Tensor)]
         if not places:
             return self.fun(*args, **kwargs)
-        return _Called.apply(self, args, kwargs, places, *(args[k] for k in places))
+        result = _Called.apply(self, args, kwargs, places, *(args[k] for k in places))
+        return scope.of_kind(result, next((args[k] for k in places if type(args[k]) is not Tensor), None))
+
+
+def _plain(value: Any) -> Any:
+    """Return a gradient as a plain tensor."""
+    return as_plain(_tensor(value))
 
 
 class _Called(Function):
@@ -45,7 +52,8 @@ class _Called(Function):
         result, *tensors = ctx.saved_tensors
         values = list(args)
         for place, x in zip(places, tensors, strict=True):
-            values[place] = x
+            values[place] = scope.entered(x)
+        result, gradient = scope.entered(result), scope.entered(gradient)
         found: list = []
         for number, place in enumerate(places):
             if not ctx.needs_input_grad[4 + number]:
@@ -54,7 +62,7 @@ class _Called(Function):
             if place not in primitive.vjps:
                 raise NotImplementedError(f"VJP of {primitive.fun.__name__} wrt argnum {place} not defined: use defvjp")
             make = primitive.vjps[place]
-            found.append(None if make is None else _tensor(make(result, *values, **kwargs)(gradient)))
+            found.append(None if make is None else _plain(make(result, *values, **kwargs)(gradient)))
         return (None, None, None, None, *found)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._tensor.creation import as_tensor
 from ..autograd.gradcheck import gradcheck, gradgradcheck
+from ..func import scope
 
 __all__ = ["check_grads"]
 
@@ -32,7 +33,7 @@ def check_grads(f: Callable, argnum: Any = 0, modes: Sequence[str] = ("fwd", "re
         def of_chosen(*values: Any) -> Any:
             given = list(args)
             for place, value in zip(places, values, strict=True):
-                given[place] = value
+                given[place] = scope.entered(value)
             return f(*given, **kwargs)
 
         forward = "fwd" in modes

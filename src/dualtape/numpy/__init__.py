@@ -18,6 +18,7 @@ from .. import errors
 from .._tensor.tensor import Tensor
 from ..ops.numpy_entries import vocabulary as _vocabulary
 from ..ops.numpy_entries.registry import tensor as _tensor
+from ..ops.numpy_tensor import NumpyTensor, marked_tree
 
 __all__ = list(_numpy.__all__)  # noqa: PLE0605 - those of the NumPy that is installed
 
@@ -38,7 +39,18 @@ def _has_tensor(value: Any) -> bool:
 
 def _joined(value: Any) -> Any:
     """A list that has tensors in it as a tensor; anything else as it is."""
-    return _tensor(value) if isinstance(value, (list, tuple)) and _has_tensor(value) else value
+    return _of_kind(_tensor(value), value) if isinstance(value, (list, tuple)) and _has_tensor(value) else value
+
+
+def _of_kind(result: Any, *given: Any) -> Any:
+    """Return new tensors in ``result`` as ones with NumPy's methods if one among ``given`` has them."""
+    return marked_tree(result, given) if any(map(_has_kind, given)) else result
+
+
+def _has_kind(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_kind, value))
+    return type(value) is NumpyTensor
 
 
 def seeing_lists(function: Callable) -> Callable:
@@ -87,7 +99,7 @@ def _of_tensors(numpy: Callable, made: Callable) -> Callable:
     @functools.wraps(numpy)
     def create(*args: Any, **kwargs: Any) -> Any:
         if any(map(_has_tensor, args)) or any(map(_has_tensor, kwargs.values())):
-            return made(*args, **kwargs)
+            return _of_kind(made(*args, **kwargs), *args, *kwargs.values())
         return numpy(*args, **kwargs)
 
     return create
@@ -132,8 +144,8 @@ class vectorize(_numpy.vectorize):
         shape = tuple(spread[0].shape)
         results = [self.pyfunc(*elements) for elements in zip(*(x.reshape(-1).unbind(0) for x in spread), strict=True)]
         if results and isinstance(results[0], tuple):
-            return tuple(_tensor(list(each)).reshape(shape) for each in zip(*results, strict=True))
-        return _tensor(results).reshape(shape)
+            return tuple(_of_kind(_tensor(list(each)).reshape(shape), args) for each in zip(*results, strict=True))
+        return _of_kind(_tensor(results).reshape(shape), args)
 
 
 class _Concatenating:
@@ -148,7 +160,9 @@ class _Concatenating:
             return self._numpy[key]
         if isinstance(parts[0], str):
             raise TypeError(f"directives like {parts[0]!r} are not supported beside tensors: use np.concatenate")
-        return self._join([self._numpy[p] if isinstance(p, slice) else _numpy.atleast_1d(_tensor(p)) for p in parts])
+        return self._join(
+            [self._numpy[p] if isinstance(p, slice) else _numpy.atleast_1d(_of_kind(_tensor(p), p)) for p in parts]
+        )
 
 
 r_ = _Concatenating(_numpy.r_, _numpy.concatenate)

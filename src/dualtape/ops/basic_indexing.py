@@ -79,10 +79,6 @@ def assign(x: Any, key: Any, value: Any) -> bool:
     """Assign ``x[key] = value`` and record it on the base, without a tensor for the view.
 
     Return False, with nothing done, if a case is unusual.
-
-    Return False, with nothing done, if a case is unusual.
-
-    Return False, with nothing done, if a case is unusual.
     """
     mode = modes.current()
     if type(x) is not Tensor and type(x) not in plain_types or not mode.plain:

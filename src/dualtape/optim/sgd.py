@@ -238,10 +238,6 @@ def _descended(params: list, grads: list, lr: float, where: Any) -> tuple[list, 
     """Update small parameters along the gradient alone; return those that were not updated.
 
     Written out, as calls would take longer than the two operations.
-
-    Written out, as calls would take longer than the two operations.
-
-    Written out, as calls would take longer than the two operations.
     """
     others: tuple[list, list] = ([], [])
     ndarray, multiply, subtract = np.ndarray, np.multiply, np.subtract

@@ -20,7 +20,20 @@ from ..errors import UNWORDED, explained_call
 active_overrides: list[bool] = []
 profiling: list[Any] = []  # the recorders of profiles that are being taken, in any thread
 silent: set[type] = {Tensor, int, float, bool, str, type(None)}  # of arguments that answer for no operation
+# Once the tensors of NumPy's kind are loaded: the function that gives functions of PyTorch's plain ones for them.
+numpy_kind: list[Callable[[tuple, dict], tuple[tuple, dict]]] = []
 MISS = object()  # nothing overrides this call
+
+
+def among_arrays(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call ``function`` with plain tensors for arguments of NumPy's kind; what it returns, and what functions among
+    its arguments get, is of NumPy's kind then.
+    """
+    if not numpy_kind:
+        return function(*args, **kwargs)
+    from ..ops.numpy_tensor import on_plain
+
+    return on_plain(function, args, kwargs)
 
 
 class Declined(TypeError):
@@ -59,7 +72,7 @@ def activate_for(args: Iterable, kwargs: dict) -> bool:
     return False
 
 
-def overridable(function: Callable, leaf: bool = False, composite: str | None = None) -> Callable:
+def overridable(function: Callable, leaf: bool = False, composite: str | None = None, member: bool = False) -> Callable:
     """Return ``function`` such that it first asks its arguments' classes and the modes for an answer.
 
     Parameters
@@ -70,9 +83,13 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
         Nothing below asks ``__torch_dispatch__``, so that it is asked here.
     composite : str
         It is an op of this name made of others: inside vmap, where it wants to see values, it runs sample by sample.
+    member : bool
+        It belongs to the tensor object itself, which it gets as it is, also one with NumPy's methods.
     """
 
     def public(*args: Any, **kwargs: Any) -> Any:
+        if numpy_kind and not member:
+            args, kwargs = numpy_kind[0](args, kwargs)
         if profiling and composite is not None and (around := enclosing(f"aten::{composite}", "composite")):
             return around(public, *args, **kwargs)
         if active_overrides and (kwargs or not silent.issuperset(map(type, args)) or not modes.current().plain):

@@ -287,7 +287,7 @@ def activate_overrides(members: bool = True) -> None:
             continue
         if isinstance(member, FunctionType) and member.__globals__["__name__"] not in _ASK_THEMSELVES:
             if member not in result:
-                result[member] = overridable(member, leaf=name in _LEAVES)
+                result[member] = overridable(member, leaf=name in _LEAVES, member=True)
                 result[member].__name__ = name
             setattr(Tensor, name, result[member])
         elif isinstance(member, property):

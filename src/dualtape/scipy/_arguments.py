@@ -41,10 +41,6 @@ def on_arrays(function: Callable, name: str) -> Callable:
     """Return ``function`` for SciPy to call, from arrays to arrays.
 
     A result with history has it from outside of args, which raises.
-
-    A result with history has it from outside of args, which raises.
-
-    A result with history has it from outside of args, which raises.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

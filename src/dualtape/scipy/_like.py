@@ -11,6 +11,7 @@ from typing import Any
 from .. import errors
 from .._progress import counter
 from .._tensor.tensor import Tensor
+from ..overrides.active_overrides import among_arrays, numpy_kind
 
 
 def has_tensor(value: Any) -> bool:
@@ -32,7 +33,7 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
         def either(*args: Any, **kwargs: Any) -> Any:
             if not has_tensor(args) and not has_tensor(kwargs):
                 return getattr(module, own)(*args, **kwargs)
-            return function(*args, **kwargs)
+            return among_arrays(function, args, kwargs) if numpy_kind else function(*args, **kwargs)
 
         return either
 

@@ -223,10 +223,6 @@ def _sums(
     """Write a loop that adds to some vectors; return them and the block after it.
 
     ``body`` returns them and its last block, given its first block, the counter and their old values.
-
-    ``body`` returns them and its last block, given its first block, the counter and their old values.
-
-    ``body`` returns them and its last block, given its first block, the counter and their old values.
     """
     counter, inside, end = counted_loop(kernel, block, begin, stop, 1)
     sums, places = [kernel.fresh() for _ in starts], []

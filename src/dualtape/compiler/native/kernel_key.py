@@ -60,10 +60,6 @@ def _members(
     """Return ``(op, type, shape, reads, store, attr)`` of each member.
 
     A slot is the number of a pointer, or the name of a buffer on the stack.
-
-    A slot is the number of a pointer, or the name of a buffer on the stack.
-
-    A slot is the number of a pointer, or the name of a buffer on the stack.
     """
     nodes = schedule.nodes
     local = {i: k for k, i in enumerate(cluster.members)}

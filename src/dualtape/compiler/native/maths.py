@@ -499,10 +499,6 @@ def _exp(b: Lanes, x: str) -> str:
     """Write 2^n e^r with |r| <= ln(2)/2, and a polynomial for e^r.
 
     The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
-
-    The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
-
-    The bounds on x, beyond which the result is 0 or infinity, preserve NaN.
     """
     if b.kind == FLOAT:
         y = b.select(b.compare("olt", x, -104.0), -104.0, b.select(b.compare("ogt", x, 89.0), 89.0, x))

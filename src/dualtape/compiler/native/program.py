@@ -213,10 +213,6 @@ class Program:
         """Run the program and return the outputs in new arrays.
 
         Raises :class:`Mismatch` where a checked value has changed.
-
-        Raises :class:`Mismatch` where a checked value has changed.
-
-        Raises :class:`Mismatch` where a checked value has changed.
         """
         outputs = [np.empty(shape, dtype) for shape, dtype, _ in self._shapes]
         if watching and (recorder := watching.get(get_ident())) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from ..._tensor.tensor import Tensor
 from ...autograd.hooks import RemovableHandle
 from ...errors import warn
-from ...overrides.active_overrides import enclosing, profiling
+from ...overrides.active_overrides import enclosing, numpy_kind, profiling
 from ._backward_hooks import BackwardHook
 from ._state import _WrappedHook
 
@@ -40,6 +40,8 @@ class Calls:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # the dict is read by name: a class that has __getattr__ looks each attribute up the slow way
         own = self.__dict__
+        if numpy_kind:
+            args, kwargs = numpy_kind[0](args, kwargs)
         try:
             hooked = (
                 own["_forward_hooks"]
@@ -84,10 +86,6 @@ class Calls:
         """Call ``hook(module, args)`` before the forward; a result that is not None replaces the arguments.
 
         With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
-
-        With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
-
-        With ``with_kwargs``, ``hook(module, args, kwargs)`` returns a pair.
         """
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return RemovableHandle.add(self._forward_pre_hooks, hook, marks, prepend)
@@ -96,10 +94,6 @@ class Calls:
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after the forward; a result that is not None replaces the output.
-
-        With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also after an exception.
-
-        With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also after an exception.
 
         With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call``, also after an exception.
         """

@@ -147,12 +147,15 @@ def recorded(code: Code, op: Op, saved: str, edges: str, hooks: bool) -> None:
 # --- element by element -----------------------------------------------------------------------------
 
 
-def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) -> Code:
-    """Write an elementwise op of one or two tensors over any kind of array; the second may be a Python number."""
+def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None, kind: type | None = None) -> Code:
+    """Write an elementwise op of one or two tensors over any kind of array; the second may be a Python number.
+
+    ``kind`` is the class of the results, if not Tensor.
+    """
     x, y = op.params[0], op.params[1] if op.required == 2 else ""
     rest = op.params[op.required :]
     if as_operator:
-        code = Code(f"def operator({x}, {y}):", _other=other)
+        code = Code(f"def operator({x}, {y}):", _other=other, **_names_of(kind))
         bail = f"return _other({x}, {y})" if other else f"return _operator_call(_op, ({x}, {y}), {{}})"
         code.names.update({f"_default_{p}": d for p, d in zip(rest, op.defaults, strict=True)})
     else:
@@ -167,6 +170,8 @@ def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) 
         arguments.extend(f"_default_{p}" if as_operator else p for p in rest)
     if must_refuse_complex(op):
         conditions.insert(0, "_dtype.kind != 'c'")
+    if kind is not None:  # integers have rules of their own there
+        conditions.insert(0, "(_dtype is _double or _dtype is _single)")
     with code.block(f"if {is_plain(x)}:"):
         code("_mode = _current()", f"_a = {x}._array", "_dtype = _a.dtype")
         if y:
@@ -184,12 +189,19 @@ def pointwise(op: Op, as_operator: bool = False, other: Callable | None = None) 
             given = f"({x}, {y})" if as_operator else f"_op.given(({''.join(p + ', ' for p in op.params)}))"
             with code.block(f"if {fits}_mode.levels and not _active_overrides and not _mode.saved_hooks:"):
                 code(f"return _dual_way(_op, {given}, _mode)")
-    if as_operator:
+    if as_operator and kind is None:
         foreign = f"not isinstance({y}, (_Tensor, int, float, complex)) and not _is_array({y})"
         with code.block(f"if {foreign} and not hasattr(type({y}), '__torch_function__'):"):
             code("return NotImplemented")
     code(bail)
     return code
+
+
+def _names_of(kind: type | None) -> dict[str, Any]:
+    """Return the names that an operator of ``kind``, if it is not Tensor's, has for others: also where the forward
+    refuses what NumPy computes, the reference path goes on.
+    """
+    return {} if kind is None else {"_Tensor": kind, "_FAILURES": (*NAMES["_FAILURES"], NotImplementedError)}
 
 
 def _second_operand(code: Code, op: Op, y: str) -> None:

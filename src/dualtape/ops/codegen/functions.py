@@ -21,15 +21,16 @@ def _write_call(op: Any) -> Code:
     return template(op)(op)
 
 
-def operator_of(op: Any, name: str, other: Callable | None = None) -> Callable:
+def operator_of(op: Any, name: str, other: Callable | None = None, kind: type | None = None) -> Callable:
     """Return the function of an elementwise op of two arguments as a Python operator: it returns NotImplemented for
-    foreign types. ``other`` handles unusual cases.
+    foreign types. ``other`` handles unusual cases. ``kind`` is the class of its results, Tensor by default; with it,
+    ``other`` gets foreign types, too.
     """
 
     def write(op: Any) -> Code:
         from .call import pointwise
 
-        return pointwise(op, True, other)
+        return pointwise(op, True, other, kind)
 
     return lazily(write, op, name, f"{op.name}, as an operator")
 

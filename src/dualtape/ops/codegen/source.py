@@ -66,8 +66,8 @@ class Code:
         return "\n".join(self.lines) + "\n"
 
 
-# subclasses of Tensor to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
-plain_types: set[type] = set()
+# Tensor and the subclasses to which operations do what they do to a Tensor: nn.Parameter, once it is loaded
+plain_types: set[type] = {Tensor}
 
 # What generated code may use.
 NAMES: dict[str, Any] = {

@@ -38,7 +38,8 @@ _to_device = op("to_device", lambda x, target, source: move(x, target), kind=GEN
    samples=(sample(real(3), Device("cpu"), Device("cpu")),), doc="x on another device.")  # fmt: skip
 
 
-def _converted(x: Tensor, dtype: Any) -> Tensor:
+def cast_to(x: Tensor, dtype: Any) -> Tensor:
+    """Return ``x`` in the NumPy dtype ``dtype``; warn where imaginary parts are lost."""
     if x._array.dtype.kind == "c" and dtype.kind not in "cb":
         errors.warn_of_lost_imaginary("to", dtype)
     return _to_dtype(x, dtype)
@@ -72,7 +73,7 @@ def to(
         and memory_format is None
     ):
         wanted = args[0].numpy
-        return self if wanted == self._array.dtype else _converted(self, wanted)
+        return self if wanted == self._array.dtype else cast_to(self, wanted)
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
@@ -98,7 +99,7 @@ def to(
     if dtype is not None:
         wanted = dtypes.to_numpy(dtype)
         if wanted != out._array.dtype:
-            out = _converted(out, wanted)
+            out = cast_to(out, wanted)
     if copy and out is self:
         out = _to_dtype(self, self._array.dtype)
     if memory_format in (contiguous_format, channels_last, channels_last_3d):
@@ -143,7 +144,7 @@ _TYPE_NAMES = {
 def _conversion(name: str, dtype: Any) -> None:
     def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
         if memory_format is None:
-            return self if self._array.dtype == dtype.numpy else _converted(self, dtype.numpy)
+            return self if self._array.dtype == dtype.numpy else cast_to(self, dtype.numpy)
         return to(self, dtype, memory_format=memory_format)
 
     method.__name__ = name

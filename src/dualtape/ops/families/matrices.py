@@ -44,10 +44,6 @@ def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eig
     """Return the gradient of the matrix.
 
     Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
-
-    Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
-
-    Vectors have length 1 and arbitrary phase: parts of their gradient that would change either are dropped.
     """
     v_h = adjoint(eigenvectors)
     along = np.matmul(v_h, g_eigenvectors)

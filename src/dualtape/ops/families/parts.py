@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import raw
+from ...arrays import as_array
 from ..formulas import is_whole, normal_dim, use, zeros_like_shape
 from ..samples import real, sample
 from ..table import GENERAL, LINEAR, LISTED, composite, op
@@ -106,6 +107,42 @@ op("select_zero", _select_zero, kind=GENERAL, public=False, method=False, jvp=LI
     torch_name="-",
    vjp=dict(x=lambda g, dim, index: use("select")(g, dim, index)),
    samples=(sample(real(3), (5, 3), 0, 1),), doc="Zeros, with x as one entry along a dimension.")  # fmt: skip
+
+
+def _sliced_back(x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    return x[_as_slice(x, dim, start, end, step)]
+
+
+slice_back = op("slice_back", _sliced_back, kind=GENERAL, view=True, public=False, method=False, jvp=LINEAR,
+   node="SliceBackward0", torch_name="-",
+   vjp=dict(x=lambda g, x_shape, dim, start, end, step: use("slice_back_zero")(g, x_shape, dim, start, end, step)),
+   samples=(sample(real(5, 3), 0, None, None, -1), sample(real(5, 3), 1, -1, 0, -2)),
+   doc="""A range along one dimension with a negative step, which arrays of NumPy's kind have.""")  # fmt: skip
+op("slice_back_zero", _slice_zero, kind=GENERAL, public=False, method=False, jvp=LINEAR,
+   node="SliceBackwardBackward0", torch_name="-",
+   vjp=dict(x=lambda g, dim, start, end, step: use("slice_back")(g, dim, start, end, step)),
+   samples=(sample(real(3, 3), (5, 3), 0, None, None, -2),),
+   doc="Zeros, with x in a range with a negative step.")  # fmt: skip
+
+
+def _element(x: Any, index: tuple) -> Any:
+    return as_array(x[(*index, ...)]).copy()
+
+
+def _element_zero(x: Any, shape: tuple, index: tuple) -> Any:
+    out = zeros_like_shape(shape, x)
+    out[(*index, ...)] = x
+    return out
+
+
+op("element", _element, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="SelectBackward0", torch_name="-",
+   vjp=dict(x=lambda g, x_shape, index: use("element_zero")(g, x_shape, index)),
+   samples=(sample(real(5, 3), (1, -2)), sample(real(5), (0,))),
+   doc="""A copy of the element at an index of integers, with no dimension.""")  # fmt: skip
+op("element_zero", _element_zero, kind=GENERAL, public=False, method=False, jvp=LINEAR, node="SelectBackwardBackward0",
+   torch_name="-",
+   vjp=dict(x=lambda g, index: use("element")(g, index)),
+   samples=(sample(real(), (5, 3), (1, -2)),), doc="Zeros, with x at an index of integers.")  # fmt: skip
 
 
 @composite("narrow", samples=(sample(real(5, 3), 0, 1, 2), sample(real(5, 3), 1, -2, 2)))

@@ -157,10 +157,6 @@ def _insertion_order(rows: list[list]) -> list[int]:
     """Return the order into which insertion sort brings slices.
 
     With NaN the comparison is no order, so the algorithm decides.
-
-    With NaN the comparison is no order, so the algorithm decides.
-
-    With NaN the comparison is no order, so the algorithm decides.
     """
     order: list[int] = []
     for new, row in enumerate(rows):

@@ -145,10 +145,6 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool
     """Return quantiles by the NumPy method of this name; its result for 0, 1, 2 ...
 
     is the position between sorted elements.
-
-    is the position between sorted elements.
-
-    is the position between sorted elements.
     """
     if isinstance(q, Tensor) and q.requires_grad:
         raise RuntimeError(f"np.{name} has no derivative with respect to q here: give it as numbers")

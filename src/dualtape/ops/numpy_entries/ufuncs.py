@@ -72,7 +72,7 @@ def _called(
 ) -> Any:
     _check_options(ufunc, options)
     if dtype is not None:
-        inputs = tuple(i.to(dtype) if isinstance(i, Tensor) else i for i in inputs)
+        inputs = tuple(i.to(np.dtype(dtype)) if isinstance(i, Tensor) else i for i in inputs)
     targets = out if isinstance(out, tuple) else (out,)
     if where is not True:
         if out is None or None in targets:

@@ -25,6 +25,8 @@ def _reduced(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
         a = FUNCTIONS["where"](where, a, initial if neutral is None else neutral)
     if axis == ():
         result = a
+    elif initial is not None and neutral is None and not a._array.size:
+        result = tensor(np.sum(np.zeros(a._array.shape, a._array.dtype), axis, keepdims=keepdims) + initial)
     elif name == "prod":
         result = _product(a, axis, keepdims, **more)
     elif axis is None and neutral is not None and a.ndim == 0:
