@@ -279,7 +279,7 @@ def test_every_op_gives_what_single_precision_gives_rounded(row, sample):
 
         def convert(array, dtype=dtype, known=known, inputs=inputs):
             if id(array) not in known:
-                tensor = dt.tensor(array)
+                tensor = dt.tensor(array.astype(np.float32) if array.dtype == np.float64 else array)
                 tensor = tensor.bfloat16().to(dtype) if tensor.dtype == dt.float32 else tensor
                 known[id(array)] = tensor.requires_grad_(any(array is each for each in inputs))
             return known[id(array)]

@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import os
+import zlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,7 @@ INTEGERS = [1, 2, 3, 0, 5, -1, 4, 7, 2, -3, 6, 10]
 
 # Each call of these draws for itself, and the others are no functions of users.
 LEFT_OUT = {"svd_lowrank", "pca_lowrank", "pick", "place"}
-ALL = int(os.environ.get("DUALTAPE_EXAMPLES", "60")) > 60  # every sample of each op, or one
+ALL = int(os.environ.get("DUALTAPE_EXAMPLES", "60")) > 60  # every sample of each op, or one of every third op
 
 
 def told(function: Callable, *args: Any) -> Any:
@@ -233,8 +234,12 @@ def test_that_one_program_answers_for_all_numbers(name: str, kind: type) -> None
     check(FEW[name], numbers, programs=2 if kind in (float, int) else None)
 
 
-@pytest.mark.parametrize("name", ANY)
-@pytest.mark.parametrize("kind", [float, int, np.float64, np.float32, np.int64])
+KINDS = (float, int, np.float64, np.float32, np.int64)
+# Python's numbers for every use of them, NumPy's for every third.
+USES = [(name, kind) for k, name in enumerate(ANY) for kind in KINDS if ALL or kind in (float, int) or k % 3 == 0]
+
+
+@pytest.mark.parametrize(("name", "kind"), USES)
 def test_that_any_use_of_a_number_is_the_uncompiled_one(name: str, kind: type) -> None:
     check(ANY[name], [kind(k) for k in (FLOATS if issubclass(kind, (float, np.floating)) else INTEGERS)][:7])
 
@@ -328,7 +333,7 @@ def _numbered() -> list:
         args, kwargs, _ = arrays(sample, "float64")
         places = [k for k, value in enumerate(args) if type(value) in (int, float)]
         names = [name for name, value in kwargs.items() if type(value) in (int, float)]
-        if (places or names) and (ALL or row.name not in seen):
+        if (places or names) and (ALL or row.name not in seen and zlib.crc32(row.name.encode()) % 3 == 0):
             seen.add(row.name)
             found.append(pytest.param(row, args, kwargs, places, names, id=ident))
     return found

@@ -18,7 +18,7 @@ from ...arrays.kernels.basics import all_samples, arange_like, asarray_like
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..formulas import is_whole
-from ..samples import apart, constant, edge, exact_index, ours, positive, real, sample
+from ..samples import apart, edge, exact_index, ours, positive, real, sample
 from ..table import composite
 from .convolution import each
 from .pooling import (
@@ -383,7 +383,7 @@ def _fractional_pair(dims: int, example: str) -> None:
     ) -> Any:  # fmt: skip
         return _fractional(name, input, kernel_size, output_size, output_ratio, _random_samples, dims)
 
-    drawn = constant([[[0.1, 0.7, 0.4][:dims], [0.9, 0.3, 0.6][:dims]]] * 2)
+    drawn = np.array([[[0.1, 0.7, 0.4][:dims], [0.9, 0.3, 0.6][:dims]]] * 2)
     shape = (5, 6, 5)[:dims]
     for suffix, function, what in (("", values, ""), ("_with_indices", both, ", and where they are")):
         function.__name__ = name + suffix
