@@ -6,8 +6,8 @@ import datetime
 import json
 import math
 import os
-import zlib
 import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any
 
