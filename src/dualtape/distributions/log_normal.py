@@ -6,6 +6,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from . import constraints
+from ._odds import attribute_of
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
@@ -27,23 +28,14 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Normal
+    _expands = ()
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> LogNormal:
-        new = self._get_checked_instance(LogNormal, _instance)
-        return super().expand(batch_shape, new)  # type: ignore[return-value]
+    loc = attribute_of("base_dist", "loc", "The mean of the logarithm.")
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
+    scale = attribute_of("base_dist", "scale", "The standard deviation of the logarithm.")
 
     @property
     def mean(self) -> Tensor:

@@ -37,6 +37,8 @@ class MultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
+    _expands = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
+    _shares = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -56,12 +58,6 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(batch + (-1,))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = lower_factor(name, matrix)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> MultivariateNormal:
-        names = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
-        new = self._expanded(MultivariateNormal, batch_shape, _instance, *names)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
 
     def _broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
@@ -98,8 +94,7 @@ class MultivariateNormal(Distribution):
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         factor = self._unbroadcasted_scale_tril
         distance = squared_length(factor, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_diagonal(factor)

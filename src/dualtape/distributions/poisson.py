@@ -9,7 +9,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import batch_shape_of
-from .exp_family import ExponentialFamily
+from .exp_family import Canonical, ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Poisson"]
@@ -27,13 +27,11 @@ class Poisson(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(batch_shape_of(rate), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Poisson:
-        return self._expanded(Poisson, batch_shape, _instance, "rate")
 
     @property
     def mean(self) -> Tensor:
@@ -52,14 +50,9 @@ class Poisson(ExponentialFamily):
             return dt.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (self.rate.log(),)
-
-    def _log_normalizer(self, x: Any) -> Tensor:
-        return x.exp()
+    def _canonical(self) -> Canonical:
+        return Canonical((self.rate.log(),), lambda x: x.exp())
