@@ -11,7 +11,7 @@ from ...autograd.hooks import RemovableHandle
 from ...errors import warn
 from ...overrides.active_overrides import enclosing, profiling
 from ._backward_hooks import BackwardHook
-from ._state import _WrappedHook
+from ._state import ModuleHook
 
 # of all modules, before those of each
 _global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
@@ -239,7 +239,7 @@ class _Call:
         if node is None:
             return
         for hook in hooks:
-            node.register_hook(_WrappedHook(hook, self.module))
+            node.register_hook(ModuleHook(hook, self.module))
         warn(
             "Using a non-full backward hook: it sees the gradients of the module's last operation alone, which may not"
             " be those of its inputs. Please use register_full_backward_hook",

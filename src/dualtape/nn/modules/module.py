@@ -32,7 +32,6 @@ from ._convert import Conversions
 from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from ._state import State
 from ._state import _IncompatibleKeys as _IncompatibleKeys
-from ._state import _WrappedHook as _WrappedHook
 from ._walk import Tree
 
 if TYPE_CHECKING:
