@@ -206,7 +206,7 @@ def _computing(cls: type) -> type:
 
     def copied(self: Any, memo: dict) -> Any:
         # by way of __reduce_ex__, copy would ask for the state
-        made = memo[id(self)] = cls.__new__(type(self))
+        memo[id(self)] = made = object.__new__(type(self))
         made.__dict__ = copy.deepcopy(self.__dict__, memo)
         for slot in copyreg._slotnames(cls):  # type: ignore[attr-defined]
             if hasattr(self, slot):
