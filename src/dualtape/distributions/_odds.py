@@ -14,6 +14,7 @@ from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logit
 class Odds:
     """A distribution with ``probs`` or ``logits``, of which one is set."""
 
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     _is_binary = True
     total_count: Any  # where there are several trials
 

@@ -26,7 +26,6 @@ class Bernoulli(Odds, ExponentialFamily):
     tensor([-0.2877, -1.3863])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
     _expands = ("probs", "logits")

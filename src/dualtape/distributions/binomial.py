@@ -25,11 +25,7 @@ class Binomial(Odds, Distribution):
     tensor([0., 1., 2.])
     """
 
-    arg_constraints = {
-        "total_count": constraints.nonnegative_integer,
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
+    arg_constraints = {"total_count": constraints.nonnegative_integer, **Odds.arg_constraints}
     has_enumerate_support = True
     _expands = ("total_count", "probs", "logits")
 

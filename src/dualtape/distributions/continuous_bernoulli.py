@@ -29,7 +29,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     tensor(0.5000)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
     _expands = ("probs", "logits")

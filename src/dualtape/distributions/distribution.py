@@ -63,8 +63,7 @@ class Distribution:
     def __init__(
         self, batch_shape: Size = _SCALAR, event_shape: Size = _SCALAR, validate_args: bool | None = None
     ) -> None:
-        self._batch_shape = batch_shape
-        self._event_shape = event_shape
+        self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
@@ -73,14 +72,14 @@ class Distribution:
 
     def _check_parameters(self) -> None:
         try:
-            arg_constraints = self.arg_constraints
+            declared = self.arg_constraints.items()
         except NotImplementedError:
-            arg_constraints = {}
             warn(
                 f"{type(self)} does not define `arg_constraints`: set it (to {{}} if there are none), or make the"
                 " distribution with validate_args=False",
             )
-        for name, constraint in arg_constraints.items():
+            return
+        for name, constraint in declared:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(_static(type(self), name), lazy_property):

@@ -25,7 +25,6 @@ class Geometric(Odds, Distribution):
     tensor(3.)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
     _expands = ("probs", "logits")
 

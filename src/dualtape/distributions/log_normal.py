@@ -24,7 +24,7 @@ class LogNormal(TransformedDistribution):
     tensor(1.6487)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints = Normal.arg_constraints
     support = constraints.positive
     has_rsample = True
     base_dist: Normal

@@ -31,12 +31,12 @@ class LowRankMultivariateNormal(Distribution):
             [1., 2.]])
     """
 
+    support = constraints.real_vector
     arg_constraints = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support = constraints.real_vector
     has_rsample = True
     _expands = ("loc", "cov_factor", "cov_diag")
     _shares = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")

@@ -15,6 +15,12 @@ from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
+# What holds for each of the matrices by which a covariance may be given.
+OF_MATRICES: dict[str, constraints.Constraint] = {
+    **dict.fromkeys(("covariance_matrix", "precision_matrix"), constraints.positive_definite),
+    "scale_tril": constraints.lower_cholesky,
+}
+
 
 class MultivariateNormal(Distribution):
     """Normal distributions of vectors, of mean ``loc`` and one of: covariance matrix, precision matrix, the
@@ -29,12 +35,7 @@ class MultivariateNormal(Distribution):
             [0., 4.]])
     """
 
-    arg_constraints = {
-        "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
+    arg_constraints = {"loc": constraints.real_vector, **OF_MATRICES}
     support = constraints.real_vector
     has_rsample = True
     _expands = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")

@@ -28,8 +28,8 @@ class NegativeBinomial(Odds, Distribution):
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
+        **Odds.arg_constraints,
         "probs": constraints.half_open_interval(0.0, 1.0),
-        "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
     _expands = ("total_count", "probs", "logits")

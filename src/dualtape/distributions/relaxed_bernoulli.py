@@ -28,7 +28,6 @@ class LogitRelaxedBernoulli(Odds, Distribution):
     tensor(-1.3863)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     _expands = ("probs", "logits")
     _shares = ("temperature",)
@@ -62,7 +61,7 @@ class RelaxedBernoulli(TransformedDistribution):
     tensor(0.)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = Odds.arg_constraints
     support = constraints.unit_interval
     has_rsample = True
     base_dist: LogitRelaxedBernoulli

@@ -66,7 +66,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     True
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = OfCategories.arg_constraints
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical

@@ -13,7 +13,7 @@ from ..errors import warn
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import Canonical, ExponentialFamily
-from .multivariate_normal import log_diagonal, lower_factor, one_matrix
+from .multivariate_normal import OF_MATRICES, log_diagonal, lower_factor, one_matrix
 from .utils import _standard_normal, holds_everywhere, lazy_property, shown
 
 __all__ = ["Wishart"]
@@ -38,12 +38,7 @@ class Wishart(ExponentialFamily):
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        return {
-            "covariance_matrix": constraints.positive_definite,
-            "precision_matrix": constraints.positive_definite,
-            "scale_tril": constraints.lower_cholesky,
-            "df": constraints.greater_than(self._event_shape[-1] - 1),
-        }
+        return {**OF_MATRICES, "df": constraints.greater_than(self._event_shape[-1] - 1)}
 
     def __init__(
         self,
