@@ -24,6 +24,8 @@ from ..formulas import is_whole, use
 from ..samples import real, sample
 from ..table import BILINEAR, GENERAL, LINEAR, composite, op
 
+_F = "nn.functional"
+
 
 def each(value: Any, dims: int, name: str, what: str) -> tuple[int, ...]:
     """Return ``value`` for each of ``dims`` dimensions: an int applies to all."""
@@ -121,6 +123,7 @@ op("convolution_weight", _weight, kind=GENERAL, whole=True, public=False, method
        sample(real(2, 4, 2, 2), real(2, 4, 5, 4), (4, 2, 3, 3), (2, 1),
    (0, 0), (1, 1), 2)),
    doc="""The gradient of a convolution's weight.""")  # fmt: skip
+
 
 # --- the user's functions -------------------------------------------------------------------------
 
@@ -429,3 +432,46 @@ def nn_fold(
     _check_steps("fold", settings[1], settings[4], settings[2])
     _check_padding("fold", settings[3])
     return _col2im_op(input, *settings) if input.ndim == 3 else _col2im_op(input.unsqueeze(0), *settings).squeeze(0)
+
+
+# --- transposed over volumes, and over time -------------------------------------------------------
+
+
+@composite("conv_transpose3d", method=False, torch_name=f"{_F}.conv_transpose3d", also=(f"{_F}.conv_transpose3d",), samples=(
+    sample(real(1, 2, 2, 3, 2), real(2, 2, 2, 2, 2), real(2)), sample(real(1, 2, 2, 2, 2), real(2, 1, 2, 3, 2), None, 2, 1, 1, 2),
+))  # fmt: skip
+def conv_transpose3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of :func:`conv3d`, weights (C, O / groups, KD, KH, KW).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.conv_transpose3d(dt.ones(1, 1, 1, 1, 1), dt.ones(1, 1, 2, 2, 2)).shape
+    dualtape.Size([1, 1, 2, 2, 2])
+    """
+    return _conv_transposed(
+        3, "conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@composite("conv_tbc", method=False, complex=False, torch_name=f"{_F}.conv_tbc", also=(f"{_F}.conv_tbc",), samples=(
+    sample(real(5, 2, 3), real(2, 3, 4), real(4)), sample(real(5, 2, 3), real(3, 3, 2), real(2), 1),
+))  # fmt: skip
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution over time of sequences (T, N, C), weights (K, C, O).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.conv_tbc(dt.ones(4, 1, 1), dt.ones(2, 1, 1), dt.zeros(1)).flatten()
+    tensor([2., 2., 2.])
+    """
+    if input.ndim != 3 or weight.ndim != 3 or bias.ndim != 1:
+        raise RuntimeError(
+            f"conv_tbc: expected input (T, N, C), weight (K, C, O) and bias (O), got {list(input.shape)},"
+            f" {list(weight.shape)} and {list(bias.shape)}"
+        )
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)

@@ -12,8 +12,8 @@ from ...arrays.kernels.basics import host
 from ..dispatch import FUNCTIONS
 from ..samples import real, sample
 from ..table import composite
-from .nn import dropout as _dropout
-from .nn import linear
+from .dropout import dropout as _dropout
+from .linear import linear
 from .recurrences import recurrence
 
 # --- one step -------------------------------------------------------------------------------------
