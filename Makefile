@@ -51,7 +51,7 @@ generate: $(STAMPS)/test
 	$(BIN)/python -m tools.generated_code
 
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 test-oldest: $(STAMPS)/oldest
 	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider $(QUICK)

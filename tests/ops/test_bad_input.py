@@ -54,6 +54,10 @@ def autocast_dtype() -> Iterator[None]:
     dt.set_autocast_dtype("cpu", before)
 
 
+# They are on Tensor once dualtape.distributed.tensor is imported, and other tensors have no such attribute.
+OF_SHARDED_TENSORS = {"full_tensor", "redistribute", "to_local"}
+
+
 def functions() -> Iterator[tuple[str, Callable]]:
     load_all()
     for module in (dt, functional, linalg, special, fft):
@@ -63,7 +67,7 @@ def functions() -> Iterator[tuple[str, Callable]]:
                 yield f"{module.__name__.rpartition('.')[2]}.{name}", value
     for name in dir(dt.Tensor):
         value = getattr(dt.Tensor, name, None)  # some are NumPy's, and say what to use
-        if not name.startswith("_") and callable(value):
+        if not name.startswith("_") and callable(value) and name not in OF_SHARDED_TENSORS:
             yield f"Tensor.{name}", value
 
 

@@ -221,10 +221,8 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
 def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
     try:
         return made(np.array, plain, dtype)
-    except OverflowError as error:
-        raise ValueError(
-            f"Overflow when unpacking long: a number does not fit in {dtypes.of(dtype)!r}: {error}"
-        ) from None
+    except OverflowError:
+        raise ValueError(f"Overflow when unpacking long long: a number does not fit in {dtypes.of(dtype)!r}") from None
 
 
 def tensor(

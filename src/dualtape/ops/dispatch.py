@@ -346,6 +346,8 @@ def compute(op: Op, raws: list) -> Any:
     except (AttributeError, ZeroDivisionError, LookupError, AssertionError, OverflowError) as error:
         if isinstance(error, np.exceptions.AxisError):
             raise IndexError(f"{op.name}: Dimension out of range: {error}") from None
+        if isinstance(error, OverflowError) and "out of bounds for" in str(error):
+            raise RuntimeError(f"{op.name}: value cannot be converted without overflow: {error}") from None
         raise errors.explained(op.name, error, op.params, raws) from None
     except TypeError as error:
         if "ufunc" not in str(error) and "numpy boolean" not in str(error):

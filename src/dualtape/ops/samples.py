@@ -20,7 +20,7 @@ class Array:
     domain : str
         "normal", "positive" (0.5 to 2), "unit" (-0.9 to 0.9), "probability" (0.1 to 0.9), "apart" (distinct values
         at least 0.1 apart, in random order), "above_one", "spd" (symmetric positive definite), "invertible", "int",
-        "bool", "exact".
+        "bool", "exact", "constant" (exact values that are not differentiated).
     layout : str
         "C", "F" (transposed memory), "strided" (every second element of a larger array).
     """
@@ -41,12 +41,12 @@ class Array:
 
     @property
     def differentiable(self) -> bool:
-        return self.domain not in ("int", "bool")
+        return self.domain not in ("int", "bool", "constant")
 
     def make(self, rng: np.random.Generator, dtype: Any) -> np.ndarray:
         """Return the values, in ``dtype`` unless the description fixes the dtype."""
         dtype = np.dtype(dtype)
-        if self.values is not None and self.domain != "exact":
+        if self.values is not None and self.domain not in ("exact", "constant"):
             result = np.asarray(self.values)
         elif self.domain == "int":
             result = rng.integers(self.low, self.high, self.shape)
@@ -54,7 +54,7 @@ class Array:
             result = rng.random(self.shape) < 0.5
         else:
             result = np.asarray(self._real(rng))
-            if dtype.kind == "c" and self.domain != "exact":
+            if dtype.kind == "c" and self.domain not in ("exact", "constant"):
                 result = result + 1j * self._real(rng) * (
                     0.3 if self.domain in ("unit", "probability", "positive") else 1.0
                 )
@@ -70,7 +70,7 @@ class Array:
 
     def _real(self, rng: np.random.Generator) -> np.ndarray:
         shape = self.shape
-        if self.domain == "exact":
+        if self.domain in ("exact", "constant"):
             return np.asarray(self.values)
         if self.domain == "positive":
             return rng.uniform(0.5, 2.0, shape)
@@ -194,6 +194,11 @@ def mask(*shape: int) -> Array:
 def exact(values: Any) -> Array:
     """Describe these exact values, in the tested dtype."""
     return Array(np.shape(values), "exact", values=values)
+
+
+def constant(values: Any) -> Array:
+    """Describe these exact values, in the tested dtype, as an argument without a derivative."""
+    return Array(np.shape(values), "constant", values=values)
 
 
 def exact_index(values: Any) -> Array:

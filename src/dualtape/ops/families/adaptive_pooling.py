@@ -16,7 +16,7 @@ from ...arrays.kernels.memory_order import keeps_channels_last
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, use
-from ..samples import apart, ours, real, sample
+from ..samples import apart, constant, ours, real, sample
 from ..table import GENERAL, LINEAR, composite, op
 from .convolution import each
 from .pooling import check_signals
@@ -299,7 +299,7 @@ def _fractional_pair(dims: int, example: str) -> None:
     ) -> Any:  # fmt: skip
         return _fractional(name, input, kernel_size, output_size, output_ratio, _random_samples, dims)
 
-    drawn = np.array([[[0.1, 0.7, 0.4][:dims], [0.9, 0.3, 0.6][:dims]]] * 2)
+    drawn = constant([[[0.1, 0.7, 0.4][:dims], [0.9, 0.3, 0.6][:dims]]] * 2)
     shape = (5, 6, 5)[:dims]
     for suffix, function, what in (("", values, ""), ("_with_indices", both, ", and where they are")):
         function.__name__ = name + suffix

@@ -13,7 +13,7 @@ from ..table import CONTRACTION, GENERAL, composite, op
 
 
 def _fits(x: Any, weight: Any) -> None:
-    if x.shape[-1] != weight.shape[1]:
+    if not x.ndim or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
         raise RuntimeError(
             f"linear: mat1 and mat2 shapes cannot be multiplied: the input has {list(x.shape)}, the weight"
             f" {list(weight.shape)}; the last size of both must be the same"

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.tensor import new_tensor
+from ...arrays import zeros
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.memory_order import in_columns
 from ...autograd.underived import underived
@@ -245,7 +247,9 @@ def qr(A: Any, mode: str = "reduced") -> Any:
         q, r = _qr_complete(A.detach())
         return result_type([underived("linalg.qr(mode='complete') of more rows than columns", x, A) for x in (q, r)])
     if mode == "r":
-        return result_type([A.new_empty(0), _right_factor_op(A) if m >= n else qr(A)[1]])
+        return result_type(
+            [new_tensor(zeros((0,), A._array.dtype, A._array)), _right_factor_op(A) if m >= n else qr(A)[1]]
+        )
     if m >= n:
         return _qr_op(A)
     q, r = _qr_op(A[..., :m])  # the columns beyond a square follow from it
