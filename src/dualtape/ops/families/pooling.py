@@ -23,8 +23,10 @@ from ..dispatch import FUNCTIONS
 from ..formulas import use, zeros_like_shape
 from ..samples import apart, edge, exact, exact_index, positive, real, sample
 from ..table import GENERAL, LINEAR, composite, op
-from .convolution import each
+from .convolution import each, settings
 from .shapes import in_format_of
+
+_F = "nn.functional"
 
 
 def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
@@ -49,6 +51,29 @@ def check_batch(name: str, input: Any, dims: int) -> None:
         )
     if 0 in shape[len(shape) - dims - 1 :]:
         raise RuntimeError(f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(shape)}")
+
+
+def check_signals(name: str, input: Any, dims: int) -> None:
+    """As :func:`check_batch` but, as in PyTorch, what has no channels is taken for an empty batch of signals."""
+    if input.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(
+            f"{name}: Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) tensor, got {list(input.shape)}"
+        )
+    if 0 in input.shape[-dims if name == "adaptive_avg_pool1d" else 1 :]:
+        raise RuntimeError(
+            f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(input.shape)}"
+        )
+
+
+def or_kernel(name: str, stride: Any, kernel: tuple) -> tuple:
+    return kernel if is_kernel(stride) else each(stride, len(kernel), name, "stride")
+
+
+def _how(name: str, input: Any, dims: int, kernel_size: Any, stride: Any, **more: Any) -> list[tuple[int, ...]]:
+    """Check the batch; return the kernel, the stride and further arguments for each of ``dims`` dimensions."""
+    check_batch(name, input, dims)
+    (kernel,) = settings(name, dims, kernel_size=kernel_size)
+    return [kernel, or_kernel(name, stride, kernel), *settings(name, dims, **more)]
 
 
 def _pooled_sizes(
@@ -238,17 +263,8 @@ def max_pool2d(
     tensor([[[[ 5.,  7.],
               [13., 15.]]]])
     """
-    check_batch("max_pool2d", input, 2)
-    kernel = each(kernel_size, 2, "max_pool2d", "kernel_size")
-    steps = kernel if is_kernel(stride) else each(stride, 2, "max_pool2d", "stride")
-    values, indices = _max_pool_op(
-        input,
-        kernel,
-        steps,
-        each(padding, 2, "max_pool2d", "padding"),
-        each(dilation, 2, "max_pool2d", "dilation"),
-        ceil_mode,
-    )
+    how = _how("max_pool2d", input, 2, kernel_size, stride, padding=padding, dilation=dilation)
+    values, indices = _max_pool_op(input, *how, ceil_mode)
     return (values, indices) if return_indices else values
 
 
@@ -272,10 +288,7 @@ def max_pool1d(
     >>> dt.nn.functional.max_pool1d(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[3., 2.]])
     """
-    check_batch("max_pool1d", input, 1)
-    (k,) = each(kernel_size, 1, "max_pool1d", "kernel_size")
-    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "max_pool1d", "stride")
-    (p,), (d,) = each(padding, 1, "max_pool1d", "padding"), each(dilation, 1, "max_pool1d", "dilation")
+    (k,), (s,), (p,), (d,) = _how("max_pool1d", input, 1, kernel_size, stride, padding=padding, dilation=dilation)
     values, indices = _max_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), (1, d), ceil_mode)
     return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
 
@@ -422,12 +435,8 @@ def avg_pool2d(
     tensor([[[[ 2.5000,  4.5000],
               [10.5000, 12.5000]]]])
     """
-    check_batch("avg_pool2d", input, 2)
-    kernel = each(kernel_size, 2, "avg_pool2d", "kernel_size")
-    steps = kernel if is_kernel(stride) else each(stride, 2, "avg_pool2d", "stride")
-    return _avg_pool_op(
-        input, kernel, steps, each(padding, 2, "avg_pool2d", "padding"), ceil_mode, count_include_pad, divisor_override
-    )
+    how = _how("avg_pool2d", input, 2, kernel_size, stride, padding=padding)
+    return _avg_pool_op(input, *how, ceil_mode, count_include_pad, divisor_override)
 
 
 @composite("avg_pool1d", method=False, complex=False, torch_name="nn.functional.avg_pool1d", also=("nn.functional.avg_pool1d",), samples=(
@@ -449,30 +458,8 @@ def avg_pool1d(
     >>> dt.nn.functional.avg_pool1d(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
-    check_batch("avg_pool1d", input, 1)
-    (k,) = each(kernel_size, 1, "avg_pool1d", "kernel_size")
-    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "avg_pool1d", "stride")
-    (p,) = each(padding, 1, "avg_pool1d", "padding")
+    (k,), (s,), (p,) = _how("avg_pool1d", input, 1, kernel_size, stride, padding=padding)
     return _avg_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), ceil_mode, count_include_pad, None).squeeze(-2)
-
-
-_F = "nn.functional"
-
-
-def check_signals(name: str, input: Any, dims: int) -> None:
-    """As :func:`check_batch` but, as in PyTorch, what has no channels is taken for an empty batch of signals."""
-    if input.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(
-            f"{name}: Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) tensor, got {list(input.shape)}"
-        )
-    if 0 in input.shape[-dims if name == "adaptive_avg_pool1d" else 1 :]:
-        raise RuntimeError(
-            f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(input.shape)}"
-        )
-
-
-def or_kernel(name: str, stride: Any, kernel: tuple) -> tuple:
-    return kernel if is_kernel(stride) else each(stride, len(kernel), name, "stride")
 
 
 # --- volumes --------------------------------------------------------------------------------------
@@ -481,14 +468,7 @@ def or_kernel(name: str, stride: Any, kernel: tuple) -> tuple:
 def _max_pool3d(
     input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Any]:
-    name = "max_pool3d"
-    check_batch(name, input, 3)
-    kernel = each(kernel_size, 3, name, "kernel_size")
-    steps, pads, gaps = (
-        or_kernel(name, stride, kernel),
-        each(padding, 3, name, "padding"),
-        each(dilation, 3, name, "dilation"),
-    )
+    kernel, steps, pads, gaps = _how("max_pool3d", input, 3, kernel_size, stride, padding=padding, dilation=dilation)
     planes, inside = _max_pool_op(input, kernel[1:], steps[1:], pads[1:], gaps[1:], ceil_mode)
     *lead, depth, rows, columns = planes.shape
     flat = planes.reshape(*lead, depth, rows * columns)
@@ -594,10 +574,7 @@ def avg_pool3d(
     >>> dt.nn.functional.avg_pool3d(dt.arange(8.0).reshape(1, 1, 2, 2, 2), 2)
     tensor([[[[[3.5000]]]]])
     """
-    name = "avg_pool3d"
-    check_batch(name, input, 3)
-    kernel = each(kernel_size, 3, name, "kernel_size")
-    steps, pads = or_kernel(name, stride, kernel), each(padding, 3, name, "padding")
+    kernel, steps, pads = _how("avg_pool3d", input, 3, kernel_size, stride, padding=padding)
     whole = None if divisor_override is None else 1  # sums, divided at the end
     planes = _avg_pool_op(input, kernel[1:], steps[1:], pads[1:], ceil_mode, count_include_pad, divisor_override)
     *lead, depth, rows, columns = planes.shape
