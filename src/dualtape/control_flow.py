@@ -20,7 +20,8 @@ from .func import vmap  # type: ignore[no-redef]
 from .ops import FUNCTIONS
 from .pytree import tree_flatten, tree_unflatten
 
-_UNROLLED = 8  # steps up to which a loop is traced step by step: what is next to one another is computed together
+# Up to so many steps, a loop is traced step by step, so that neighbouring ops are fused.
+_UNROLLED = 8
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 

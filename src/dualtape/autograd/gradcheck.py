@@ -189,7 +189,8 @@ def gradgradcheck(
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev", "check_batched_grad")
     func, inputs = _dense_check(func, _as_tuple(inputs), masked)
     outputs = _requiring_grad(func(*inputs))
-    if not outputs:  # then neither are there gradients: the function has to be constant
+    # Without outputs there are no gradients: the function has to be constant.
+    if not outputs:
         return gradcheck(
             func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, progress=progress
         )

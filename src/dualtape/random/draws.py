@@ -281,7 +281,8 @@ def _like(input: Tensor, drawn: Tensor) -> Tensor:
     return drawn
 
 
-_AT_ONCE = 100_000  # comparisons that multinomial makes in one call; of more, each row is searched
+# The most comparisons that multinomial makes in one call; beyond, each row is searched.
+_AT_ONCE = 100_000
 
 
 def multinomial(

@@ -20,7 +20,8 @@ _global_forward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_forward_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
-_global_full: list[bool | None] = [None]  # whether the global backward hooks are full ones; None: there were none yet
+# Whether the global backward hooks are full ones; None before the first.
+_global_full: list[bool | None] = [None]
 
 
 class Calls:

@@ -53,7 +53,8 @@ def scaled_dot_product_attention(
         key = FUNCTIONS["repeat_interleave"](key, query.shape[-3] // key.shape[-3], -3)
         value = FUNCTIONS["repeat_interleave"](value, query.shape[-3] // value.shape[-3], -3)
     dtype = query.dtype
-    if query._array.dtype.itemsize == 2:  # scores of half precision overflow, and are rounded once at the end
+    # Scores of half precision would overflow; this way they are rounded once, at the end.
+    if query._array.dtype.itemsize == 2:
         query, key, value = query.float(), key.float(), value.float()
     factor = 1 / sqrt(max(query.shape[-1], 1)) if scale is None else scale
     scores = FUNCTIONS["matmul"](query * factor, key.mT)

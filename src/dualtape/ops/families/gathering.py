@@ -95,7 +95,8 @@ def _by_rows(shape: tuple, dim: int, index: Any) -> bool:
     )
 
 
-_MANY = 10_000  # numbers from which going by blocks of rows, or making a sparse matrix, pays
+# From so many numbers on, blocks of rows, or a sparse matrix, pay.
+_MANY = 10_000
 
 
 def _gather_back(g: Any, x_shape: tuple, dim: int, index: Any, sparse_grad: bool) -> Any:
@@ -141,7 +142,8 @@ def padded(g: Any, shape: tuple) -> Any:
         return g
     if 0 in g.shape:
         return zeros_like_shape(shape, g)
-    if len(shape) != g.ndim:  # a number stands for an array of length 1, or the other way round
+    # A number stands for an array of length 1, or the other way round.
+    if len(shape) != g.ndim:
         return padded(g.reshape(1), shape) if shape else g.sum().reshape(shape)
     for dim, (n, m) in enumerate(zip(g.shape, shape, strict=True)):
         if n != m:

@@ -31,7 +31,8 @@ _F = "nn.functional"
 
 def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
     result = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
-    if ceil and (result - 1) * s >= n + p:  # the last window must begin inside of the input or of the padding before it
+    # The last window must begin inside the input or the padding before it.
+    if ceil and (result - 1) * s >= n + p:
         result -= 1
     return result
 
@@ -145,7 +146,8 @@ def _walk(sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple
 
 # --- the largest ----------------------------------------------------------------------------------
 
-_FEW = 4096  # entries of all windows together up to which they are gathered, and searched in one call
+# Up to so many entries in all windows together, they are gathered and searched in one call.
+_FEW = 4096
 
 
 @keeps_channels_last

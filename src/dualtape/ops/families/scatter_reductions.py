@@ -95,7 +95,8 @@ def _share(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str
     else:
         own, each = x == out, src == use("gather")(out, dim, index)
         counts = _counts(g, dim, index, src, include_self, own, each)
-        share = g / counts  # of what is NaN there is none, and NaN is what its gradient is
+        # Of a sum that is NaN there are no shares: its gradient is NaN.
+        share = g / counts
         return _untouched(own * share, dim, index, include_self), each * use("gather")(share, dim, index)
     return _untouched(mine, dim, index, include_self), use("gather")(share, dim, index)
 
