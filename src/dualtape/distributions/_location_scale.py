@@ -12,7 +12,7 @@ from . import constraints
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
-from .utils import broadcast_all
+from .utils import attribute, broadcast_all
 
 
 class LocationScale(Distribution):
@@ -43,13 +43,8 @@ class LocationScale(Distribution):
     def _quantile(self, p: Any) -> Any:
         raise NotImplementedError
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = attribute("loc")
+    mode = attribute("loc")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.loc + self.scale * self._noise(self._extended_shape(sample_shape))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
 from .._tensor.size import Size
 from . import constraints
 from .distribution import batch_shape_of, one_of
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import attribute, broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
 class Odds:
@@ -60,22 +59,17 @@ class Odds:
         return ("probs", probs) if probs is not None else ("logits", logits)
 
 
-def attribute_of(part: str, name: str, doc: str) -> Any:
-    """Return a property that is an attribute of a part, which may be given by a dotted name."""
-    return property(attrgetter(f"{part}.{name}"), doc=doc)
-
-
 class OfCategories:
     """A distribution made of a categorical one, which has the parameters."""
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _categorical: Any
 
-    probs = attribute_of("_categorical", "probs", "The probability of each class.")
-    logits = attribute_of("_categorical", "logits", "The logarithm of the probability of each class.")
-    param_shape = attribute_of("_categorical", "param_shape", "The shape of ``probs`` and ``logits``.")
-    _param = attribute_of("_categorical", "_param", "The one that is set.")
-    _new = attribute_of("_categorical", "_new", "A constructor of tensors of the parameters' dtype.")
+    probs = attribute("_categorical.probs", "The probability of each class.")
+    logits = attribute("_categorical.logits", "The logarithm of the probability of each class.")
+    param_shape = attribute("_categorical.param_shape", "The shape of ``probs`` and ``logits``.")
+    _param = attribute("_categorical._param", "The one that is set.")
+    _new = attribute("_categorical._new", "A constructor of tensors of the parameters' dtype.")
 
     def _shapes(self) -> tuple[Size, Size]:
         """Return the batch shape and the event shape, of which the events are vectors."""

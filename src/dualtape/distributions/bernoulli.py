@@ -11,7 +11,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
 from .exp_family import Canonical, ExponentialFamily
-from .utils import broadcast_all, softplus
+from .utils import attribute, broadcast_all, softplus
 
 __all__ = ["Bernoulli"]
 
@@ -33,9 +33,7 @@ class Bernoulli(Odds, ExponentialFamily):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = attribute("probs")
 
     @property
     def mode(self) -> Tensor:

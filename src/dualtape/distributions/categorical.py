@@ -12,6 +12,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
 from .distribution import Distribution
+from .utils import attribute
 
 __all__ = ["Categorical"]
 
@@ -53,9 +54,7 @@ class Categorical(Odds, Distribution):
     def mode(self) -> Tensor:
         return self.probs.argmax(-1)
 
-    @property
-    def variance(self) -> Tensor:
-        return self.mean
+    variance = attribute("mean")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         count = Size(sample_shape).numel()

@@ -10,7 +10,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import attribute, broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -53,9 +53,7 @@ class GeneralizedPareto(Distribution):
         a = self.concentration
         return dt.where(a < 1, self.loc + self.scale / (1 - a.masked_fill(~(a < 1), 0)), math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @property
     def variance(self) -> Tensor:

@@ -12,7 +12,7 @@ from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform, Transform
 from .uniform import Uniform
-from .utils import broadcast_all, euler_constant
+from .utils import attribute, broadcast_all, euler_constant
 
 __all__ = ["Gumbel"]
 
@@ -43,9 +43,7 @@ class Gumbel(TransformedDistribution):
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @property
     def stddev(self) -> Tensor:

@@ -9,10 +9,10 @@ import dualtape as dt
 
 from .._tensor.tensor import Tensor
 from . import constraints
-from ._odds import attribute_of
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
+from .utils import attribute
 
 __all__ = ["InverseGamma"]
 
@@ -37,9 +37,9 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
-    concentration = attribute_of("base_dist", "concentration", "The shape of the gamma variable.")
+    concentration = attribute("base_dist.concentration", "The shape of the gamma variable.")
 
-    rate = attribute_of("base_dist", "rate", "The rate of the gamma variable, which is the scale of this one.")
+    rate = attribute("base_dist.rate", "The rate of the gamma variable, which is the scale of this one.")
 
     @property
     def mean(self) -> Tensor:

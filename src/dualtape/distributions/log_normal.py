@@ -6,10 +6,10 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from . import constraints
-from ._odds import attribute_of
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
+from .utils import attribute
 
 __all__ = ["LogNormal"]
 
@@ -33,9 +33,9 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    loc = attribute_of("base_dist", "loc", "The mean of the logarithm.")
+    loc = attribute("base_dist.loc", "The mean of the logarithm.")
 
-    scale = attribute_of("base_dist", "scale", "The standard deviation of the logarithm.")
+    scale = attribute("base_dist.scale", "The standard deviation of the logarithm.")
 
     @property
     def mean(self) -> Tensor:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from . import constraints
-from ._odds import attribute_of
 from .independent import Independent
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import StickBreakingTransform
+from .utils import attribute
 
 __all__ = ["LogisticNormal"]
 
@@ -37,5 +37,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    loc = attribute_of("base_dist.base_dist", "loc", "The means of the normal variables.")
-    scale = attribute_of("base_dist.base_dist", "scale", "The standard deviations of the normal variables.")
+    loc = attribute("base_dist.base_dist.loc", "The means of the normal variables.")
+    scale = attribute("base_dist.base_dist.scale", "The standard deviations of the normal variables.")

@@ -12,7 +12,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import log_diagonal, squared_length
-from .utils import _standard_normal, lazy_property
+from .utils import _standard_normal, attribute, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -70,13 +70,8 @@ class LowRankMultivariateNormal(Distribution):
     def _broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = attribute("loc")
+    mode = attribute("loc")
 
     @lazy_property
     def variance(self) -> Tensor:

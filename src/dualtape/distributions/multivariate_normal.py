@@ -11,7 +11,7 @@ from .._tensor.size import Size
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import _standard_normal, lazy_property
+from .utils import _standard_normal, attribute, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -78,13 +78,8 @@ class MultivariateNormal(Distribution):
         """The inverse of the covariance matrix."""
         return self._broadcast(dt.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = attribute("loc")
+    mode = attribute("loc")
 
     @property
     def variance(self) -> Tensor:

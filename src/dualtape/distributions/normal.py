@@ -10,7 +10,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from ._location_scale import LocationScale
 from .exp_family import Canonical, ExponentialFamily
-from .utils import _standard_normal
+from .utils import _standard_normal, attribute
 
 __all__ = ["Normal"]
 
@@ -29,9 +29,7 @@ class Normal(LocationScale, ExponentialFamily):
 
     _noise_entropy = 0.5 + _HALF_LOG_2PI
 
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
+    stddev = attribute("scale")
 
     @property
     def variance(self) -> Tensor:

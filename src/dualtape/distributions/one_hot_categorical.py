@@ -11,6 +11,7 @@ from . import constraints
 from ._odds import OfCategories
 from .categorical import Categorical
 from .distribution import Distribution
+from .utils import attribute
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -33,9 +34,7 @@ class OneHotCategorical(OfCategories, Distribution):
         self._categorical = Categorical(probs, logits)
         super().__init__(*self._shapes(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = attribute("probs")
 
     @property
     def mode(self) -> Tensor:

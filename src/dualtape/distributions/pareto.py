@@ -9,7 +9,7 @@ from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform, Transform
-from .utils import broadcast_all
+from .utils import attribute, broadcast_all
 
 __all__ = ["Pareto"]
 
@@ -44,9 +44,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)  # where it is infinite
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
+    mode = attribute("scale")
 
     @property
     def variance(self) -> Tensor:

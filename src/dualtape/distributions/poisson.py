@@ -10,7 +10,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import batch_shape_of
 from .exp_family import Canonical, ExponentialFamily
-from .utils import broadcast_all
+from .utils import attribute, broadcast_all
 
 __all__ = ["Poisson"]
 
@@ -33,17 +33,13 @@ class Poisson(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(batch_shape_of(rate), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
+    mean = attribute("rate")
 
     @property
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    variance = attribute("rate")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with dt.no_grad():

@@ -8,11 +8,11 @@ import dualtape as dt
 
 from .._tensor.tensor import Tensor
 from . import constraints
-from ._odds import Odds, attribute_of
+from ._odds import Odds
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs, softplus
+from .utils import attribute, broadcast_all, clamp_probs, softplus
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -74,6 +74,6 @@ class RelaxedBernoulli(TransformedDistribution):
             LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
         )
 
-    temperature = attribute_of("base_dist", "temperature", "The distance of samples from zero and one.")
-    logits = attribute_of("base_dist", "logits", "The log-odds of one.")
-    probs = attribute_of("base_dist", "probs", "The probability of one.")
+    temperature = attribute("base_dist.temperature", "The distance of samples from zero and one.")
+    logits = attribute("base_dist.logits", "The log-odds of one.")
+    probs = attribute("base_dist.probs", "The probability of one.")

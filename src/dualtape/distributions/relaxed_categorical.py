@@ -9,12 +9,12 @@ import dualtape as dt
 
 from .._tensor.tensor import Tensor
 from . import constraints
-from ._odds import OfCategories, attribute_of
+from ._odds import OfCategories
 from .categorical import Categorical
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import attribute, broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -78,6 +78,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    temperature = attribute_of("base_dist", "temperature", "The distance of samples from the corners.")
-    logits = attribute_of("base_dist", "logits", "The logarithm of the probability of each class.")
-    probs = attribute_of("base_dist", "probs", "The probability of each class.")
+    temperature = attribute("base_dist.temperature", "The distance of samples from the corners.")
+    logits = attribute("base_dist.logits", "The logarithm of the probability of each class.")
+    probs = attribute("base_dist.probs", "The probability of each class.")

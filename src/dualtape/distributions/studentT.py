@@ -9,7 +9,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
-from .utils import _standard_normal, broadcast_all
+from .utils import _standard_normal, attribute, broadcast_all
 
 __all__ = ["StudentT"]
 
@@ -38,9 +38,7 @@ class StudentT(Distribution):
     def mean(self) -> Tensor:
         return self.loc.masked_fill(self.df <= 1, math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @property
     def variance(self) -> Tensor:

@@ -11,7 +11,7 @@ from .._tensor.tensor import Tensor
 from ..random import distributions as draws
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property
+from .utils import attribute, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
@@ -40,9 +40,7 @@ class VonMises(Distribution):
         """The mean of the angles on the circle."""
         return self.loc
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @lazy_property
     def variance(self) -> Tensor:
